@@ -132,10 +132,16 @@ CELLS: dict[str, dict[str, Made]] = {
         "40 topics": _spread(40, 0.3),
     },
 }
-WANTED: dict[str, list[dict[str, float]]] = {
-    "deliberation": [{"consensus": 0.15}, {"consensus": 0.1}, {"changed": 0.1}, {"consensus": 0.15, "share": 0.4}],
-    "stance-stability": [{"change_rate": 0.08}, {"change_rate": 0.04}, {"chameleon": 0.05}, {"drift": 0.25}],
+WANTED: dict[str, list[tuple[dict[str, float], ...]]] = {
+    "deliberation": [
+        ({"consensus": 0.15}, {"consensus": 0.1}),
+        ({"changed": 0.1},),
+        ({"consensus": 0.15, "share": 0.4},),
+    ],
+    "stance-stability": [({"change_rate": 0.08}, {"change_rate": 0.04}), ({"chameleon": 0.05},), ({"drift": 0.25},)],
 }
+"""Ways of stopping; those that differ in the width of one measure alone decide alike until they stop, and are one run,
+looked at in several places."""
 
 
 def _deliberation(name: str, chance: float, draw: random.Random) -> list[Any]:
@@ -206,35 +212,44 @@ class Shown(NamedTuple):
     plain: tuple[float, float]
 
 
-def run(study: str, items: list[Item], wanted: dict[str, float], seed: int) -> Shown:
-    """One run."""
+def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed: int) -> list[Shown]:
+    """What each of several ways shows of one run, the widest first."""
     blocks, hold = (TALKS, _deliberation) if study == "deliberation" else (CONVERSATIONS, _conversation)
     own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, blocks.judge, blocks.first)
     named = {f"i{number:02}": item for number, item in enumerate(items)}
     trials = [Planned(f"{name}/r{k}", name, 0, k) for name in named for k in range(1, TRIALS + 1)]
-    design = Design(own, trials, Wanted(wanted), 0)
+    design = Design(own, trials, Wanted(ways[-1]), 0)
+    measure = next(iter(ways[-1]))
     ended: dict[str, Ended] = {}
+    shown: list[Shown] = []
     while (decision := decide(design, ended)).blocks:
+        if ended and len(shown) < len(ways) - 1 and decision.limits[0].half <= ways[len(shown)][measure]:
+            shown.append(_shown(measure, decision.limits, named, ended, len(trials)))
         for trial in design.chosen(decision, ended.keys()):
             draw = random.Random(f"{seed}/{trial.name}")
             item = named[trial.item]
             (chance,) = draw.choices(item.chances, item.parts)
             ended[trial.name] = Ended(hold(trial.name, chance, draw), 1)
-    measure = next(iter(wanted))
+    last = _shown(measure, decision.limits, named, ended, len(trials))
+    return [*shown, *[last] * (len(ways) - len(shown))]
+
+
+def _shown(measure: str, limits: list[Limit], items: dict[str, Item], ended: dict[str, Ended], trials: int) -> Shown:
     values = np.array([_plain(measure, one.records) for one in ended.values()])
     plain = float(values.mean()), 2 * float(values.std(ddof=1)) / sqrt(len(values))
-    return Shown(decision.limits, named, len(ended) / len(trials), plain)
+    return Shown(limits, items, len(ended) / trials, plain)
 
 
 def rows(study: str, cell: str, simulations: int) -> Iterator[str]:
     """A row for each way of stopping."""
-    for number, wanted in enumerate(WANTED[study]):
-        found = []
-        for seed in range(simulations):
-            rng = np.random.default_rng((seed, number))
-            found.append(run(study, CELLS[study][cell](rng), wanted, seed * 10 + number))
-        for measure in wanted:
-            yield f"{study:17} {cell:19} {', '.join(f'{k}={v:g}' for k, v in wanted.items()):26} {told(measure, found)}"
+    for number, ways in enumerate(WANTED[study]):
+        drawn = (CELLS[study][cell](np.random.default_rng((seed, number))) for seed in range(simulations))
+        found = [run(study, items, ways, seed * 10 + number) for seed, items in enumerate(drawn)]
+        for way, wanted in enumerate(ways):
+            own = [shown[way] for shown in found]
+            name = ", ".join(f"{measure}={width:g}" for measure, width in wanted.items())
+            for measure in wanted:
+                yield f"{study:17} {cell:19} {name:26} {told(measure, own)}"
 
 
 def told(measure: str, found: Sequence[Shown]) -> str:

@@ -4,6 +4,8 @@ Each stratum a (an item in a condition) has an expectation m_a on [0, 1]. Of its
 
     x_a / phi ~ Binomial(n_a / phi, m_a),    m_a ~ Beta(mu nu, (1 - mu) nu),    theta = sum over a of w_a m_a
 
+or m_a ~ Beta(1/2, 1/2), for one stratum in five, so that one unlike all others is not taken for nearly like them.
+
 phi is 1 where answers are yes or no, and below it where they are numbers that vary less: Var = phi m (1 - m), which no
 answer on [0, 1] exceeds (Bhatia and Davis 2000, American Mathematical Monthly 107:353). It is estimated from how the
 answers to one stratum differ. What few answers tell of it is doubt, as is what few strata tell of mu and nu: all three
@@ -29,6 +31,8 @@ Floats = NDArray[np.float64]
 
 _NU = np.geomspace(0.1, 300.0, 14)
 """How alike strata are: as if each had been asked so often before, uniform on the logarithm."""
+_STRANGE = 0.2
+"""How likely a stratum is unlike the others."""
 _FURTHEST = 9.0
 """The largest logit of mu."""
 _PLACES = 25
@@ -96,29 +100,47 @@ def _known(x: Floats, n: Floats, weights: Floats) -> Known:
     low, high = -_FURTHEST, _FURTHEST
     for _ in range(_NARROWED):
         logits = np.linspace(low, high, _PLACES)
-        first, second = _priors(logits)
+        first, second = expit(logits)[:, None] * _NU, expit(-logits)[:, None] * _NU
         chance = _likelihood(first, second, x, n) * np.sqrt(expit(logits) * expit(-logits))[:, None]
         chance /= chance.sum()
         middle = float(chance.sum(1) @ logits)
         spread = float(np.sqrt(chance.sum(1) @ (logits - middle) ** 2))
         reach = max(5 * spread, float(logits[1] - logits[0]))
         low, high = max(middle - reach, -_FURTHEST), min(middle + reach, _FURTHEST)
-    alpha, beta = first[..., None] + x, second[..., None] + n - x
-    total = alpha + beta
-    means, own = alpha / total @ weights, weights**2 * (alpha * beta / (total**2 * (total + 1)))
+    each, own = _moments(first, second, x, n)
+    means, own = each @ weights, weights**2 * own
     mean = float((chance * means).sum())
     parts = np.einsum("uv,uva->a", chance, own)
     return Known(mean, float(parts.sum() + (chance * (means - mean) ** 2).sum()), parts)
 
 
-def _priors(logits: Floats) -> tuple[Floats, Floats]:
-    """The parameters of the beta distribution at each place [logits of mu, NU]."""
-    return expit(logits)[:, None] * _NU, expit(-logits)[:, None] * _NU
-
-
 def _likelihood(first: Floats, second: Floats, x: Floats, n: Floats) -> Floats:
-    """How likely the answers are at each place, 1 at most; strata with the same answers are computed once."""
+    """How likely the answers are at each place [logits of mu, NU], 1 at most; strata with the same answers are computed
+    once."""
     pairs, often = np.unique(np.stack([x, n], -1), axis=0, return_counts=True)
-    told = betaln(first[..., None] + pairs[:, 0], second[..., None] + pairs[:, 1] - pairs[:, 0])
-    log = (told - betaln(first, second)[..., None]) @ often
+    alike, alone = _told(first, second, pairs[:, 0], pairs[:, 1])
+    log = np.logaddexp(alike, alone) @ often
     return np.asarray(np.exp(log - log.max()))
+
+
+def _told(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """How likely answers are at each place [logits of mu, NU, strata], on the logarithm: of a stratum that is as the
+    others are, and of one that is not, each with its own chance before."""
+    alike = betaln(first[..., None] + x, second[..., None] + n - x) - betaln(first, second)[..., None]
+    alone = betaln(0.5 + x, 0.5 + n - x) - betaln(0.5, 0.5)
+    return np.log1p(-_STRANGE) + alike, np.log(_STRANGE) + alone
+
+
+def _moments(first: Floats, second: Floats, x: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """The mean and variance of each stratum at each place [logits of mu, NU, strata]."""
+    alike, alone = _told(first, second, x, n)
+    strange = expit(alone - alike)
+    one, its_spread = _beta(first[..., None] + x, second[..., None] + n - x)
+    two, other_spread = _beta(0.5 + x, 0.5 + n - x)
+    mean = (1 - strange) * one + strange * two
+    return mean, (1 - strange) * its_spread + strange * (other_spread + (1 - strange) * (one - two) ** 2)
+
+
+def _beta(alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
+    total = alpha + beta
+    return alpha / total, alpha * beta / (total**2 * (total + 1))

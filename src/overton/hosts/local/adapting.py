@@ -100,14 +100,15 @@ def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wa
 
 
 def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dict[Arm, int]:
-    """How many calls a trial of each arm makes at most, by the longest of them on the longest canned replies."""
+    """How many calls a trial of each arm makes at most, by the longest of them on the longest canned replies. Searches
+    and pages are shared, and are no trial's own."""
     some = {Arm(trial.item, blocks.of(trial)[0]): blocks.longest(trial) for trial in reversed(trials)}
 
     async def counted() -> dict[Arm, int]:
         made = {}
         for arm, trial in some.items():
             course = await course_of(study, [trial], -1)
-            made[arm] = sum(count.calls for count in course.own.values())
+            made[arm] = sum(count.calls for name, count in course.own.items() if name not in study.retrieval)
         return made
 
     return run_to_end(counted())

@@ -65,8 +65,8 @@ def _like(record: Record, trial: DilemmaTrial) -> Record:
 
 
 def _longest(trial: DilemmaTrial) -> DilemmaTrial:
-    """The judge is asked again about every message."""
-    return msgspec.structs.replace(trial, retest=1.0)
+    """The judge is asked again about every message, where it is about any."""
+    return msgspec.structs.replace(trial, retest=float(trial.retest > 0))
 
 
 def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:

@@ -67,8 +67,9 @@ def _like(record: Record, trial: TopicTrial) -> Record:
 
 
 def _longest(trial: TopicTrial) -> TopicTrial:
-    """The judge is asked again about every answer."""
-    return msgspec.structs.replace(trial, options=msgspec.structs.replace(trial.options, retest=1.0))
+    """The judge is asked again about every answer, where it is about any."""
+    often = float(trial.options.retest > 0)
+    return msgspec.structs.replace(trial, options=msgspec.structs.replace(trial.options, retest=often))
 
 
 def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
