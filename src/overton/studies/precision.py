@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heapify, heappop, heappush
-from itertools import groupby
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -36,7 +35,6 @@ __all__ = [
     "Reached",
     "Stop",
     "Wanted",
-    "by_item",
     "decide",
 ]
 
@@ -392,11 +390,3 @@ def _why(design: Design, judged: Judged, arm: Arm, count: int) -> str:
     if design.calls is not None and (judged.headline_wide or arm in judged.wide):
         return SPENT
     return PRECISE
-
-
-def by_item(stops: Sequence[Stop]) -> Iterator[tuple[str, int, str]]:
-    """Each item with its trials, and why it got no more: the reasons of its arms, the most common first."""
-    for item, own in groupby(sorted(stops, key=lambda stop: stop.item), key=lambda stop: stop.item):
-        some = list(own)
-        counted = sorted({one.why: sum(o.why == one.why for o in some) for one in some}.items(), key=lambda p: -p[1])
-        yield item, sum(one.trials for one in some), "; ".join(why for why, _ in counted)
