@@ -67,9 +67,11 @@ def _like(record: Record, trial: TopicTrial) -> Record:
 
 
 def _longest(trial: TopicTrial) -> TopicTrial:
-    """The judge is asked again about every answer, where it is about any."""
+    """The judge is asked again about every answer, where it is about any. Pages are no conversation's own calls, and
+    one takes less reading than twenty."""
     often = float(trial.options.retest > 0)
-    return msgspec.structs.replace(trial, options=msgspec.structs.replace(trial.options, retest=often))
+    options = msgspec.structs.replace(trial.options, retest=often, pages_per_turn=1)
+    return msgspec.structs.replace(trial, options=options)
 
 
 def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
