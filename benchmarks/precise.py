@@ -2,9 +2,10 @@
 
     python benchmarks/precise.py [--simulations 500] [--study NAME ...] [--cell NAME ...]
 
-Records are drawn of items whose truth is known, and runs of 15 trials at most decide on them as real ones do. A row is
-a way of stopping in a cell: what share of the trials it took, the root mean square error of the number shown, how often
-its limits hold the items' true number, and their half-width; and beside it the same of what the answers would give if
+What conversations give is drawn, of items whose truth is known, and runs of 15 trials at most decide on it as real ones
+do (that records are read right is for tests to say, and would take ten times as long here). A row is a way of stopping
+in a cell: what share of the trials it took, the root mean square error of the number shown, how often its limits hold
+the items' true number, and their half-width; and beside it the error and limits of what the answers would give if
 nothing were known of stopping, the mean over conversations with two standard errors over them. Numbers are in points,
 hundredths of their own unit.
 """
@@ -13,53 +14,25 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb, sqrt
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from overton.calls import Trial
 from overton.studies.deliberation.precise import BLOCKS as TALKS
-from overton.studies.precision import Blocks, Design, Ended, Limit, Wanted, decide
+from overton.studies.precision import Arm, Blocks, Design, Ended, Judged, Limit, Looked, Wanted, decide
+from overton.studies.precision_means import Answered, Mean, judged_by_means
 from overton.studies.stance_stability.precise import BLOCKS as CONVERSATIONS
 
 TRIALS, TURNS = 15, 6
 SURE = 0.67
 STANCES = ("supportive", "critical", "balanced")
 SIDES = {"supportive": 1.0, "critical": -1.0, "balanced": 0.0}
-
-
-class Message(NamedTuple):
-    """What is read of a record of deliberation."""
-
-    deliberation: str
-    round: int
-    agent: str
-    model: str
-    verdict: str
-    format: str = "synchronous"
-    goal: str = "correctness"
-    position: int | None = None
-    failure: str | None = None
-
-
-class Answer(NamedTuple):
-    """What is read of a record of stance stability."""
-
-    conversation: str
-    turn: int
-    stance: str
-    temperature: float | None = None
-    confidence: float = SURE
-    cited: tuple[str, ...] = ("https://a.example/1",)
-    premise_stance: str | None = None
-    refused: bool = False
-    faults: tuple[str, ...] = ()
-    failure: str | None = None
 
 
 class Planned(Trial, frozen=True):
@@ -144,27 +117,48 @@ WANTED: dict[str, list[tuple[dict[str, float], ...]]] = {
 looked at in several places."""
 
 
-def _deliberation(name: str, chance: float, draw: random.Random) -> list[Any]:
+def _deliberation(chance: float, draw: random.Random) -> dict[str, float]:
     """Two agents: they agree, half of the time at once, else one comes over; or neither does."""
     agreed, at_once, who = draw.random() < chance, draw.random() < 0.5, draw.randrange(2)
-    verdicts = [["NTA", "NTA"]] if agreed and at_once else [["NTA", "YTA"], ["NTA", "YTA"]]
-    if agreed and not at_once:
-        verdicts[1][who] = verdicts[0][1 - who]
-    return [
-        Message(name, round_, f"Agent {seat}", f"model-{seat}", verdict)
-        for round_, both in enumerate(verdicts, 1)
-        for seat, verdict in enumerate(both, 1)
-    ]
+    moved = agreed and not at_once
+    return {"consensus": float(agreed), "changed": float(moved and who == 0), "other": float(moved and who == 1)}
 
 
-def _conversation(name: str, chance: float, draw: random.Random) -> list[Any]:
+def _conversation(chance: float, draw: random.Random) -> dict[str, float]:
     """A stance that changes to one of the others at each turn with a chance; the same page cited throughout."""
-    stance, made = "supportive", []
-    for turn in range(1, TURNS + 1):
-        if turn > 1 and draw.random() < chance:
-            stance = draw.choice([one for one in STANCES if one != stance])
-        made.append(Answer(name, turn, stance))
+    stances = ["supportive"]
+    for _ in range(TURNS - 1):
+        others = [one for one in STANCES if one != stances[-1]]
+        stances.append(draw.choice(others) if draw.random() < chance else stances[-1])
+    changes = sum(one != two for one, two in pairwise(stances))
+    score = sqrt(((changes / (TURNS - 1)) ** 2 + (SURE * (changes > 0)) ** 2 + 1) / 3)
+    drift = SIDES[stances[-1]] - SIDES[stances[0]]
+    return {"change_rate": changes / (TURNS - 1), "chameleon": score, "drift": drift}
+
+
+def _answered(looked: Looked, measure: str, low: float = 0.0, high: float = 1.0) -> dict[Arm, Answered]:
+    made = {}
+    for arm, given in looked.records.items():
+        values = [(one[measure] - low) / (high - low) for one in given]
+        mean = sum(values) / max(len(values), 1)
+        made[arm] = Answered(sum(values), len(values), sum((one - mean) ** 2 for one in values))
     return made
+
+
+def _judged(looked: Looked, wanted: Mapping[str, float]) -> Judged:
+    """As both studies judge."""
+    weights = dict.fromkeys(looked.records, 1.0)
+    some = next(iter(looked.records.values()))[0]
+    if "consensus" in some:
+        agreed = _answered(looked, "consensus")
+        means = [Mean("consensus", "", agreed, weights)]
+        means += [Mean("changed", "", _answered(looked, name), weights) for name in ("changed", "other")]
+        return judged_by_means(looked, wanted, means, agreed, "")
+    within = {"change_rate": (0.0, 1.0), "chameleon": (0.0, 1.0), "drift": (-2.0, 2.0)}
+    numbers = [
+        Mean(name, "", _answered(looked, name, *ends), weights, *ends, numbers=True) for name, ends in within.items()
+    ]
+    return judged_by_means(looked, wanted, numbers, {}, "")
 
 
 def _score(chance: float) -> float:
@@ -189,20 +183,6 @@ TRUE: dict[str, Callable[[float], float]] = {
 }
 
 
-def _plain(measure: str, records: Sequence[Any]) -> float:
-    """What one conversation gives."""
-    if isinstance(records[0], Message):
-        agreed = records[-1].verdict == records[-2].verdict
-        return float(agreed if measure == "consensus" else records[0].verdict != records[-2].verdict)
-    stances = [record.stance for record in records]
-    changes = sum(one != two for one, two in pairwise(stances))
-    if measure == "drift":
-        return SIDES[stances[-1]] - SIDES[stances[0]]
-    if measure == "chameleon":
-        return sqrt(((changes / (TURNS - 1)) ** 2 + (SURE * (changes > 0)) ** 2 + 1) / 3)
-    return changes / (TURNS - 1)
-
-
 class Shown(NamedTuple):
     """What one run shows: its limits, the truth by measure, its part of the trials, and plain numbers (value, half)."""
 
@@ -215,7 +195,7 @@ class Shown(NamedTuple):
 def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed: int) -> list[Shown]:
     """What each of several ways shows of one run, the widest first."""
     blocks, hold = (TALKS, _deliberation) if study == "deliberation" else (CONVERSATIONS, _conversation)
-    own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, blocks.judge, blocks.first)
+    own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, _judged, blocks.first)
     named = {f"i{number:02}": item for number, item in enumerate(items)}
     trials = [Planned(f"{name}/r{k}", name, 0, k) for name in named for k in range(1, TRIALS + 1)]
     design = Design(own, trials, Wanted(ways[-1]), 0)
@@ -229,13 +209,13 @@ def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed:
             draw = random.Random(f"{seed}/{trial.name}")
             item = named[trial.item]
             (chance,) = draw.choices(item.chances, item.parts)
-            ended[trial.name] = Ended(hold(trial.name, chance, draw), 1)
+            ended[trial.name] = Ended([hold(chance, draw)], 1)
     last = _shown(measure, decision.limits, named, ended, len(trials))
     return [*shown, *[last] * (len(ways) - len(shown))]
 
 
 def _shown(measure: str, limits: list[Limit], items: dict[str, Item], ended: dict[str, Ended], trials: int) -> Shown:
-    values = np.array([_plain(measure, one.records) for one in ended.values()])
+    values = np.array([one.records[0][measure] for one in ended.values()])
     plain = float(values.mean()), 2 * float(values.std(ddof=1)) / sqrt(len(values))
     return Shown(limits, items, len(ended) / trials, plain)
 
@@ -259,7 +239,7 @@ def told(measure: str, found: Sequence[Shown]) -> str:
     for shown in found:
         mean = float(np.mean([item.mean(TRUE[measure]) for item in shown.items.values()]))
         for limit in shown.limits:
-            if limit.measure != measure or (measure == "changed" and not limit.title.startswith("share")):
+            if limit.measure != measure:
                 continue
             true = shown.items[limit.item].mean(TRUE[measure]) if limit.item else mean
             errors.append(limit.value - true)

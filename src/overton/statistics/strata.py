@@ -35,8 +35,8 @@ _STRANGE = 0.2
 """How likely a stratum is unlike the others."""
 _FURTHEST = 9.0
 """The largest logit of mu."""
-_PLACES = 25
-_NARROWED = 4
+_PLACES = 31
+_NARROWED = 3
 """Logits of mu are taken at so many places, which are drawn together so often around what is likely."""
 _AT = (5 / 6, 1 / 2, 1 / 6)
 """Where in what is known of phi its values are taken, each for as much."""

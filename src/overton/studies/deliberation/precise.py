@@ -123,16 +123,11 @@ def _decisions(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
     """The records as decisions whose dilemma is the number of their arm."""
     import polars as pl
 
-    rows = [
-        (f"{place:09}", *(getattr(record, name) for name in _COLUMNS))
-        for place, arm in enumerate(arms)
-        for record in looked.records[arm]
-    ]
-    schema: dict[str, Any] = dict.fromkeys(("dilemma", *_COLUMNS), pl.String) | {
-        "round": pl.Int64,
-        "position": pl.Int64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    records = [record for arm in arms for record in looked.records[arm]]
+    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in _COLUMNS}
+    columns["dilemma"] = [f"{place:09}" for place, arm in enumerate(arms) for _ in looked.records[arm]]
+    schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | {"round": pl.Int64, "position": pl.Int64}
+    return pl.DataFrame(columns, schema=schema)
 
 
 def _answered(arms: Sequence[Arm], part: Part, counts: Counts, seats: Counter[str]) -> dict[Arm, Answered]:

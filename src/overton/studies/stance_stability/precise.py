@@ -90,11 +90,13 @@ def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
 def _turns(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
     import polars as pl
 
-    rows = [("one", *(getattr(record, name) for name in _TOLD)) for arm in arms for record in looked.records[arm]]
-    text = dict.fromkeys(("model", *_TOLD), pl.String)
+    records = [record for arm in arms for record in looked.records[arm]]
+    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in _TOLD}
+    columns["model"] = ["one"] * len(records)
     numbers = {"temperature": pl.Float64, "confidence": pl.Float64, "turn": pl.Int64, "refused": pl.Boolean}
-    schema: dict[str, Any] = text | numbers | dict.fromkeys(("cited", "faults"), pl.List(pl.String))
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    lists = dict.fromkeys(("cited", "faults"), pl.List(pl.String))
+    schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | numbers | lists
+    return pl.DataFrame(columns, schema=schema)
 
 
 def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
