@@ -126,11 +126,19 @@ def test_numbers_that_never_differed_may_yet() -> None:
     assert numbers(np.zeros((6, 2))).variance > 0
 
 
-def test_strata_whose_numbers_differ_are_where_to_ask() -> None:
+def test_a_stratum_whose_numbers_happen_to_agree_is_asked_no_less_for_that() -> None:
     values = np.full((6, 3), 0.5)
     values[0] = 0.1, 0.5, 0.9
     parts = numbers(values).parts
-    assert parts[0] > 2 * parts[1:].max()
+    assert parts[0] == pytest.approx(parts[1], rel=0.05)
+
+
+def test_numbers_of_uneven_strata_are_as_doubtful_as_they_make_the_mean() -> None:
+    """A stratum that varies and was asked twice counts for more than five that do not and were asked often."""
+    counts = np.array([2.0, 10, 10, 10, 10, 10])
+    within = np.array([0.08, 0, 0, 0, 0, 0])
+    found = mean_of_strata(counts / 2, counts, np.full(6, 1 / 6), within)
+    assert 0.08 / 2 / 36 < found.variance < 3 * 0.08 / 2 / 36
 
 
 @settings(max_examples=50)

@@ -44,8 +44,6 @@ _UNSEEN, _AS_IF = 1.0, 0.25
 """Answers that never differed may yet: as if so many pairs of them had been seen to, with this phi."""
 _FREEDOM = 0.5
 """What a difference tells of phi, as a part of what it would if answers were normal: bounded ones have long tails."""
-_MODERATE = 4.0
-"""What phi counts beside a stratum's own answers, in answers."""
 _LEAST = 1e-3
 _TINY = 1e-300
 
@@ -64,18 +62,19 @@ def mean_of_strata(sums: Floats, counts: Floats, weights: Floats, within: Floats
     With `within`, the sums of squares [strata] about the strata's means, answers are numbers; without, yes or no. A
     stratum without answers is as the others are. Nothing is drawn: the same numbers give the same.
     """
-    phis, ratio = ((1.0,), np.ones_like(sums)) if within is None else _dispersions(sums, counts, within, weights)
+    phis = (1.0,) if within is None else _dispersions(sums, counts, within, weights)
     each = [_known(sums / phi, counts / phi, weights) for phi in phis]
     mean = float(np.mean([one.mean for one in each]))
     variance = float(np.mean([one.variance + (one.mean - mean) ** 2 for one in each]))
-    return Known(mean, variance, np.mean([one.parts for one in each], axis=0) * ratio)
+    return Known(mean, variance, np.mean([one.parts for one in each], axis=0))
 
 
-def _dispersions(sums: Floats, counts: Floats, within: Floats, weights: Floats) -> tuple[tuple[float, ...], Floats]:
-    """Values of phi, each as likely; and how each stratum's own is likely to differ from it, as a ratio [strata].
+def _dispersions(sums: Floats, counts: Floats, within: Floats, weights: Floats) -> tuple[float, ...]:
+    """Values of phi, each as likely.
 
-    Strata differ in phi, too, so that each counts as its answers count in theta's variance, w^2 / n, whose degrees of
-    freedom are Satterthwaite's (1946, Biometrics Bulletin 2:110). Where to ask further follows the strata's own.
+    Strata differ in phi, so that each counts as its answers count in theta's variance, w^2 / n, with Satterthwaite's
+    degrees of freedom (1946, Biometrics Bulletin 2:110). A stratum's own phi decides nothing: those whose first answers
+    happen to agree would be asked no further, and stay where they agreed.
     """
     several = counts > 1
     n, mean, share = counts[several], sums[several] / counts[several], weights[several] ** 2 / counts[several]
@@ -86,13 +85,10 @@ def _dispersions(sums: Floats, counts: Floats, within: Floats, weights: Floats) 
         allowed = mean * (1 - mean) / (1 - np.minimum(phi, 1.0) / np.maximum(n, 2.0))
         phi = (float(share @ own) + unseen * _AS_IF / 4) / (float(share @ allowed) + unseen / 4)
     parts = share * own
-    freedom = float(parts.sum() ** 2 / max(float((parts**2 / (n - 1)).sum()), _TINY)) if parts.any() else 0.0
-    freedom = max(_FREEDOM * freedom, 0.0) + _UNSEEN
-    ratio = np.ones_like(sums)
-    ratio[several] = (_MODERATE + (n - 1) * own / np.maximum(phi * np.maximum(allowed, 1 / 16), _TINY)) / (
-        _MODERATE + n - 1
-    )
-    return tuple(float(np.clip(phi * freedom / chdtri(freedom, 1 - at), _LEAST, 1.0)) for at in _AT), ratio
+    freedom = _UNSEEN
+    if parts.any():
+        freedom += _FREEDOM * float(parts.sum() ** 2 / max(float((parts**2 / (n - 1)).sum()), _TINY))
+    return tuple(float(np.clip(phi * freedom / chdtri(freedom, 1 - at), _LEAST, 1.0)) for at in _AT)
 
 
 def _known(x: Floats, n: Floats, weights: Floats) -> Known:
