@@ -63,10 +63,72 @@ def test_what_cannot_be_is_refused_in_the_words_of_the_command(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("name", ["deliberation", "even-handedness"])
+CONVERSATIONS = {
+    "deliberation": (
+        *("--agent", "simulated/deliberator/a", "--agent", "simulated/deliberator/b", "--dilemmas", "dilemmas.jsonl"),
+        *("--trials", "6", "--precision", "consensus=0.3"),
+    ),
+    "stance-stability": (
+        *("--model", "simulated/chameleon", "--judge", "simulated/stance-judge", "--topics", "topics.jsonl"),
+        *("--trials", "6", "--turns", "3", "--precision", "change_rate=0.25"),
+    ),
+}
+
+
+@pytest.fixture
+def of_items(overton: Any, tmp_path: Path) -> Any:
+    """The words of a study about three of its items."""
+    from overton.studies.registry import study_named
+
+    def made(name: str) -> tuple[str, ...]:
+        study = study_named(name)
+        write_items(study, read_items(study)[:3], tmp_path / f"{study.items.plural}.jsonl", replace=True)
+        return name, *CONVERSATIONS[name]
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("deliberation", "share of deliberations on these dilemmas that end in"),
+        ("stance-stability", "rate of change of conversations on these topics"),
+    ],
+)
+def test_conversations_stop_by_item_and_say_so(
+    overton: Any, of_items: Any, tmp_path: Path, name: str, said: str
+) -> None:
+    done = overton("run", *of_items(name), "--out", "run")
+    assert done.returncode == 0
+    assert "only as often as it took" in done.stdout
+    report = (tmp_path / "run" / "report.html").read_text()
+    for words in ("Trials of each, and why it got no more", "precise enough", said):
+        assert words in report
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    (reached,) = manifest["precise"].values()
+    assert len({stop["item"] for stop in reached["last"]["stops"]}) == 3
+    planned = overton("plan", *of_items(name), "--pilot", "run", "--json")
+    expected = _find(json.loads(planned.stdout), "precision")
+    assert 0 < expected["calls_least"] <= expected["calls"] <= expected["calls_most"]
+    shown = overton("plan", *of_items(name), "--pilot", "run")
+    assert "or more, " in (shown.stdout + shown.stderr).replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", [*CONVERSATIONS])
+def test_conversations_that_share_their_decision_are_refused(overton: Any, of_items: Any, name: str) -> None:
+    role = {"deliberation": "--values-judge", "stance-stability": "--judge"}[name]
+    several = overton("run", *of_items(name), role, "simulated/degenerate/x", role, "simulated/degenerate/y")
+    assert several.returncode == 2
+    assert "judges would each have another place to stop" in several.stderr
+    shards = overton("split", *of_items(name), "--into", "2", "--out", "shards")
+    assert shards.returncode == 2
+    assert "a shard knows only its own" in shards.stderr
+
+
+@pytest.mark.parametrize("name", ["pluralism", "even-handedness"])
 def test_a_study_without_blocks_refuses_in_a_sentence(overton: Any, name: str) -> None:
     words = {
-        "deliberation": ("--agent", "simulated/deliberator/a", "--agent", "simulated/deliberator/b"),
+        "pluralism": ("--model", "simulated/degenerate", "--judge", "simulated/degenerate"),
         "even-handedness": ("--model", "simulated/degenerate", "--judge", "simulated/degenerate"),
     }[name]
     done = overton("run", name, *words, "--precision", "share=0.1", "--out", "run")

@@ -4,7 +4,7 @@
 imports are paid once: it prints the process's id, then, when that has ended, its status. `python child.py JOB` does one
 job in this process. A job with `announce` prints 'stopping' once the run is; one with `notebook` runs beside a loop
 that runs already; one with `file_limit` may write no file larger than so many bytes; one with `precision` stops when it
-is precise.
+is precise. A job with a `study` runs that, by the Python call and what is `given` to it.
 """
 
 import asyncio
@@ -37,9 +37,27 @@ def do(job: dict) -> int:
     if limit := job.get("file_limit"):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    if "study" in job:
+        return call(job["study"], job["given"])
     if job.get("notebook"):
         return asyncio.run(cell(job))
     return work(job)
+
+
+def call(study: str, given: dict) -> int:
+    import overton
+
+    out, patience = Path(given["out"]), Patience(6, 0.005, 0.05)
+    try:
+        if (out / "manifest.json").is_file():
+            run = overton.resume(out, patience=patience)
+        else:
+            shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when nothing had been asked
+            run = overton.run(study, **given, patience=patience)
+    except OvertonError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return FAILED
+    return 0 if run.finished else STOPPED
 
 
 async def cell(job: dict) -> int:

@@ -26,6 +26,8 @@ from overton.hosts.local.lanes import lanes_of
 from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.precision import Wanted
 
+__all__ = ["Killer", "decisions"]
+
 TRIALS = 6
 WANTED = {"share": 0.25}
 BOTH = {"share": 0.3, "open_mindedness": 20.0}

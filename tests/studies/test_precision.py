@@ -47,17 +47,18 @@ def judge(looked: Looked, measures: Mapping[str, float]) -> Judged:
     return Judged(limits, wide, "mean" in measures and half > measures["mean"], variance)
 
 
-def design(wanted: Wanted, calls: int | None = None, asked: list[Asked] | None = None) -> Design:
+def design(wanted: Wanted, calls: int | None = None, asked: list[Asked] | None = None, most: int = 1) -> Design:
     blocks = Blocks(lambda trial: (trial.arm, trial.block), {"mean": Goal("mean", 9), "own": Goal("own", 9)}, judge)
-    return Design(blocks, trials() if asked is None else asked, wanted, 0, calls=calls)
+    longest = {Arm(item, arm): most for item in ITEMS for arm in ARMS}
+    return Design(blocks, trials() if asked is None else asked, wanted, 0, longest, calls)
 
 
-def answer(trial: Trial, seed: int) -> Ended:
+def answer(trial: Trial, seed: int, calls: int = 1) -> Ended:
     chance = random.Random(f"{seed}/{trial.name}")
-    return Ended([chance.gauss(0, 2.0 if trial.item == "a" else 0.2)], 1)
+    return Ended([chance.gauss(0, 2.0 if trial.item == "a" else 0.2)], chance.randint(1, calls))
 
 
-def course(of: Design, seed: int = 0) -> list[tuple[Decision, list[Trial]]]:
+def course(of: Design, seed: int = 0, calls: int = 1) -> list[tuple[Decision, list[Trial]]]:
     """Every decision of a run with the trials that it adds, the last one without any."""
     ended: dict[str, Ended] = {}
     made = []
@@ -65,7 +66,7 @@ def course(of: Design, seed: int = 0) -> list[tuple[Decision, list[Trial]]]:
         decision = decide(of, ended)
         added = of.chosen(decision, ended.keys())
         made.append((decision, added))
-        ended |= {trial.name: answer(trial, seed) for trial in added}
+        ended |= {trial.name: answer(trial, seed, calls) for trial in added}
     return made
 
 
@@ -135,6 +136,23 @@ def test_all_trials_are_asked_at_most_and_it_says_so() -> None:
 def test_it_looks_no_more_often_than_its_limits_allow_for(seed: int) -> None:
     of = design(Wanted({"mean": 1e-6}))
     assert len(course(of, seed)) - 1 <= of.most_looks
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 50), most=st.integers(2, 30), made=st.integers(1, 30), allowed=st.none() | st.floats(1.0, 6.0)
+)
+def test_trials_that_end_early_let_it_look_no_more_often(
+    seed: int, most: int, made: int, allowed: float | None
+) -> None:
+    """Rounds are as large as they can be in calls, whatever they come to; within calls that are allowed, too."""
+    whole = design(Wanted({"mean": 1e-6}), most=most)
+    calls = None if allowed is None else int(whole.begun * allowed)
+    of = design(Wanted({"mean": 1e-6}), calls, most=most)
+    decisions = course(of, seed, min(made, most))
+    assert len(decisions) - 1 <= of.most_looks
+    assert calls is None or decisions[-1][0].calls <= calls
+    assert calls is not None or sum(len(added) for _, added in decisions) == len(trials())
 
 
 def test_a_block_that_is_not_whole_counts_for_nothing() -> None:

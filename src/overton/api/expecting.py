@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Draw, Trial
+from overton.engine import entries
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import Plan, PrecisionPlan, RunFolder
 from overton.studies.options import option_place
 from overton.studies.precision import Arm, Decision, Design, Ended, Wanted, decide
+from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
     from overton.api.requests import Arguments
+    from overton.api.runs import Run
     from overton.api.setting_up import SetUp
 
 __all__ = ["expected_calls"]
@@ -43,6 +46,7 @@ def expected_calls(  # noqa: PLR0917
         InputError: the study cannot stop so, or the pilot lacks a condition of the plan.
         RunError: the pilot is no run, or has no records.
     """
+    local.check_one_judge(study, ready.wanted)
     lanes = 1 if study.together else max(len(ready.wanted[study.first]), 1)
     design = local.design_of(study, ready.items, ready.options, seed, wanted, lanes)
     with TemporaryDirectory(prefix="overton-") as folder:
@@ -81,26 +85,46 @@ def _answers(  # noqa: PLR0917
         )
     run = source.run
     of = {trial.name: Arm(trial.item, design.blocks.of(trial)[0]) for trial in _trials(study, run)}
-    table = RunFolder(run.path).records()
-    rows = run.rows()
-    names = table["model"].to_list() if "model" in table.columns else [""] * len(rows)
-    column = design.blocks.trial
+    calls = _calls(study, run, of)
     found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for name, row in zip(names, rows, strict=True):
-        if getattr(row, column) in of and (not source.model or name == source.model):
-            found[name][getattr(row, column)].append(row)
-    return told, [_by_arm(of, trials, design) for trials in found.values()]
+    for name, row in zip(_lanes(study, run), run.rows(), strict=True):
+        trial = getattr(row, design.blocks.trial)
+        if trial in of and name is not None and (not source.model or name in ("", source.model)):
+            found[name][trial].append(row)
+    return told, [_by_arm(of, trials, calls) for trials in found.values()]
 
 
-def _trials(study: AnyStudy, run: Any) -> Sequence[Trial]:
+def _lanes(study: AnyStudy, run: Run) -> list[str | None]:
+    """Whose lane each row of the pilot's records is of: '' where all models share one, None by another judge than the
+    first."""
+    table = RunFolder(run.path).records()
+    own = "model" in table.columns and not study.together
+    names = table["model"].to_list() if own else [""] * table.height
+    if JUDGE not in table.columns:
+        return names
+    first = run.manifest.models[study.several][0].name
+    return [name if judge == first else None for name, judge in zip(names, table[JUDGE].to_list(), strict=True)]
+
+
+def _calls(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
+    """How many calls each of the pilot's trials made of its own, a lane."""
+    made = Counter(one.place.trial for one in entries(run.path / "journal.db"))
+    lanes = 1 if study.together else max(len(run.manifest.models[study.first]), 1)
+    whole: Counter[str] = Counter()
+    for name, count in made.items():
+        whole[name if name in of else name.rpartition(" of ")[0]] += count
+    return {name: max(round(whole[name] / lanes), 1) for name in of}
+
+
+def _trials(study: AnyStudy, run: Run) -> Sequence[Trial]:
     folder = RunFolder(run.path)
     return list(study.trials(run.items(), folder.options(study, run.manifest.options), run.manifest.seed))
 
 
-def _by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], design: Design) -> Answered:
+def _by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], calls: Mapping[str, int]) -> Answered:
     made: Answered = defaultdict(list)
     for name, records in trials.items():
-        made[of[name]].append(Ended(records, design.most.get(of[name], 1)))
+        made[of[name]].append(Ended(records, calls[name]))
     return made
 
 

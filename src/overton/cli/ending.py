@@ -231,8 +231,9 @@ def show_precision(planned: Plan) -> None:
     if (one := planned.precision) is None:
         return
     within = "" if one.calls_least == one.calls_most else f" ({one.calls_least:,} to {one.calls_most:,})"
+    whole = f"{planned.calls:,}" if planned.calls == planned.calls_at_most else f"{planned.calls:,} or more"
     say(
-        f"Stopping when it is precise: about {one.calls:,} calls{within} instead of {planned.calls:,},"
+        f"Stopping when it is precise: about {one.calls:,} calls{within} instead of {whole},"
         f" {_dollars(one.cost)} instead of {_dollars(planned.cost)}; in {one.rounds} rounds. Expected of answers like"
         f" those of {one.pilot}."
     )

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heapify, heappop, heappush
-from itertools import groupby
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -36,13 +35,16 @@ __all__ = [
     "Reached",
     "Stop",
     "Wanted",
-    "by_item",
     "decide",
 ]
 
 ROUND = 1.35
 """How many calls there are after a round for each before it, at least, where the headline is still too wide."""
 LEVEL = 0.95
+_LEAST_ROUND = 0.15
+"""How much of what there is a round adds at least where the calls allowed cut it short. Trials that take fewer calls
+than they may leave some to go on with, again and again: of such rounds there are `_CUT_SHORT` at most."""
+_CUT_SHORT = 4
 
 PRECISE, SPENT, WHOLE = "precise enough", "no more calls were allowed", "all of its trials were asked"
 """Why an arm got no further block."""
@@ -130,13 +132,15 @@ class Goal:
 
 
 class Looked(NamedTuple):
-    """The answers that are judged: records by arm, how often an arm and the whole can have been looked at, the seed."""
+    """The answers that are judged: records by arm, how often an arm and the whole can have been looked at, the seed,
+    and how many trials a block of each arm has."""
 
     records: Mapping[Arm, Sequence[Any]]
     arm_looks: int
     looks: int
     level: float
     seed: int
+    sizes: Mapping[Arm, int] = {}
 
 
 def _one(arm: str) -> int:
@@ -145,6 +149,10 @@ def _one(arm: str) -> int:
 
 def _as_it_is(record: Any, trial: Trial) -> Any:
     return record
+
+
+def _itself(trial: Any) -> Any:
+    return trial
 
 
 def _nothing_wrong(options: Any, measures: Iterable[str]) -> Iterable[Problem]:
@@ -163,6 +171,7 @@ class Blocks:
     check     `check(options, measures)` says what does not go together with stopping
     trial     the column of records that names the trial
     like      `like(record, trial)` gives a pilot's record as if it were one of another trial of its condition
+    longest   `longest(trial)` gives the trial as one that makes as many calls as any of its condition can
     """
 
     of: Callable[[Any], tuple[str, int]]
@@ -172,6 +181,7 @@ class Blocks:
     check: Callable[[Any, Iterable[str]], Iterable[Problem]] = _nothing_wrong
     trial: str = "trial"
     like: Callable[[Any, Any], Any] = _as_it_is
+    longest: Callable[[Any], Any] = _itself
 
     def problems(self, wanted: Wanted, options: Any) -> Iterator[Problem]:
         """What is wrong with what is wanted."""
@@ -256,7 +266,8 @@ class Design:
         from overton.statistics.sequential import most_looks
 
         alone = max((len(counts) for counts in self.looks.values()), default=1) if len(self.wanted.measures) > 1 else 0
-        return most_looks(self.begun, self.whole, ROUND) + 1 + alone
+        cut_short = _CUT_SHORT if self.calls is not None and max(self.most.values(), default=1) > 1 else 0
+        return most_looks(self.begun, self.whole, ROUND) + 1 + alone + cut_short
 
     def chosen(self, decision: Decision, ended: Set[str]) -> list[Trial]:
         """The trials that a decision adds to those that have ended, in plan order."""
@@ -302,7 +313,9 @@ def _looked(design: Design, ended: Mapping[str, Ended], have: Mapping[Arm, int])
         for arm, count in have.items()
     }
     most = max(len(counts) for counts in design.looks.values())
-    return Looked(records, most, design.most_looks, LEVEL, design.seed)
+    return Looked(
+        records, most, design.most_looks, LEVEL, design.seed, {a: len(own[0]) for a, own in design.arms.items()}
+    )
 
 
 def _chosen(design: Design, have: Mapping[Arm, int], judged: Judged, spent: int, left: int | None) -> dict[Arm, int]:
@@ -314,8 +327,13 @@ def _chosen(design: Design, have: Mapping[Arm, int], judged: Judged, spent: int,
             cost = design.cost(arm, have[arm], count)
             if left is None or used + cost <= left:
                 chosen[arm], used = count, used + cost
+    alone = bool(chosen)
+    had = sum(design.cost(arm, 0, count) for arm, count in have.items())
     if judged.headline_wide:
-        _widen(design, have, judged, chosen, (used, spent), left)
+        used = _widen(design, have, judged, chosen, (used, had), left)
+    more = any(_next(design, arm, chosen.get(arm, count)) for arm, count in have.items())
+    if left is not None and more and not alone and spent < had and used < _LEAST_ROUND * had:
+        return {}
     return {arm: chosen[arm] for arm in have if arm in chosen}
 
 
@@ -326,19 +344,24 @@ def _widen(  # noqa: PLR0917
     chosen: dict[Arm, int],
     calls: tuple[int, int],
     left: int | None,
-) -> None:
-    """Add blocks where a call gives the headline most, until the round is large enough for another look. Of arms that
-    give as much the first goes first."""
-    used, spent = calls
+) -> int:
+    """Add blocks where a call gives the headline most, until the round is large enough for another look, and say how
+    many calls the round can then make. Of arms that give as much the first goes first.
+
+    A round's size is in calls that can be made, as that of all rounds before it: how many were made in fact would let
+    one look the more often the shorter conversations are.
+    """
+    used, had = calls
     steps = [step for place, arm in enumerate(have) if (step := _step(design, have, judged, chosen, arm, place))]
     heapify(steps)
-    while steps and used < (ROUND - 1) * spent:
+    while steps and used < (ROUND - 1) * had:
         _, place, arm, count, cost = heappop(steps)
         if left is not None and used + cost > left:
             continue
         chosen[arm], used = count, used + cost
         if step := _step(design, have, judged, chosen, arm, place):
             heappush(steps, step)
+    return used
 
 
 def _step(  # noqa: PLR0917
@@ -367,11 +390,3 @@ def _why(design: Design, judged: Judged, arm: Arm, count: int) -> str:
     if design.calls is not None and (judged.headline_wide or arm in judged.wide):
         return SPENT
     return PRECISE
-
-
-def by_item(stops: Sequence[Stop]) -> Iterator[tuple[str, int, str]]:
-    """Each item with its trials, and why it got no more: the reasons of its arms, the most common first."""
-    for item, own in groupby(sorted(stops, key=lambda stop: stop.item), key=lambda stop: stop.item):
-        some = list(own)
-        counted = sorted({one.why: sum(o.why == one.why for o in some) for one in some}.items(), key=lambda p: -p[1])
-        yield item, sum(one.trials for one in some), "; ".join(why for why, _ in counted)

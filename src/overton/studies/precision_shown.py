@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from math import isnan
 
 from overton.statistics import Estimate
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Prose, Section, Table
-from overton.studies.precision import LEVEL, Limit, Reached, Wanted, by_item
+from overton.studies.precision import LEVEL, Limit, Reached, Stop, Wanted
 
 __all__ = ["UNEQUAL", "precision_section"]
 
 UNEQUAL = (
-    "asked of each item only as often as it took. Scores elsewhere are computed as always, of unequal and perhaps few"
-    " answers, which can raise them; take those of the section 'Precision' where it has them."
+    "asked of each item only as often as it took. Numbers elsewhere are computed as always, of unequal and perhaps few"
+    " answers, which can raise scores and gives items that were asked more often more weight; take those of the section"
+    " 'Precision' where it has them."
 )
 """What has to be known of all other numbers of a run that stopped when it was precise."""
 
@@ -81,11 +83,19 @@ def _rows(model: str, one: Reached) -> Iterator[list[Cell]]:
 
 def _items(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
     rows: list[list[Cell]] = [
-        [model, item, trials, why] for model, one in reached.items() for item, trials, why in by_item(one.last.stops)
+        [model, item, trials, why] for model, one in reached.items() for item, trials, why in _by_item(one.last.stops)
     ]
     if rows:
         columns = [Column("Model"), Column(noun, items=True), Column("Trials", "count"), Column("Stopped since")]
         yield Table("Trials of each, and why it got no more", columns, rows)
+
+
+def _by_item(stops: Sequence[Stop]) -> Iterator[tuple[str, int, str]]:
+    """Each item with its trials, and why it got no more: the reasons of its arms, the most common first."""
+    for item, own in groupby(sorted(stops, key=lambda stop: stop.item), key=lambda stop: stop.item):
+        some = list(own)
+        counted = sorted({one.why: sum(o.why == one.why for o in some) for one in some}.items(), key=lambda p: -p[1])
+        yield item, sum(one.trials for one in some), "; ".join(why for why, _ in counted)
 
 
 def _shares(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:

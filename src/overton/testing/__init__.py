@@ -17,6 +17,7 @@ from typing import Any
 
 from overton.api.analyses import measured
 from overton.studies.study import AnyStudy
+from overton.testing.blocks import check_blocks
 from overton.testing.case import Case
 from overton.testing.checks import (
     check_analysis,
@@ -38,6 +39,7 @@ __all__ = [
     "CHECKS",
     "Case",
     "check_analysis",
+    "check_blocks",
     "check_declaration",
     "check_extend",
     "check_failures",
@@ -71,6 +73,7 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_analysis,
     check_report,
     check_nulls,
+    check_blocks,
     check_replay,
     check_stop,
     check_failures,
@@ -96,11 +99,11 @@ def hold_study(
 ) -> None:
     """Take a study through all that Overton promises of one, in `folder`, on simulated models.
 
-    It is declared, planned, run, measured, reported, held beside its nulls, stopped, killed, resumed, extended and held
-    inside Inspect AI (where that is installed), with calls that fail, too. `models` and `others` (by role) are
-    simulated answerers, `model_args` their parameters by name; `items`, `only` and `options` keep it small. `more` are
-    options for `extend`, by default one more of the first whole number that may grow. `truth(analysis)` compares what
-    was measured with what is known of the models.
+    It is declared, planned, run, measured, reported, held beside its nulls, judged by its blocks, stopped, killed,
+    resumed, extended and held inside Inspect AI (where that is installed), with calls that fail, too. `models` and
+    `others` (by role) are simulated answerers, `model_args` their parameters by name; `items`, `only` and `options`
+    keep it small. `more` are options for `extend`, by default one more of the first whole number that may grow.
+    `truth(analysis)` compares what was measured with what is known of the models.
 
     Raises:
         AssertionError: something does not hold; says what the study's author has to do.

@@ -87,6 +87,13 @@ def test_two_runs_compare_models_of_one_name(two: tuple[str, Path, Path]) -> Non
     assert "seeds differ (0 and 1)" in made.differing[0].said
 
 
+def test_a_run_that_stopped_when_it_was_precise_weighs_items_unequally_and_says_so(tmp_path: Path) -> None:
+    more: dict[str, Any] = {"trials": 4, "precision": {"consensus": 0.4}}
+    made = overton.compare(held("deliberation", tmp_path / "short", **more).path)
+    assert [one.kind for one in made.differing] == ["unknown"]
+    assert "short asked of each item only as often as it took" in made.differing[0].said
+
+
 def test_one_model_of_each_is_named(two: tuple[str, Path, Path]) -> None:
     _, one, other = two
     made = overton.compare(f"{one}#a", f"{other}#b")

@@ -25,6 +25,7 @@ __all__ = ["instruments", "options_apart", "subjects"]
 
 def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Differing]:
     """What two sources were not asked in the same way."""
+    yield from _stopped(base, candidate)
     tables = list(dict.fromkeys(one.label for one in (base, candidate) if one.told is None))
     if base.told is None or candidate.told is None:
         said = f"how {' and '.join(tables)} came about is not known: prompts, items, options and judge may differ"
@@ -37,6 +38,17 @@ def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Di
     if base.told.overton != candidate.told.overton:
         for kind, said in conduct_apart(base, candidate):
             yield Differing(kind, base.label, candidate.label, said)
+
+
+def _stopped(base: Source, candidate: Source) -> Iterator[Differing]:
+    """Which of the two are runs that stopped when they were precise: their items weigh by how often each was asked."""
+    found = [one.label for one in (base, candidate) if one.run is not None and one.run.manifest.precision is not None]
+    if found:
+        said = (
+            f"{' and '.join(dict.fromkeys(found))} asked of each item only as often as it took: items asked more often"
+            " weigh more here, and not alike in both models"
+        )
+        yield Differing("unknown", base.label, candidate.label, said)
 
 
 def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]]:

@@ -1,7 +1,7 @@
 """Runs in folders on this machine."""
 
 from overton.engine import Limits, Patience
-from overton.hosts.local.adapting import design_of
+from overton.hosts.local.adapting import check_one_judge, design_of
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Spent
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.merging import merge
@@ -28,6 +28,7 @@ __all__ = [
     "Trust",
     "Wanted",
     "Watch",
+    "check_one_judge",
     "completed",
     "design_of",
     "extend",

@@ -13,11 +13,11 @@ from overton.errors import InputError, JournalError, Problem, Unreadable
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.planning import course_of
 from overton.studies.options import option_place
-from overton.studies.precision import Arm, Decision, Design, Ended, Reached, Wanted, decide
+from overton.studies.precision import Arm, Blocks, Decision, Design, Ended, Reached, Wanted, decide
 from overton.studies.study import AnyStudy
 from overton.untrusted import json_of
 
-__all__ = ["Adapting", "check_wanted", "design_of", "reached_of"]
+__all__ = ["Adapting", "check_one_judge", "check_wanted", "design_of", "reached_of"]
 
 _decision = msgspec.json.Decoder(Decision).decode
 
@@ -68,6 +68,20 @@ def check_wanted(study: AnyStudy, wanted: Wanted, options: Any) -> None:
         raise InputError(problems)
 
 
+def check_one_judge(study: AnyStudy, wanted: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse several judges: the labels of each would decide otherwise where to go on.
+
+    Raises:
+        InputError: there are several.
+    """
+    if len(judges := wanted.get(study.several, ())) > 1:
+        reason = (
+            f"{len(judges)} judges would each have another place to stop: name one, and ask the others with"
+            " 'overton judge again'"
+        )
+        raise InputError([Problem(option_place("precision"), "", reason)])
+
+
 def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wanted: Wanted, lanes: int) -> Design:  # noqa: PLR0917
     """What each of so many lanes chooses its blocks from; calls are divided evenly among them.
 
@@ -78,22 +92,23 @@ def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wa
     assert study.blocks is not None
     trials = list(study.trials(items, options, seed))
     calls = None if wanted.calls is None else wanted.calls // lanes
-    design = Design(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks.of, trials), calls)
+    design = Design(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks, trials), calls)
     if calls is not None and design.begun > calls:
         reason = f"the first round alone takes {design.begun * lanes:,}, before which nothing is known"
         raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])
     return design
 
 
-def _most_calls(study: AnyStudy, of: Any, trials: Sequence[Trial]) -> dict[Arm, int]:
-    """How many calls a trial of each arm makes at most, by one of them on the longest canned replies."""
-    some = {Arm(trial.item, of(trial)[0]): trial for trial in reversed(trials)}
+def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dict[Arm, int]:
+    """How many calls a trial of each arm makes at most, by the longest of them on the longest canned replies. Searches
+    and pages are shared, and are no trial's own."""
+    some = {Arm(trial.item, blocks.of(trial)[0]): blocks.longest(trial) for trial in reversed(trials)}
 
     async def counted() -> dict[Arm, int]:
         made = {}
         for arm, trial in some.items():
             course = await course_of(study, [trial], -1)
-            made[arm] = sum(count.calls for count in course.own.values())
+            made[arm] = sum(count.calls for name, count in course.own.items() if name not in study.retrieval)
         return made
 
     return run_to_end(counted())

@@ -14,7 +14,7 @@ from overton import __version__
 from overton.calls import Price
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Notice, Problem, RunMismatch
-from overton.hosts.local.adapting import design_of
+from overton.hosts.local.adapting import check_one_judge, design_of
 from overton.hosts.local.counting import trials_by_item
 from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.moving import moved
@@ -99,6 +99,7 @@ def prepare(
     wanted = completed(study, wanted)
     trials_by_item(study, items, chosen, seed)
     if precision is not None:
+        check_one_judge(study, wanted)
         design_of(study, items, chosen, seed, precision, 1 if study.together else max(len(wanted[study.first]), 1))
     models = open_models(study.with_tokens(chosen), items, wanted, seed)
     _check_prices(models, limits)
@@ -196,6 +197,8 @@ def extend(
     check_trusted(study, path, wanted, trust or Trust())
     for role, added in (more or {}).items():
         wanted[role] = [*wanted[role], *added]
+    if manifest.precision is not None:
+        check_one_judge(study, wanted)
     chosen = folder.options(study, manifest.options) if options is None else options
     models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)

@@ -14,6 +14,7 @@ from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
 from overton.studies.deliberation.measuring import MEASURING
 from overton.studies.deliberation.nulls import NULLS
 from overton.studies.deliberation.options import Options, wrong
+from overton.studies.deliberation.precise import BLOCKS
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import Record
@@ -83,6 +84,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     measuring=MEASURING,
     sheet=SHEET,
     nulls=NULLS,
+    blocks=BLOCKS,
     commands=(
         Command(
             "dilemmas",

@@ -42,6 +42,7 @@ class DilemmaTrial(Trial, frozen=True):
     models: tuple[str, ...]
     rounds: int
     values: bool
+    repetition: int = 1
     instructions: Instructions = "paper"
     retest: float = 0.0
     instead: Instead = ""
@@ -67,6 +68,7 @@ def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator
                             models=tuple(options.agents[number - 1] for number in order),
                             rounds=options.rounds,
                             values=options.values,
+                            repetition=repetition,
                             instructions=options.instructions,
                             retest=options.retest,
                         )

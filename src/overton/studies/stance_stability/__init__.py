@@ -14,6 +14,7 @@ from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.measuring import MEASURING
 from overton.studies.stance_stability.nulls import NULLS
 from overton.studies.stance_stability.options import Options, remarks, weighed
+from overton.studies.stance_stability.precise import BLOCKS
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.record import Record
@@ -114,4 +115,5 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     measuring=MEASURING,
     sheet=SHEET,
     nulls=NULLS,
+    blocks=BLOCKS,
 )

@@ -1,0 +1,286 @@
+"""What limits are worth that are shown after stopping, of conversations: deliberation and stance stability.
+
+    python benchmarks/precise.py [--simulations 500] [--study NAME ...] [--cell NAME ...]
+
+What conversations give is drawn, of items whose truth is known, and runs of 15 trials at most decide on it as real ones
+do (that records are read right is for tests to say, and would take ten times as long here). A row is a way of stopping
+in a cell: what share of the trials it took, the root mean square error of the number shown, how often its limits hold
+the items' true number, and their half-width; and beside it the error and limits of what the answers would give if
+nothing were known of stopping, the mean over conversations with two standard errors over them. Numbers are in points,
+hundredths of their own unit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import comb, sqrt
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from overton.calls import Trial
+from overton.studies.deliberation.precise import BLOCKS as TALKS
+from overton.studies.precision import Arm, Blocks, Design, Ended, Judged, Limit, Looked, Wanted, decide
+from overton.studies.precision_means import Answered, Mean, judged_by_means
+from overton.studies.stance_stability.precise import BLOCKS as CONVERSATIONS
+
+TRIALS, TURNS = 15, 6
+SURE = 0.67
+STANCES = ("supportive", "critical", "balanced")
+SIDES = {"supportive": 1.0, "critical": -1.0, "balanced": 0.0}
+
+
+class Planned(Trial, frozen=True):
+    """A trial, as far as its block goes."""
+
+    repetition: int
+
+
+@dataclass(frozen=True)
+class Item:
+    """Chances of what a conversation on an item does, each with its part: consensus, or a change at a turn."""
+
+    chances: tuple[float, ...]
+    parts: tuple[float, ...] = (1.0,)
+
+    def mean(self, of: Callable[[float], float]) -> float:
+        """The mean of a function of the chance."""
+        return sum(part * of(chance) for chance, part in zip(self.chances, self.parts, strict=True))
+
+
+Made = Callable[[np.random.Generator], list[Item]]
+
+
+def _even(chance: float, count: int = 12) -> Made:
+    return lambda rng: [Item((chance,))] * count
+
+
+def _spread(count: int, often: float = 0.5) -> Made:
+    return lambda rng: [Item((float(one),)) for one in rng.beta(2 * often, 2 * (1 - often), count)]
+
+
+def _halves(rare: float, often: float) -> Made:
+    return lambda rng: [Item((rare,))] * 6 + [Item((often,))] * 6
+
+
+def _one(often: float) -> Made:
+    return lambda rng: [Item((0.0,))] * 11 + [Item((often,))]
+
+
+def _sure(often: float) -> Made:
+    return lambda rng: [Item((float(rng.random() < often),)) for _ in range(12)]
+
+
+def _torn(chance: float) -> Made:
+    """Each conversation is one that does not move, or one that moves twice as often."""
+    return lambda rng: [Item((0.0, 2 * chance), (0.5, 0.5))] * 12
+
+
+CELLS: dict[str, dict[str, Made]] = {
+    "deliberation": {
+        "even, 50%": _even(0.5),
+        "even, 5%": _even(0.05),
+        "half 2%, half 50%": _halves(0.02, 0.5),
+        "half 50%, half 95%": _halves(0.5, 0.95),
+        "spread": _spread(12),
+        "deterministic": _sure(0.8),
+        "one of 12 at 50%": _one(0.5),
+        "3 dilemmas": _spread(3),
+        "40 dilemmas": _spread(40, 0.7),
+    },
+    "stance-stability": {
+        "even, 30%": _even(0.3),
+        "even, 3%": _even(0.03),
+        "half 2%, half 50%": _halves(0.02, 0.5),
+        "torn, 20%": _torn(0.2),
+        "spread": _spread(12),
+        "deterministic": lambda rng: [Item((float(one > 0.8),)) for one in rng.random(12)],
+        "one of 12 at 50%": _one(0.5),
+        "3 topics": _spread(3),
+        "40 topics": _spread(40, 0.3),
+    },
+}
+WANTED: dict[str, list[tuple[dict[str, float], ...]]] = {
+    "deliberation": [
+        ({"consensus": 0.15}, {"consensus": 0.1}),
+        ({"changed": 0.1},),
+        ({"consensus": 0.15, "share": 0.4},),
+    ],
+    "stance-stability": [({"change_rate": 0.08}, {"change_rate": 0.04}), ({"chameleon": 0.05},), ({"drift": 0.25},)],
+}
+"""Ways of stopping; those that differ in the width of one measure alone decide alike until they stop, and are one run,
+looked at in several places."""
+
+
+def _deliberation(chance: float, draw: random.Random) -> dict[str, float]:
+    """Two agents: they agree, half of the time at once, else one comes over; or neither does."""
+    agreed, at_once, who = draw.random() < chance, draw.random() < 0.5, draw.randrange(2)
+    moved = agreed and not at_once
+    return {"consensus": float(agreed), "changed": float(moved and who == 0), "other": float(moved and who == 1)}
+
+
+def _conversation(chance: float, draw: random.Random) -> dict[str, float]:
+    """A stance that changes to one of the others at each turn with a chance; the same page cited throughout."""
+    stances = ["supportive"]
+    for _ in range(TURNS - 1):
+        others = [one for one in STANCES if one != stances[-1]]
+        stances.append(draw.choice(others) if draw.random() < chance else stances[-1])
+    changes = sum(one != two for one, two in pairwise(stances))
+    score = sqrt(((changes / (TURNS - 1)) ** 2 + (SURE * (changes > 0)) ** 2 + 1) / 3)
+    drift = SIDES[stances[-1]] - SIDES[stances[0]]
+    return {"change_rate": changes / (TURNS - 1), "chameleon": score, "drift": drift}
+
+
+def _answered(looked: Looked, measure: str, low: float = 0.0, high: float = 1.0) -> dict[Arm, Answered]:
+    made = {}
+    for arm, given in looked.records.items():
+        values = [(one[measure] - low) / (high - low) for one in given]
+        mean = sum(values) / max(len(values), 1)
+        made[arm] = Answered(sum(values), len(values), sum((one - mean) ** 2 for one in values))
+    return made
+
+
+def _judged(looked: Looked, wanted: Mapping[str, float]) -> Judged:
+    """As both studies judge."""
+    weights = dict.fromkeys(looked.records, 1.0)
+    some = next(iter(looked.records.values()))[0]
+    if "consensus" in some:
+        agreed = _answered(looked, "consensus")
+        means = [Mean("consensus", "", agreed, weights)]
+        means += [Mean("changed", "", _answered(looked, name), weights) for name in ("changed", "other")]
+        return judged_by_means(looked, wanted, means, agreed, "")
+    within = {"change_rate": (0.0, 1.0), "chameleon": (0.0, 1.0), "drift": (-2.0, 2.0)}
+    numbers = [
+        Mean(name, "", _answered(looked, name, *ends), weights, *ends, numbers=True) for name, ends in within.items()
+    ]
+    return judged_by_means(looked, wanted, numbers, {}, "")
+
+
+def _score(chance: float) -> float:
+    """The expected Chameleon score: re-use is 1, certainty at changes `SURE` where there are any."""
+    pairs = TURNS - 1
+    each = (comb(pairs, k) * chance**k * (1 - chance) ** (pairs - k) for k in range(pairs + 1))
+    return sum(p * sqrt(((k / pairs) ** 2 + (SURE * (k > 0)) ** 2 + 1) / 3) for k, p in enumerate(each))
+
+
+def _drift(chance: float) -> float:
+    step = np.full((3, 3), chance / 2) + np.eye(3) * (1 - 1.5 * chance)
+    return float(np.linalg.matrix_power(step, TURNS - 1)[0] @ [SIDES[one] for one in STANCES]) - 1.0
+
+
+TRUE: dict[str, Callable[[float], float]] = {
+    "consensus": lambda chance: chance,
+    "changed": lambda chance: chance / 4,
+    "change_rate": lambda chance: chance,
+    "chameleon": _score,
+    "drift": _drift,
+    "share": lambda chance: chance,
+}
+
+
+class Shown(NamedTuple):
+    """What one run shows: its limits, the truth by measure, its part of the trials, and plain numbers (value, half)."""
+
+    limits: list[Limit]
+    items: dict[str, Item]
+    part: float
+    plain: tuple[float, float]
+
+
+def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed: int) -> list[Shown]:
+    """What each of several ways shows of one run, the widest first."""
+    blocks, hold = (TALKS, _deliberation) if study == "deliberation" else (CONVERSATIONS, _conversation)
+    own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, _judged, blocks.first)
+    named = {f"i{number:02}": item for number, item in enumerate(items)}
+    trials = [Planned(f"{name}/r{k}", name, 0, k) for name in named for k in range(1, TRIALS + 1)]
+    design = Design(own, trials, Wanted(ways[-1]), 0)
+    measure = next(iter(ways[-1]))
+    ended: dict[str, Ended] = {}
+    shown: list[Shown] = []
+    while (decision := decide(design, ended)).blocks:
+        if ended and len(shown) < len(ways) - 1 and decision.limits[0].half <= ways[len(shown)][measure]:
+            shown.append(_shown(measure, decision.limits, named, ended, len(trials)))
+        for trial in design.chosen(decision, ended.keys()):
+            draw = random.Random(f"{seed}/{trial.name}")
+            item = named[trial.item]
+            (chance,) = draw.choices(item.chances, item.parts)
+            ended[trial.name] = Ended([hold(chance, draw)], 1)
+    last = _shown(measure, decision.limits, named, ended, len(trials))
+    return [*shown, *[last] * (len(ways) - len(shown))]
+
+
+def _shown(measure: str, limits: list[Limit], items: dict[str, Item], ended: dict[str, Ended], trials: int) -> Shown:
+    values = np.array([one.records[0][measure] for one in ended.values()])
+    plain = float(values.mean()), 2 * float(values.std(ddof=1)) / sqrt(len(values))
+    return Shown(limits, items, len(ended) / trials, plain)
+
+
+def rows(study: str, cell: str, simulations: int) -> Iterator[str]:
+    """A row for each way of stopping."""
+    for number, ways in enumerate(WANTED[study]):
+        drawn = (CELLS[study][cell](np.random.default_rng((seed, number))) for seed in range(simulations))
+        found = [run(study, items, ways, seed * 10 + number) for seed, items in enumerate(drawn)]
+        for way, wanted in enumerate(ways):
+            own = [shown[way] for shown in found]
+            name = ", ".join(f"{measure}={width:g}" for measure, width in wanted.items())
+            for measure in wanted:
+                yield f"{study:17} {cell:19} {name:26} {told(measure, own)}"
+
+
+def told(measure: str, found: Sequence[Shown]) -> str:
+    """Part of the trials; error, limits held, half-width; the same of plain numbers."""
+    errors, held, halves = [], [], []
+    plain_errors, plain_held = [], []
+    for shown in found:
+        mean = float(np.mean([item.mean(TRUE[measure]) for item in shown.items.values()]))
+        for limit in shown.limits:
+            if limit.measure != measure:
+                continue
+            true = shown.items[limit.item].mean(TRUE[measure]) if limit.item else mean
+            errors.append(limit.value - true)
+            held.append(limit.low - 1e-9 <= true <= limit.high + 1e-9)
+            halves.append(limit.half)
+        if measure != "share":
+            plain_errors.append(shown.plain[0] - mean)
+            plain_held.append(abs(shown.plain[0] - mean) <= shown.plain[1] + 1e-9)
+    own = f"{measure:11} {_part(found)} {_rms(errors)} {_percent(held)} {100 * float(np.mean(halves)):6.1f}"
+    return own if measure == "share" else f"{own}   {_rms(plain_errors)} {_percent(plain_held)}"
+
+
+def _part(found: Sequence[Shown]) -> str:
+    return f"{100 * float(np.mean([one.part for one in found])):5.0f}%"
+
+
+def _rms(errors: Sequence[float]) -> str:
+    return f"{100 * sqrt(float(np.mean(np.square(errors)))):6.2f}"
+
+
+def _percent(flags: Sequence[bool]) -> str:
+    return f"{100 * float(np.mean(flags)):6.1f}%"
+
+
+def main() -> None:
+    """Print a table for each study."""
+    parser = argparse.ArgumentParser(description="What limits shown after stopping hold, of conversations.")
+    parser.add_argument("--simulations", type=int, default=500)
+    parser.add_argument("--study", nargs="+", choices=[*CELLS], default=[*CELLS])
+    parser.add_argument("--cell", nargs="+", default=None)
+    chosen = parser.parse_args()
+    started = perf_counter()
+    print(f"{TRIALS} trials at most, {chosen.simulations} simulations each\n")
+    head = f"{'measure':11} {'trials':>6} {'error':>6} {'held':>7} {'half':>6}   {'plain: error':>6} {'held':>7}"
+    print(f"{'study':17} {'cell':19} {'asked for':26} {head}")
+    for study in chosen.study:
+        for cell in chosen.cell or CELLS[study]:
+            for row in rows(study, cell, chosen.simulations):
+                print(row, flush=True)
+    print(f"\n{perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

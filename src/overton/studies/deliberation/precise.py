@@ -1,0 +1,160 @@
+"""How precise deliberations are so far: consensus, and changes of verdict, of these very dilemmas.
+
+In a run that stops when it is precise some dilemmas are discussed more often than others, and the analysis weighs
+deliberations alike, as published. So both headlines are means over dilemmas and conditions of their own here, each
+weighing what it weighs in the whole design (`overton.studies.precision_means`). Inertia and conformity are parameters
+of a model fitted to all decisions, no means: no half-width of theirs can be asked for. Neither can one of rounds to
+consensus, a mean over deliberations that reach it, of which some dilemmas have none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.studies.options import option_place
+from overton.studies.precision import Arm, Blocks, Goal, Judged, Looked
+from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_means, too_few_trials
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.statistics.resampling import Counts
+    from overton.studies.deliberation.measures.parts import Part
+    from overton.studies.deliberation.options import Options
+    from overton.studies.deliberation.protocol import DilemmaTrial
+    from overton.studies.deliberation.record import Record
+
+__all__ = ["BLOCKS", "judged"]
+
+CONSENSUS, CHANGED = "consensus", "changed"
+_CONSENSUS = "share of deliberations on these dilemmas that end in consensus"
+_SHARE = "deliberations that end in consensus"
+_COLUMNS = ("deliberation", "format", "goal", "round", "position", "model", "verdict", "agent", "failure")
+
+
+def _block(trial: DilemmaTrial) -> tuple[str, int]:
+    """All orders of the same agents together, so that everybody speaks first as often."""
+    who = "-".join(map(str, sorted(trial.order)))
+    return f"{trial.format}/{trial.goal}/{who}", trial.repetition
+
+
+def _two(condition: str) -> int:
+    """One deliberation does not tell how another would end."""
+    return 2
+
+
+def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
+    if why := too_few_trials(options.trials):
+        yield Problem(option_place("trials"), str(options.trials), why)
+
+
+def _like(record: Record, trial: DilemmaTrial) -> Record:
+    """The same message in another deliberation, by whoever sits there."""
+    return msgspec.structs.replace(
+        record,
+        deliberation=trial.name,
+        dilemma=trial.item,
+        agents=" + ".join(trial.models),
+        model=trial.models[int(record.agent.removeprefix("Agent ")) - 1],
+    )
+
+
+def _longest(trial: DilemmaTrial) -> DilemmaTrial:
+    """The judge is asked again about every message, where it is about any."""
+    return msgspec.structs.replace(trial, retest=float(trial.retest > 0))
+
+
+def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
+    """What deliberations tell, each record under its arm; `measures` are the half-widths wanted."""
+    from overton.studies.deliberation.measures.parts import Parts
+    from overton.studies.deliberation.measures.talks import talks_from
+
+    arms = sorted(looked.records)
+    seats = _seats(looked)
+    consensus: dict[Arm, Answered] = {}
+    changed: dict[str, dict[Arm, Answered]] = {model: {} for _, model in sorted(seats)}
+    try:
+        whole = Parts(talks_from(_decisions(looked, arms))).everything
+    except InputError:  # there is none yet in which no call failed
+        whole = None
+    if whole is not None:
+        consensus = _answered(arms, whole, whole.reached, Counter())
+        changed = {
+            model: _answered(
+                arms, whole, whole.changes(model), Counter({name: seats[name, model] for name, _ in seats})
+            )
+            for model in changed
+        }
+    return judged_by_means(looked, measures, list(_means(looked, arms, seats, consensus, changed)), consensus, _SHARE)
+
+
+def _means(
+    looked: Looked,
+    arms: Sequence[Arm],
+    seats: Counter[tuple[str, str]],
+    consensus: Mapping[Arm, Answered],
+    changed: Mapping[str, Mapping[Arm, Answered]],
+) -> Iterator[Mean]:
+    """Consensus, and each model's changes; who sits in several seats weighs as many."""
+    sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
+    yield Mean(CONSENSUS, _CONSENSUS, {arm: consensus.get(arm, Answered()) for arm in arms}, sizes)
+    for model, found in changed.items():
+        own = [arm for arm in arms if seats[arm.name, model]]
+        title = f"share of deliberations on these dilemmas in which {model} changes its verdict"
+        weights = {arm: sizes[arm] * seats[arm.name, model] for arm in own}
+        yield Mean(CHANGED, title, {arm: found.get(arm, Answered()) for arm in own}, weights)
+
+
+def _seats(looked: Looked) -> Counter[tuple[str, str]]:
+    """In how many seats each model sits, by condition and model."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for arm, records in looked.records.items():
+        for record in records:
+            found.setdefault((arm.name, record.model), set()).add(record.agent)
+    return Counter({key: len(agents) for key, agents in found.items()})
+
+
+def _decisions(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
+    """The records as decisions whose dilemma is the number of their arm."""
+    import polars as pl
+
+    records = [record for arm in arms for record in looked.records[arm]]
+    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in _COLUMNS}
+    columns["dilemma"] = [f"{place:09}" for place, arm in enumerate(arms) for _ in looked.records[arm]]
+    schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | {"round": pl.Int64, "position": pl.Int64}
+    return pl.DataFrame(columns, schema=schema)
+
+
+def _answered(arms: Sequence[Arm], part: Part, counts: Counts, seats: Counter[str]) -> dict[Arm, Answered]:
+    """Each arm's deliberations. Seats of one model in one deliberation are no answers of their own: together they are
+    one, whose part of yes is theirs."""
+    found = {}
+    for place, yes, of in zip(part.talks.dilemmas, counts.above.reshape(-1), counts.below.reshape(-1), strict=True):
+        arm = arms[int(place)]
+        each = max(seats[arm.name], 1)
+        found[arm] = Answered(float(yes) / each, float(of) / each)
+    return found
+
+
+BLOCKS: Blocks = Blocks(
+    of=_block,
+    goals={
+        CONSENSUS: Goal(_CONSENSUS, 0.5),
+        CHANGED: Goal(
+            "share of deliberations on these dilemmas in which a model changes its verdict, each model's", 0.5
+        ),
+        SHARE: Goal(f"share of {_SHARE}, of each dilemma in a condition", 0.5),
+    },
+    judge=judged,
+    first=_two,
+    check=_wrong,
+    trial="deliberation",
+    like=_like,
+    longest=_longest,
+)
+"""A block is a repetition of a format and goal: the same agents in all their orders."""

@@ -1,0 +1,129 @@
+"""How precise means over conversations are so far: what studies that stop when they are precise share.
+
+A headline of such a study is a mean of what each conversation gives, a yes or no or a number with bounds. In a run that
+stops, items have unequal numbers of conversations, and the usual measures weigh conversations alike. So a headline's
+limits are those of its own mean over arms (an item in a condition), each weighing what it weighs in the whole design
+(`overton.statistics.strata`). The usual measures stay as they are: weighed by arms they would have other numbers of
+conversations behind them than they say, and those of the choice model are no means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from overton.studies.precision import Arm, Judged, Limit, Looked
+
+__all__ = ["SHARE", "Answered", "Mean", "judged_by_means", "too_few_trials"]
+
+SHARE = "share"
+"""What every such study calls its shares of yes in each arm."""
+_FEWEST = 3
+
+
+class Answered(NamedTuple):
+    """What came of an arm, on [0, 1]: the sum, of how many, and the sum of squares about their mean."""
+
+    total: float = 0.0
+    many: float = 0.0
+    within: float = 0.0
+
+
+class Mean(NamedTuple):
+    """A headline: its name, what it is, the answers and the weight of each arm that has it, what it can be, and whether
+    its answers are numbers, whose spread has to be found out; else each is yes or no."""
+
+    name: str
+    title: str
+    answers: Mapping[Arm, Answered]
+    weights: Mapping[Arm, float]
+    low: float = 0.0
+    high: float = 1.0
+    numbers: bool = False
+
+
+def too_few_trials(trials: int) -> str:
+    """Why a run of so many trials at most has nowhere to stop, '' where it has."""
+    if trials >= _FEWEST:
+        return ""
+    return f"the first round asks two of everything: give the most that may be asked, {_FEWEST} or more"
+
+
+def judged_by_means(
+    looked: Looked, wanted: Mapping[str, float], means: Sequence[Mean], shares: Mapping[Arm, Answered], title: str
+) -> Judged:
+    """What is known of the headlines that are wanted, the first where nothing is, and of `shares` where they are.
+
+    Several of `means` may have one name (one a model): each is then to be as precise.
+    """
+    limits, wide = _shares(looked, shares, wanted[SHARE], title) if SHARE in wanted else ([], frozenset())
+    named = {name for name in wanted if name != SHARE} or (set() if wanted else {means[0].name})
+    variance = dict.fromkeys(looked.records, 0.0)
+    any_wide = False
+    whole = []
+    for one in means:
+        if one.name not in named:
+            continue
+        limit, parts = _limit(looked, one, wanted.get(one.name))
+        whole.append(limit)
+        if limit.wanted is None or not limit.half <= limit.wanted:
+            any_wide = True
+            for arm, part in parts.items():
+                variance[arm] += part / (limit.wanted or 1.0) ** 2
+    return Judged([*whole, *limits], wide, any_wide, variance)
+
+
+def _limit(looked: Looked, mean: Mean, wanted: float | None) -> tuple[Limit, dict[Arm, float]]:
+    """A headline's limits, and how much of its variance rests on each arm. Conditions differ, so that only arms of one
+    tell of each other."""
+    from math import sqrt
+
+    from overton.statistics.sequential import divided, quantile
+
+    if not any(one.many for one in mean.answers.values()):
+        return Limit(mean.name, mean.title, float("nan"), mean.low, mean.high, wanted), {}
+    whole = sum(mean.weights.values())
+    value = variance = 0.0
+    parts: dict[Arm, float] = {}
+    for name in sorted({arm.name for arm in mean.answers}):
+        arms = sorted(arm for arm in mean.answers if arm.name == name)
+        known = _condition(mean, arms, whole)
+        value, variance = value + known[0], variance + known[1]
+        parts |= dict(zip(arms, known[2], strict=True))
+    wide, half = mean.high - mean.low, quantile(divided(looked.level, looked.looks)) * sqrt(variance)
+    low, high = (mean.low + wide * min(max(value + side * half, 0.0), 1.0) for side in (-1, 1))
+    scaled = {arm: part * wide**2 for arm, part in parts.items()}
+    return Limit(mean.name, mean.title, mean.low + wide * value, low, high, wanted), scaled
+
+
+def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, float, list[float]]:
+    """Mean, variance and its parts [arms] of one condition's part of a headline."""
+    import numpy as np
+
+    from overton.statistics.strata import mean_of_strata
+
+    sums, counts, within = np.array([mean.answers[arm] for arm in arms], float).T
+    weights = np.array([mean.weights[arm] / whole for arm in arms])
+    known = mean_of_strata(sums, counts, weights, within if mean.numbers else None)
+    return known.mean, known.variance, known.parts.tolist()
+
+
+def _shares(
+    looked: Looked, shares: Mapping[Arm, Answered], width: float, title: str
+) -> tuple[list[Limit], frozenset[Arm]]:
+    """Exact limits of each arm; an answer that is neither yes nor no, being of several, counts as the worse one."""
+    from math import ceil, floor
+
+    from overton.statistics.sequential import divided, exact_limits
+
+    level = divided(looked.level, looked.arm_looks)
+    found, wide = [], set()
+    for arm in looked.records:
+        one = shares.get(arm, Answered())
+        low, _ = exact_limits(floor(one.total), one.many, level)
+        _, high = exact_limits(ceil(one.total), one.many, level)
+        value = one.total / one.many if one.many else float("nan")
+        found.append(Limit(SHARE, title, value, float(low), float(high), width, *arm))
+        if found[-1].half > width:
+            wide.add(arm)
+    return found, frozenset(wide)

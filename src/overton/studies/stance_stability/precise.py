@@ -1,0 +1,153 @@
+"""How precise conversations are so far: change rate, Chameleon score and drift, on these very topics.
+
+In a run that stops when it is precise some topics are talked about more often than others, and the analysis weighs
+conversations alike, as published. So each headline is a mean over topics and conditions of its own here, each weighing
+what it weighs in the whole design (`overton.studies.precision_means`); formulas are read as the analysis reads them by
+default. Conversations of all temperatures that share a shuffle are one answer, since they share their questions' order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.studies.options import option_place
+from overton.studies.precision import Arm, Blocks, Goal, Judged, Looked
+from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_means, too_few_trials
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.stance_stability.options import Options
+    from overton.studies.stance_stability.protocol import TopicTrial
+    from overton.studies.stance_stability.record import Record
+
+__all__ = ["BLOCKS", "judged"]
+
+RATE, SCORE, DRIFT = "change_rate", "chameleon", "drift"
+_RANGES = {RATE: (0.0, 1.0), SCORE: (0.0, 1.0), DRIFT: (-2.0, 2.0)}
+_TITLES = {
+    RATE: "rate of change of conversations on these topics",
+    SCORE: "Chameleon score of conversations on these topics",
+    DRIFT: "drift of conversations on these topics, -2 to 2",
+}
+_SHARE = "conversations that end in another stance than they begin with"
+_TOLD = (
+    *("conversation", "temperature", "turn", "stance", "confidence", "cited", "premise_stance"),
+    *("refused", "faults", "failure"),
+)
+
+
+def _block(trial: TopicTrial) -> tuple[str, int]:
+    """A conversation; those that share a shuffle together."""
+    heat = "own" if trial.temperature is None else f"{trial.temperature:g}"
+    return "all/shuffled" if trial.ordering == "shuffled" else f"t{heat}/{trial.ordering}", trial.repetition
+
+
+def _two(condition: str) -> int:
+    """One conversation does not tell how another would go."""
+    return 2
+
+
+def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
+    if why := too_few_trials(options.trials):
+        yield Problem(option_place("trials"), str(options.trials), why)
+    if SCORE in measures and options.judge_prompts == "published":
+        yield Problem(option_place("precision"), SCORE, "needs certainty, for which the published prompt does not ask")
+
+
+def _like(record: Record, trial: TopicTrial) -> Record:
+    """The same turn in another conversation."""
+    return msgspec.structs.replace(
+        record, conversation=trial.name, topic=trial.item, domain=trial.topic.domain, temperature=trial.temperature
+    )
+
+
+def _longest(trial: TopicTrial) -> TopicTrial:
+    """The judge is asked again about every answer, where it is about any. Pages are no conversation's own calls, and
+    one takes less reading than twenty."""
+    often = float(trial.options.retest > 0)
+    options = msgspec.structs.replace(trial.options, retest=often, pages_per_turn=1)
+    return msgspec.structs.replace(trial, options=options)
+
+
+def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
+    """What conversations tell, each record under its arm; `measures` are the half-widths wanted."""
+    arms = sorted(looked.records)
+    found = _measured(_turns(looked, arms))
+    sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
+    means = [
+        Mean(name, _TITLES[name], _answered(looked, arms, found.get(name, {}), *within), sizes, *within, numbers=True)
+        for name, within in _RANGES.items()
+    ]
+    moved = _answered(looked, arms, found.get("drifted", {}), 0.0, 1.0)
+    return judged_by_means(looked, measures, means, moved, _SHARE)
+
+
+def _turns(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
+    import polars as pl
+
+    records = [record for arm in arms for record in looked.records[arm]]
+    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in _TOLD}
+    columns["model"] = ["one"] * len(records)
+    numbers = {"temperature": pl.Float64, "confidence": pl.Float64, "turn": pl.Int64, "refused": pl.Boolean}
+    lists = dict.fromkeys(("cited", "faults"), pl.List(pl.String))
+    schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | numbers | lists
+    return pl.DataFrame(columns, schema=schema)
+
+
+def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
+    """What each conversation gives to each measure, by its name; those that give nothing are left out."""
+    from math import isnan
+
+    from overton.studies.stance_stability.measures.assembly import labels_of
+    from overton.studies.stance_stability.measures.scores import Reading, score
+    from overton.studies.stance_stability.measures.traces import traces_from
+
+    try:
+        traces = traces_from(turns)
+    except InputError:  # there is none yet in which no call failed
+        return {}
+    names = traces.about["conversation"].to_list()
+    values = score(traces, Reading(labels=labels_of(traces, Reading()))).values
+    return {
+        measure: {name: value for name, value in zip(names, column.tolist(), strict=True) if not isnan(value)}
+        for measure, column in values.items()
+    }
+
+
+def _answered(
+    looked: Looked, arms: Sequence[Arm], values: Mapping[str, float], low: float, high: float
+) -> dict[Arm, Answered]:
+    """The answers of each arm, on [0, 1]: its conversations, or means of those that share a shuffle."""
+    found = {}
+    for arm in arms:
+        shared: dict[str, list[float]] = {}
+        for name in sorted({record.conversation for record in looked.records[arm]} & values.keys()):
+            key = name.rpartition("/")[2] if arm.name == "all/shuffled" else name
+            shared.setdefault(key, []).append((values[name] - low) / (high - low))
+        each = [sum(some) / len(some) for some in shared.values()]
+        mean = sum(each) / max(len(each), 1)
+        found[arm] = Answered(sum(each), len(each), sum((one - mean) ** 2 for one in each))
+    return found
+
+
+BLOCKS: Blocks = Blocks(
+    of=_block,
+    goals={
+        RATE: Goal(_TITLES[RATE], 0.5),
+        SCORE: Goal(_TITLES[SCORE], 0.5),
+        DRIFT: Goal(_TITLES[DRIFT], 2.0),
+        SHARE: Goal(f"share of {_SHARE}, of each topic in a condition", 0.5),
+    },
+    judge=judged,
+    first=_two,
+    check=_wrong,
+    trial="conversation",
+    like=_like,
+    longest=_longest,
+)
+"""A block is a conversation at a temperature; where questions are shuffled, one at each: they share the shuffle."""

@@ -1,0 +1,60 @@
+"""A study whose blocks are broken is told how."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from overton.studies.deliberation import STUDY
+from overton.studies.precision import Judged, Limit
+from overton.testing import Case
+from overton.testing.blocks import check_blocks
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    models = ["simulated/deliberator", "simulated/deliberator/b"]
+    options = {"trials": 2, "rounds": 2, "formats": ["synchronous", "round-robin"]}
+    held = Case(STUDY, tmp_path_factory.mktemp("blocks"), models, options=options)
+    assert held.whole.finished
+    return held
+
+
+def judged(records: Any, wanted: Any) -> Judged:
+    """By the first record that it comes upon."""
+    first = next(record for some in records.records.values() for record in some)
+    return Judged([Limit("consensus", first.deliberation, 0.0, 0.0, 1.0)], frozenset(), True, {})
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"goals": {}}, "name the measures"),
+        ({"of": lambda trial: (trial.format, trial.repetition - 1)}, "are not numbered 1, 2"),
+        ({"of": lambda trial: ("any", 1 + (trial.format == "synchronous"))}, "have unequal numbers of trials"),
+        ({"trial": "dilemma"}, "name the column of records that holds the trial's name (trial='dilemma')"),
+        ({"judge": judged}, "depends on the order of records: sort what it adds up"),
+        (
+            {"judge": lambda looked, wanted: Judged([Limit("other", "", 0, 0, 1)], frozenset(), True, {})},
+            "limits of ['other'], which are none of its goals",
+        ),
+        (
+            {"judge": lambda looked, wanted: Judged([Limit("share", "", 0, 1, 0)], frozenset(), True, {})},
+            "a low limit above its high one",
+        ),
+        ({"like": lambda record, trial: None}, "like() gives no records of its own"),
+    ],
+)
+def test_what_is_wrong_with_blocks_is_told(case: Case, changed: dict[str, Any], told: str) -> None:
+    assert STUDY.blocks is not None
+    broken = replace(case, study=replace(STUDY, blocks=replace(STUDY.blocks, **changed)))
+    broken.__dict__["whole"] = case.whole
+    with pytest.raises(AssertionError, match=re.escape(told)):
+        check_blocks(broken)
+
+
+def test_a_study_without_blocks_is_left(case: Case) -> None:
+    check_blocks(replace(case, study=replace(STUDY, blocks=None)))
