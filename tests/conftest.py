@@ -20,8 +20,14 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+def pytest_collection() -> None:
+    """Tests are collected without searches for garbage: nearly all that is made there stays."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Nothing searches all tests and what they import for garbage: a run begins with such a search."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
