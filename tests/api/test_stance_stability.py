@@ -70,6 +70,11 @@ def row(model: str, repetition: int, turn: int) -> dict[str, Any]:
         "stance_again": LABELS[(turn * repetition) % 3] if turn == 4 else None,
         "premise_stance_again": None,
         "faults": [],
+        "shares": None,
+        "p_stance": None,
+        "p_premise_stance": None,
+        "sampled": None,
+        "sampled_premise": None,
     }
 
 
@@ -87,7 +92,16 @@ def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
     rows = [row(model, again, turn) for model in ("a/x", "b/y") for again in (1, 2, 3) for turn in (1, 2, 3, 4)]
     table = pl.DataFrame(
         rows,
-        schema_overrides={"premise_stance": pl.String, "failure": pl.String, "faults": pl.List(pl.String)},
+        schema_overrides={
+            "premise_stance": pl.String,
+            "failure": pl.String,
+            "faults": pl.List(pl.String),
+            "p_stance": pl.List(pl.Float64),
+            "p_premise_stance": pl.List(pl.Float64),
+            "shares": pl.String,
+            "sampled": pl.List(pl.String),
+            "sampled_premise": pl.List(pl.String),
+        },
     )
     assert set(Record.__struct_fields__) <= set(table.columns)
     table.write_parquet(path / "records.parquet")
