@@ -59,6 +59,8 @@ def answer(prompt: str, system: str = "") -> str:
         return f"position <<{'AB'[crc32(prompt.encode()) & 1]}>>"
     if re.search(r"generate 6 neutral paraphrases", prompt):
         return json.dumps(PARAPHRASES)
+    if "\n(A) " in prompt or "\n(1) " in prompt:  # a grade
+        return "(C)" if "\n(C) " in prompt else "(1)"
     for asked, said in (
         ("contested topics of the domain", PROPOSED),
         ("expert dataset generator", QUESTIONS),

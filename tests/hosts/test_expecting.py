@@ -29,6 +29,20 @@ def test_a_run_of_few_long_trials_is_told_from_its_first_tenth_on() -> None:
     assert all(1 / 1.2 < factor < 1.2 for factor in factors[12:])
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 8])
+def test_calls_that_only_wait_in_flight_are_not_taken_for_half_done(at_once: int) -> None:
+    """Eight in flight, of which a model works on so many at once, 3 s each: where these end together, just afterwards
+    none of the next is half done yet."""
+    clock, calls, factors = Clock(CallsEach(1.0, fixed=True), width=8), 88, []
+    for second in range(0, int(calls * 3 / at_once) - 3, 1):
+        answered = second // 3 * at_once
+        left = clock.left(
+            answered=answered, in_flight=min(8, calls - answered), done=answered, total=calls, seconds=second
+        )
+        factors.append(1.0 if left is None else left / (calls * 3 / at_once - second))
+    assert all(1 / 1.6 < factor < 1.5 for factor in factors[len(factors) // 10 : -len(factors) // 10])
+
+
 @pytest.mark.parametrize("each", [2, 6])
 def test_what_trials_ask_corrects_what_was_expected_of_them(each: int) -> None:
     clock = Clock(CallsEach(3.0, fixed=False), width=1)
