@@ -185,6 +185,14 @@ def of_values(values: Sequence[float]) -> Any:
     return lambda results, rows, how: sides(records(values, []))
 
 
+def test_what_chance_does_stays_with_its_item_where_another_has_no_number() -> None:
+    noise = np.array([[0.5, 0.0, 0.1], [-0.5, 0.0, -0.1]])
+    made = of_pairs(SHARE, ["a", "b", "c"], np.array([1.0, 0.0, 2.0]), np.array([1.0, 0.0, 1.0]), noise=noise)
+    assert made.items == ("a", "c")
+    assert made.noise is not None
+    assert made.noise.tolist() == [[0.5, 0.1], [-0.5, -0.1]]
+
+
 def test_a_null_that_was_not_asked_says_nothing() -> None:
     assert found([0.5] * 6, []) == []
 

@@ -191,10 +191,13 @@ def of_pairs(
     *,
     lost: Array | None = None,
     moot: Array | None = None,
+    noise: Array | None = None,
 ) -> Contribution:
-    """A contribution of numerators and denominators [items]; items without a denominator are left out."""
+    """A contribution of numerators and denominators [items]; items without a denominator are left out, of `noise`
+    [draws, items] as well."""
     both = np.column_stack([above, below]).astype(float)
     use = np.flatnonzero(np.isfinite(both[:, 0]) & (both[:, 1] > 0))
     named = tuple(items[place] for place in use.tolist())
     gone, open_ = (None if one is None else one[use] for one in (lost, moot))
-    return Contribution(measure, named, both[use], lost=gone, moot=open_)
+    drawn = None if noise is None else noise[:, use]
+    return Contribution(measure, named, both[use], lost=gone, moot=open_, noise=drawn)

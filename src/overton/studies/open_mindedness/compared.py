@@ -104,8 +104,7 @@ def _dealt(measure: Measure, cells: Cells, deals: Floats) -> Contribution:
     known = np.isfinite(deals)
     with np.errstate(invalid="ignore"):
         mean = np.where(known, deals, 0.0).sum(0) / known.sum(0)
-    made = _means(measure, cells, mean, _NOT_SCORED)
-    return replace(made, noise=np.where(known, deals - mean, 0.0)) if made.items else made
+    return _means(measure, cells, mean, _NOT_SCORED, noise=np.where(known, deals - mean, 0.0))
 
 
 def _sides(cells: Cells, how: OpenMindednessHow) -> Sides:
@@ -138,12 +137,13 @@ def _means(
     why: str,
     *,
     withheld: bool = False,
+    noise: Floats | None = None,
 ) -> Contribution:
     """A mean over issues; NaN where an issue has no value."""
     if withheld or not np.isfinite(values).any():
         return Contribution(measure, (), np.empty((0, 2)), why=why)
     known = np.isfinite(values)
-    return of_pairs(measure, cells.issues, np.where(known, values, 0.0), known.astype(float))
+    return of_pairs(measure, cells.issues, np.where(known, values, 0.0), known.astype(float), noise=noise)
 
 
 def _scored(table: ShareTable, places: list[int] | None) -> Floats:
