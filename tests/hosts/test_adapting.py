@@ -19,12 +19,13 @@ from tests.hosts.test_kill_and_resume import Nursery
 
 from overton.engine import Budget, Desk, Limits, entries, rehearse
 from overton.errors import InputError, JournalError
-from overton.hosts.local import RunFolder
+from overton.hosts.local import Manifest, RunFolder
 from overton.hosts.local.adapting import decision_of
 from overton.hosts.local.folder import open_journal
 from overton.hosts.local.lanes import lanes_of
 from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.precision import Wanted
+from overton.studies.study import AnyStudy
 
 __all__ = ["Killer", "decisions"]
 
@@ -38,6 +39,29 @@ def decisions(path: Path) -> list[tuple[int, str]]:
     noted = [(one.place.number, one.outcome) for one in entries(path / "journal.db") if one.place.speaker == "~round"]
     assert len({number for number, _ in noted}) == len(noted), "a round was decided twice"
     return [(number, getattr(outcome, "text", "")) for number, outcome in noted]
+
+
+def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> list[str]:
+    """A run's decisions made again of its journal alone, without its notes and with its trials in another order."""
+    made: list[str] = []
+
+    async def again() -> None:
+        with closing(open_journal(folder, manifest)) as journal:
+            journal._notes.clear()
+            (lane,) = lanes_of(folder, study, manifest, None)
+            decide = lane.rounds._deciding.decision  # type: ignore[union-attr]
+
+            def decided(ended: Any) -> str:
+                shuffled = list(ended.items())
+                random.Random(1).shuffle(shuffled)
+                made.append(decide(dict(shuffled)))
+                return made[-1]
+
+            lane.rounds._deciding.decision = decided  # type: ignore[union-attr,method-assign]
+            assert await rehearse([lane], study.conduct, Desk(journal, Budget(Limits()), recall_only=True)) == 0
+
+    asyncio.run(again())
+    return made
 
 
 @pytest.fixture
@@ -88,27 +112,8 @@ def test_a_finished_run_replays_without_models(whole: Any, endpoint: Any) -> Non
 
 
 def test_decisions_are_those_that_the_records_give(whole: Any) -> None:
-    """Each is made again of the journal alone, without its notes."""
-    folder, manifest = RunFolder(whole.folder / "whole"), whole.manifest("whole")
-    made: list[str] = []
-
-    async def again() -> None:
-        with closing(open_journal(folder, manifest)) as journal:
-            journal._notes.clear()
-            (lane,) = lanes_of(folder, STUDY, manifest, None)
-            decide = lane.rounds._deciding.decision  # type: ignore[union-attr]
-
-            def decided(ended: Any) -> str:
-                shuffled = list(ended.items())
-                random.Random(1).shuffle(shuffled)
-                made.append(decide(dict(shuffled)))
-                return made[-1]
-
-            lane.rounds._deciding.decision = decided  # type: ignore[union-attr,method-assign]
-            assert await rehearse([lane], STUDY.conduct, Desk(journal, Budget(Limits()), recall_only=True)) == 0
-
-    asyncio.run(again())
-    assert made == [text for _, text in decisions(whole.folder / "whole")]
+    folder = RunFolder(whole.folder / "whole")
+    assert decided_again(folder, STUDY, whole.manifest("whole")) == [text for _, text in decisions(folder.path)]
 
 
 def test_stopped_within_a_round_it_reports_the_one_before_and_goes_on(whole: Any, endpoint: Any) -> None:

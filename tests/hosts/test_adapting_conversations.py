@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import signal
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 from aiohttp import web
-from tests.hosts.test_adapting import Killer, decisions
+from tests.hosts.test_adapting import Killer, decided_again, decisions
 from tests.hosts.test_deliberation import DILEMMAS
 from tests.hosts.test_deliberation import stated as deliberated
 from tests.hosts.test_kill_and_resume import Nursery
@@ -21,11 +19,9 @@ from tests.hosts.test_stance_stability import ONLY
 from tests.hosts.test_stance_stability import completion as talked
 
 import overton
-from overton.engine import Budget, Desk, Limits, Patience, entries, rehearse
+from overton.engine import Patience, entries
 from overton.errors import InputError
 from overton.hosts.local import RunFolder
-from overton.hosts.local.folder import open_journal
-from overton.hosts.local.lanes import lanes_of
 from overton.studies.registry import study_named
 
 PATIENCE = Patience(4, 0.002, 0.02)
@@ -114,27 +110,8 @@ def test_a_finished_run_replays_without_models(asking: Asking, whole: Any, endpo
 
 
 def test_decisions_are_those_that_the_records_give_in_any_order(asking: Asking, whole: Any) -> None:
-    """Each is made again of the journal alone, without its notes."""
     folder, study = RunFolder(whole.path), study_named(asking.study)
-    made: list[str] = []
-
-    async def again() -> None:
-        with closing(open_journal(folder, whole.manifest)) as journal:
-            journal._notes.clear()
-            (lane,) = lanes_of(folder, study, whole.manifest, None)
-            decide = lane.rounds._deciding.decision  # type: ignore[union-attr]
-
-            def decided(ended: Any) -> str:
-                shuffled = list(ended.items())
-                random.Random(1).shuffle(shuffled)
-                made.append(decide(dict(shuffled)))
-                return made[-1]
-
-            lane.rounds._deciding.decision = decided  # type: ignore[union-attr,method-assign]
-            assert await rehearse([lane], study.conduct, Desk(journal, Budget(Limits()), recall_only=True)) == 0
-
-    asyncio.run(again())
-    assert made == [text for _, text in decisions(whole.path)]
+    assert decided_again(folder, study, whole.manifest) == [text for _, text in decisions(whole.path)]
 
 
 def test_stopped_within_a_round_it_goes_on_as_if_it_had_not(asking: Asking, whole: Any) -> None:

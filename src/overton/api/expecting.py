@@ -47,7 +47,7 @@ def expected_calls(  # noqa: PLR0917
         RunError: the pilot is no run, or has no records.
     """
     local.check_one_judge(study, ready.wanted)
-    lanes = 1 if study.together else max(len(ready.wanted[study.first]), 1)
+    lanes = study.lanes(ready.wanted)
     design = local.design_of(study, ready.items, ready.options, seed, wanted, lanes)
     with TemporaryDirectory(prefix="overton-") as folder:
         told, models = _answers(study, design, ready, pilot, model_args, Path(folder), seed)
@@ -109,7 +109,7 @@ def _lanes(study: AnyStudy, run: Run) -> list[str | None]:
 def _calls(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
     """How many calls each of the pilot's trials made of its own, a lane."""
     made = Counter(one.place.trial for one in entries(run.path / "journal.db"))
-    lanes = 1 if study.together else max(len(run.manifest.models[study.first]), 1)
+    lanes = study.lanes(run.manifest.models)
     whole: Counter[str] = Counter()
     for name, count in made.items():
         whole[name if name in of else name.rpartition(" of ")[0]] += count

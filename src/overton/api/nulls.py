@@ -50,8 +50,7 @@ def _calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
     if not trials:
         return 0
     course = run_to_end(course_of(study, trials, 0))
-    lanes = 1 if study.together else len(run.manifest.models.get(study.first, ()))
-    own = sum(count.calls for count in course.own.values()) * max(lanes, 1)
+    own = sum(count.calls for count in course.own.values()) * study.lanes(run.manifest.models)
     return (own + sum(count.calls for count in course.shared.values())) * len(items)
 
 

@@ -114,7 +114,7 @@ class Number:
         if isnan(corrected.low) or corrected.error is None:
             return corrected
         (plain,) = resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within, scale=_STUDENT)
-        below, above = np.quantile([0.0] if self.noise is None else self.noise, _ends(resampling.level))
+        below, above = (0.0, 0.0) if self.noise is None else np.quantile(self.noise, _ends(resampling.level))
         return structs.replace(
             corrected,
             low=min(corrected.low, plain.low, max(corrected.value - above, self.within[0])),

@@ -241,6 +241,10 @@ class Study(Generic[Item, Options, Record, Analysis]):
         """The role whose models are measured."""
         return self.roles[0].name
 
+    def lanes(self, models: Mapping[str, Sequence[Any]]) -> int:
+        """In how many lanes a run with these models by role goes: one for each that is measured, or one of all."""
+        return 1 if self.together else max(len(models.get(self.first, ())), 1)
+
     @property
     def several(self) -> str:
         """The role in which several may judge, '' where there is none."""

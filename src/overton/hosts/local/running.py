@@ -100,7 +100,7 @@ def prepare(
     trials_by_item(study, items, chosen, seed)
     if precision is not None:
         check_one_judge(study, wanted)
-        design_of(study, items, chosen, seed, precision, 1 if study.together else max(len(wanted[study.first]), 1))
+        design_of(study, items, chosen, seed, precision, study.lanes(wanted))
     models = open_models(study.with_tokens(chosen), items, wanted, seed)
     _check_prices(models, limits)
     if batch:
