@@ -1,6 +1,6 @@
 """How far the time left, as a run tells it while it goes, is from the time that it then took.
 
-    python benchmarks/eta.py --issues 4
+    python benchmarks/eta.py [--issues 4] [--trials 1]
 
 Runs open-mindedness with the embedded model on some starter issues, notes what is told at every step, and prints the
 ratio of told to true time left after each twentieth of the run. After a tenth of it the ratio should be within a factor
@@ -22,17 +22,18 @@ Told = list[tuple[float, float | None]]
 """Seconds since the start, and the seconds left that were told then."""
 
 STEPS, TENTH, FACTOR = 20, 0.1, 1.5
-ISSUES = ("cashless-shops", "voting-age", "museum-returns", "open-salaries", "dogs-on-leash", "deep-sea-mining")
 
 
 def main() -> None:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--issues", type=int, default=4, help="starter issues, 22 calls each (default 4)")
+    parser.add_argument("--issues", type=int, default=4, help="starter issues, 22 calls each and trial (default 4)")
+    parser.add_argument("--trials", type=int, default=1, help="how often each prompt is asked (default 1)")
     parser.add_argument("--model", default="embedded/smollm2-135m")
     given = parser.parse_args()
-    told, seconds = _run(given.model, ISSUES[: given.issues])
-    print(f"{given.model}, {given.issues} issues: {seconds:.0f} s")
+    issues = [item.id for item in overton.items.list("open-mindedness")][: given.issues]
+    told, seconds = _run(given.model, issues, given.trials)
+    print(f"{given.model}, {given.issues} issues, trials: {given.trials}: {seconds:.0f} s")
     print("share of the run   left, told   left, true   ratio")
     for share, left, true in _ratios(told, seconds):
         shown = "not told" if left is None else f"{left:8.0f} s"
@@ -43,7 +44,7 @@ def main() -> None:
     print(f"after a tenth of the run: {within} of {len(late)} within a factor of {FACTOR}")
 
 
-def _run(model: str, issues: Sequence[str]) -> tuple[Told, float]:
+def _run(model: str, issues: Sequence[str], trials: int) -> tuple[Told, float]:
     told: Told = []
     start = time.monotonic()
 
@@ -55,7 +56,7 @@ def _run(model: str, issues: Sequence[str]) -> tuple[Told, float]:
             "open-mindedness",
             models=[model],
             only=list(issues),
-            trials=1,
+            trials=trials,
             templates=(2, 5),
             out=Path(folder) / "run",
             watch=watch,

@@ -1,10 +1,11 @@
 """What Ray costs: a call to a replica beside one in process, and how near stub replicas come to their ideal.
 
-    python benchmarks/fleet_ray.py [--seconds 5] [--replicas 1 8] [--latency 20 200] [--kills 10]
+    python benchmarks/fleet_ray.py [--seconds 5] [--replicas 1 8] [--latency 20 200] [--copies 1] [--kills 10]
 
-A local cluster is started on the loopback. 'Share' is calls a second beside replicas * at once / latency. With
-`--kills`, one of two nodes is killed and another added at that many random moments; every reply has to be the one that
-this process gives.
+A local cluster is started on the loopback. Each replica answers as many calls at a time as it has copies, and is sent
+twice as many, as `ray/` models are. 'Share' is calls a second beside replicas * copies / latency. With `--kills`, one
+of two nodes is killed and another added at that many random moments; every reply has to be the one that this process
+gives.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def main() -> None:
     asked.add_argument("--seconds", type=float, default=5.0, help="how long each point is measured")
     asked.add_argument("--replicas", type=int, nargs="*", default=[1, 8])
     asked.add_argument("--latency", type=float, nargs="*", default=[20.0, 200.0], help="of a stub, in ms")
-    asked.add_argument("--at-once", type=int, default=1, help="calls that go to each replica at a time")
+    asked.add_argument("--copies", type=int, default=1, help="calls that each replica answers at a time")
+    asked.add_argument("--sent", type=int, default=2, help="calls that it is sent, for each that it answers")
     asked.add_argument("--kills", type=int, default=0)
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -48,13 +50,15 @@ def main() -> None:
             asyncio.run(_overhead(weights, weights.read_bytes(), given.seconds))
             for replicas in given.replicas:
                 for latency in given.latency:
-                    asyncio.run(_throughput(weights, replicas, given.at_once, latency / 1000, given.seconds))
+                    asyncio.run(
+                        _throughput(weights, (replicas, given.copies, given.sent), latency / 1000, given.seconds)
+                    )
         if given.kills:
             _kills(weights, given.kills)
 
 
-def _replicas(weights: Path, number: int, at_once: int, latency: float) -> Replicas:
-    engine = partial(stub, latency=latency, name="stub", identity="stub", hold=False)
+def _replicas(weights: Path, number: int, at_once: int, latency: float, copies: int = 0) -> Replicas:
+    engine = partial(stub, latency=latency, copies=copies, name="stub", identity="stub", hold=False)
     return Replicas(weights, sha256_of(weights), engine, Placement(number, cpus=0.01, at_once=at_once))
 
 
@@ -92,8 +96,9 @@ async def _overhead(weights: Path, content: bytes, seconds: float) -> None:
     print(f"the same in process: {1e3 * here:.3f} ms", flush=True)
 
 
-async def _throughput(weights: Path, number: int, at_once: int, latency: float, seconds: float) -> None:
-    replicas = _replicas(weights, number, at_once, latency)
+async def _throughput(weights: Path, shape: tuple[int, int, int], latency: float, seconds: float) -> None:
+    number, copies, sent = shape
+    replicas = _replicas(weights, number, copies * sent, latency, copies)
     try:
         up, answered = await _up(replicas, number), 0
         before, began = _own_seconds(), perf_counter()
@@ -104,13 +109,13 @@ async def _throughput(weights: Path, number: int, at_once: int, latency: float, 
                 await server.answer(QUESTION)
                 answered += 1
 
-        await asyncio.gather(*(ask(server) for server in up for _ in range(at_once)))
+        await asyncio.gather(*(ask(server) for server in up for _ in range(copies * sent)))
         rate, busy = answered / (perf_counter() - began), (_own_seconds() - before) / (perf_counter() - began)
     finally:
         await replicas.close()
-    ideal = number * at_once / latency
+    ideal = number * copies / latency
     print(
-        f"{number} x {at_once} at {1e3 * latency:.0f} ms: {rate:.0f} calls/s of {ideal:.0f}, share {rate / ideal:.0%};"
+        f"{number} x {copies} at {1e3 * latency:.0f} ms: {rate:.0f} calls/s of {ideal:.0f}, share {rate / ideal:.0%};"
         f" the run's process had {busy:.0%} of a core",
         flush=True,
     )

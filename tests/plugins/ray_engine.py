@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ def reply_to(request: Request, weights: bytes) -> Reply:
 
 @dataclass
 class Stub:
-    """Answers after `latency` seconds; writes into the file `heard` which process ended which request."""
+    """Answers after `latency` seconds, `copies` requests at a time (0: all); writes into the file `heard` which process
+    ended which request."""
 
     weights: Path
     latency: float
@@ -36,9 +38,14 @@ class Stub:
     name: str
     identity: str
     holds_form: bool
+    copies: int = 0
+
+    def __post_init__(self) -> None:
+        self._free = asyncio.Semaphore(self.copies) if self.copies else nullcontext()
 
     async def answer(self, request: Request) -> Reply:
-        await asyncio.sleep(self.latency)
+        async with self._free:
+            await asyncio.sleep(self.latency)
         if self.heard:
             note(Path(self.heard), f"{os.getpid()} {hashlib.sha256(msgspec.json.encode(request)).hexdigest()}\n")
         return reply_to(request, self.weights.read_bytes())
@@ -52,5 +59,15 @@ def note(path: Path, line: str) -> None:
         file.write(line)
 
 
-def stub(path: Path, *, latency: float = 0.0, heard: str = "", name: str, identity: str, hold: bool, **_: Any) -> Stub:
-    return Stub(path, latency, heard, name, identity, hold)
+def stub(
+    path: Path,
+    *,
+    latency: float = 0.0,
+    heard: str = "",
+    copies: int = 0,
+    name: str,
+    identity: str,
+    hold: bool,
+    **_: Any,
+) -> Stub:
+    return Stub(path, latency, heard, name, identity, hold, copies)

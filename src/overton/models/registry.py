@@ -251,7 +251,7 @@ def _on_ray(spec: Spec, arguments: Arguments) -> _Opened:
         arguments.cpus,
         arguments.gpus,
         arguments.ray,
-        at_once=arguments.connections or one.connections,
+        at_once=arguments.connections or 2 * one.copies,  # each copy's next call is there when it has answered one
         patience=arguments.patience,
     )
     engine = partial(
@@ -263,7 +263,7 @@ def _on_ray(spec: Spec, arguments: Arguments) -> _Opened:
         context=arguments.context,
     )
     replicas = Replicas(one.path, one.identity.removeprefix("sha256:"), engine, placement)
-    return Shared(one, Up(replicas)), None, replicas
+    return Shared(one, Up(replicas), connections=placement.at_once), None, replicas
 
 
 def _embedded(spec: Spec, arguments: Arguments) -> EmbeddedModel:

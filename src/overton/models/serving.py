@@ -147,8 +147,8 @@ class Shared:
     to this one, as from a host with a pace of its own, they are asked in turn, those that failed lately after the rest.
     """
 
-    def __init__(self, one: Answerer, several: Asked) -> None:
-        self.connections: int | None = getattr(one, "connections", None)
+    def __init__(self, one: Answerer, several: Asked, *, connections: int | None = None) -> None:
+        self.connections = connections
         self.name = one.name
         self.identity = one.identity
         self.holds_form = one.holds_form
