@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
 
 from overton.calls import Alternative, Form, Reply, Request, Settings, Spot, Usage, user
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
+from overton.models import cluster
 from overton.models.replicas import Placement, Replicas
 from overton.models.shelf import Sought
 from overton.models.worker import Worker
@@ -131,3 +135,38 @@ async def test_what_a_replica_says_of_an_error_is_one_short_line_of_text(tmp_pat
     assert len(raised.value.kind) == 40
     assert len(str(raised.value)) <= 300
     assert str(raised.value).isprintable()
+
+
+async def test_replicas_start_once_however_many_wait_for_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    class Actor:
+        def __getattr__(self, name: str) -> Any:
+            return SimpleNamespace(remote=lambda *_: asyncio.get_running_loop().create_future())
+
+    class Ray(NoRay):
+        @staticmethod
+        def remote(kind: type) -> Any:
+            def start(*_: object) -> Actor:
+                started.append(kind)
+                return Actor()
+
+            return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=start))
+
+        @staticmethod
+        def kill(actor: Actor) -> None:
+            started.pop()
+
+    monkeypatch.setattr(cluster, "join", lambda: Ray)
+    monkeypatch.setattr(cluster, "leave", lambda: None)
+    weights = tmp_path / "w.gguf"
+    weights.write_bytes(b"w")
+    replicas = Replicas(weights, "0" * 64, lambda _: Engine(REPLY), Placement(replicas=2))
+    first, *others = await asyncio.gather(*(replicas.listed() for _ in range(5)))
+    await asyncio.sleep(0)
+    assert len(started) == len(first) == 2
+    assert all(other == first for other in others)
+    await replicas.close()
+    assert not started

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +122,12 @@ def _binary() -> str | None:
     return next((found for name in (*named, *_NAMES) if (found := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
-def browser_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a headless browser listens; the test is skipped where there is no browser."""
+@contextmanager
+def listening(profile: Path) -> Iterator[str | None]:
+    """Where a headless browser listens, None where there is no browser; it keeps its files in `profile`."""
     if not (binary := _binary()):
-        pytest.skip("no browser found: install Chromium, or name one in CHROME, to run the browser tests")
-    profile = tmp_path_factory.mktemp("browser")
+        yield None
+        return
     process = subprocess.Popen(
         [binary, *_FLAGS.split(), f"--user-data-dir={profile}", "about:blank"],
         stdout=subprocess.DEVNULL,
@@ -140,6 +141,15 @@ def browser_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait(20)
 
 
+@pytest.fixture(scope="session")
+def browser_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a headless browser listens; the test is skipped where there is no browser."""
+    with listening(tmp_path_factory.mktemp("browser")) as address:
+        if address is None:
+            pytest.skip("no browser found: install Chromium, or name one in CHROME, to run the browser tests")
+        yield address
+
+
 def _port(process: subprocess.Popen[bytes], file: Path) -> int:
     for _ in range(600):
         if file.exists() and (lines := file.read_text().split()):
@@ -149,15 +159,22 @@ def _port(process: subprocess.Popen[bytes], file: Path) -> int:
     raise AssertionError("the browser never listened")
 
 
-@pytest.fixture
-async def tab(browser_address: str) -> AsyncIterator[Page]:
-    """An empty tab."""
+@asynccontextmanager
+async def empty_tab(address: str) -> AsyncIterator[Page]:
+    """A tab of a browser that listens there."""
     async with aiohttp.ClientSession() as session:
-        async with session.put(f"{browser_address}/json/new?about:blank") as answer:
+        async with session.put(f"{address}/json/new?about:blank") as answer:
             target = await answer.json()
         async with session.ws_connect(target["webSocketDebuggerUrl"], max_msg_size=0) as socket:
             page = Page(socket)
             yield page
             await page.close()
-        async with session.get(f"{browser_address}/json/close/{target['id']}"):
+        async with session.get(f"{address}/json/close/{target['id']}"):
             pass
+
+
+@pytest.fixture
+async def tab(browser_address: str) -> AsyncIterator[Page]:
+    """An empty tab."""
+    async with empty_tab(browser_address) as page:
+        yield page

@@ -83,8 +83,10 @@ class Replicas:
         """
         if self._joining is None:
             self._joining = asyncio.create_task(asyncio.to_thread(cluster.join))
-        if self._ray is None:
-            self._ray = await asyncio.shield(self._joining)
+        joining = self._joining
+        ray = await asyncio.shield(joining)
+        if self._ray is None and self._joining is joining:  # of several who wait one begins; none once it is closed
+            self._ray = ray
             self._slots = [_Slot(f"replica {number}", self) for number in range(1, self._placement.replicas + 1)]
         for slot in self._slots:
             if slot.keeping.done():
