@@ -67,7 +67,7 @@ def main() -> None:
 
 def _report(folder: Path, trials: int) -> Path:
     run = overton.run("open-mindedness", models=["simulated/open-minded"], trials=trials, out=folder / "run")
-    return overton.report(run.path)
+    return overton.report([run.path])
 
 
 async def _measured(address: str, file: Path) -> None:
@@ -92,20 +92,21 @@ async def _measured(address: str, file: Path) -> None:
 
 
 async def _searched(page: Page, where: str, word: str) -> float:
-    """Milliseconds from when a word is typed until the trials that have it are counted; 120 of them are a pause in which
-    more may be typed."""
+    """Milliseconds from when a word is typed until the trials that have it are counted; 120 of them are the pause after
+    which a search starts."""
     return float(
         await page.js(
-            f"""(async () => {{
+            f"""new Promise(done => {{
+                const start = performance.now(), field = document.querySelector('input[name=query]');
                 document.querySelector('select[name=where]').value = '{where}';
-                const field = document.querySelector('input[name=query]'), before = {STATUS};
-                const start = performance.now();
                 field.value = '{word}';
+                const counted = new MutationObserver(() => {{
+                    counted.disconnect();
+                    requestAnimationFrame(() => done(performance.now() - start));
+                }});
+                counted.observe(document.querySelector('#trials .status'), {{childList: true}});
                 field.dispatchEvent(new Event('input', {{bubbles: true}}));
-                do await new Promise(requestAnimationFrame);
-                while ({STATUS} === before && performance.now() - start < 10000);
-                return performance.now() - start;
-            }})()"""
+            }})"""
         )
     )
 

@@ -145,7 +145,7 @@ def test_too_few_labels_leave_the_judges_number_and_say_so_at_the_head(made: tup
     (warning,) = found.labels.warnings()
     assert warning.startswith("Too few labels by people: 60")
     assert f"From {ENOUGH} on" in warning
-    assert "Too few labels by people: 60" in overton.report([folder]).read_text("utf-8")
+    assert "Too few labels by people: 60" in overton.report(folder).read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

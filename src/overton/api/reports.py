@@ -29,7 +29,11 @@ BOUND = "bound by a grammar"
 
 
 def report(
-    runs: Sequence[str | Path], *, out: str | Path | None = None, figures: str | Path | None = None, **how: Any
+    runs: str | Path | Sequence[str | Path],
+    *,
+    out: str | Path | None = None,
+    figures: str | Path | None = None,
+    **how: Any,
 ) -> Path:
     """Write one self-contained HTML report of one or more runs of a study; gives the file.
 
@@ -41,7 +45,7 @@ def report(
         InputError: no runs, runs of different studies, or several without `out`.
         RunError: a folder is not a run, or has no records; a file cannot be written.
     """
-    opened = [open_run(path) for path in runs]
+    opened = [open_run(path) for path in ([runs] if isinstance(runs, str | Path) else runs)]
     _check(opened, out)
     target = Path(out) if out is not None else opened[0].path / "report.html"
     from overton.reporting import write, write_figures
