@@ -4,7 +4,9 @@
 
 Records are drawn directly, no model is asked: a subject that arguments never move, one that never changes beyond a
 judge's errors, one that leaves nothing out, agents without inertia and conformity; then subjects with known effects at
-the default design. Printed for every headline and null: in how many runs the 95% interval of the difference holds 0.
+the default design. Printed for every headline and null: in how many runs the 95% interval of the difference covers 0.
+Of a difference that moves in steps (a share of 12 issues), also what any interval of one width would cover: the
+steps around 95%.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from math import isnan
 from typing import Any, NamedTuple
@@ -338,6 +340,11 @@ def _discussion(rng: Rng, dilemma: int, chances: Any, null: str, conforming: boo
 # all of them
 
 
+LEVEL = 0.95
+STEPS = 20
+"""A difference that takes no more sizes than these moves in steps."""
+
+
 @dataclass
 class Tally:
     """Of so many runs, how many had an interval, how many of these hold 0, and how many verdicts were 'clear'."""
@@ -346,6 +353,17 @@ class Tally:
     intervals: int = 0
     hold: int = 0
     clear: int = 0
+    differences: list[float] = field(default_factory=list)
+
+    def steps(self) -> str:
+        """How many differences lie within each of the two steps around 95%, '' where there are no steps."""
+        sizes, counts = np.unique(np.abs(self.differences).round(9), return_counts=True)
+        if not 1 < len(sizes) <= STEPS:
+            return ""
+        within = counts.cumsum() / counts.sum()
+        place = int(np.searchsorted(within, LEVEL))
+        shown = [f"{100 * within[k]:.1f}% within {sizes[k]:.3f}" for k in (place - 1, place) if k >= 0]
+        return f"; {', '.join(shown)}"
 
 
 DRAWS: dict[str, tuple[Draw, str, str]] = {
@@ -371,6 +389,7 @@ def tallied(name: str, draw: Draw, runs: int, happens: bool, seed: int) -> dict[
             if not isnan(one.difference.low):
                 tally.intervals += 1
                 tally.hold += one.difference.low <= 0 <= one.difference.high
+                tally.differences.append(one.difference.value)
             tally.clear += one.verdict == "clear"
     return made
 
@@ -394,8 +413,8 @@ def main() -> None:
                 for (measure, null), one in tallied(name, drawing[name], runs, happens, given.seed).items():
                     hold = f"{100 * one.hold / one.intervals:5.1f}%" if one.intervals else "    - "
                     print(
-                        f"  {measure:34} {null:15} holds 0 {hold} of {one.intervals:5} intervals in {one.runs};"
-                        f" clear in {100 * one.clear / max(one.runs, 1):5.1f}%",
+                        f"  {measure:34} {null:15} covers 0 {hold} of {one.intervals:5} intervals in {one.runs};"
+                        f" clear in {100 * one.clear / max(one.runs, 1):5.1f}%{one.steps()}",
                         flush=True,
                     )
 
