@@ -20,7 +20,7 @@ def test_a_path_in_a_command_to_copy_is_one_word_of_a_shell_and_no_option(name: 
 
 
 def test_a_run_that_exists_is_gone_on_with_by_a_command_that_can_be_copied() -> None:
-    assert str(RunExists("a b")).endswith("or go on with it: overton resume 'a b'")
+    assert str(RunExists("a b")).endswith("or resume the run in it: overton resume 'a b'")
 
 
 def test_why_a_file_cannot_be_used_is_told_in_a_line_without_its_name() -> None:

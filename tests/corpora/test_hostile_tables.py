@@ -79,17 +79,17 @@ def test_of_a_damaged_table_there_is_the_rest_or_an_input_error(
     [
         (".csv", b"a,b\n1,2\n\xff,3\n", "line 3, byte 0: is not UTF-8"),
         (".csv", "a,b\n1,2\n".encode("utf-16"), "line 1: is not UTF-8"),
-        (".csv", b"a,b\n1,2\n1,2,3\n", "line 3: has 3 cells, and the first row 2"),
+        (".csv", b"a,b\n1,2\n1,2,3\n", "line 3: has 3 cells, but the first row 2"),
         (".csv", b'a,b\n1,2\n"x"y,3\n', "line 3: is not CSV"),
         (".csv", b'a,"' + b"b" * 2_000_000, "line 1: has a first row of more than 1,048,576 bytes"),
         (".csv", b"", "cannot be read as csv: empty CSV"),
-        (".jsonl", b'{"a":1}\n{"a":\n', "line 2: is not whole JSON"),
+        (".jsonl", b'{"a":1}\n{"a":\n', "line 2: is not complete JSON"),
         (".jsonl", b'{"a":1}\n[1]\n', "line 2: Expected `object`, got `array`"),
         (".jsonl", b'{"a":1}\n{"a":"\xff"}\n', "line 2: is not UTF-8"),
-        (".jsonl", b'{"a":"\\ud800"}\n', "line 1: is not whole JSON"),  # Polars reads it as a NUL
+        (".jsonl", b'{"a":"\\ud800"}\n', "line 1: is not complete JSON"),  # Polars reads it as a NUL
         (".jsonl", b'{"a":' + b"[" * 40 + b"]" * 40 + b"}\n", "line 1: is nested more than 32 levels deep"),
         (".jsonl", b'{"a":' + b"[" * 200_000, "line 1: is nested too deeply"),
-        (".jsonl", b'{"a":NaN}\n', "line 1: is not whole JSON"),
+        (".jsonl", b'{"a":NaN}\n', "line 1: is not complete JSON"),
         (".jsonl", b'{"a":' + b"9" * 400 + b"}\n", "cannot be read as jsonl"),
         (".parquet", b"PAR1", "is damaged: it is too short"),
         (".parquet", b"not a table at all", "is not a Parquet file"),

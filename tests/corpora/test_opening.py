@@ -50,7 +50,7 @@ def test_a_dataset_goes_before_other_files_of_its_layout_but_not_of_another(tmp_
     assert named(tmp_path, dataset="things.jsonl", suffixes=(".json",)) == ["things.jsonl"]
     filled(tmp_path, "one.json")
     reason = refused(tmp_path, dataset="things.jsonl", suffixes=(".json",))
-    assert reason == "holds both things.jsonl and one.json: name the file that is meant"
+    assert reason == "contains both things.jsonl and one.json: name the file you mean"
 
 
 def test_folders_without_what_is_meant_are_refused(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_folders_without_what_is_meant_are_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("overton.corpora.opening._MOST_FILES", 2)
-    assert refused(filled(tmp_path, "a.jsonl", "b.jsonl", "c.jsonl")) == "holds more than 2 files"
+    assert refused(filled(tmp_path, "a.jsonl", "b.jsonl", "c.jsonl")) == "contains more than 2 files"
 
 
 def test_a_path_that_no_system_can_open_is_a_problem(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ class Thing(msgspec.Struct):
 def test_objects_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     file = write_objects([Thing("a"), Thing("b")], tmp_path / "new" / "things.jsonl")
     assert file.read_text() == '{"id":"a"}\n{"id":"b"}\n'
-    with pytest.raises(InputError, match="exists already; nothing is ever written over"):
+    with pytest.raises(InputError, match="already exists; nothing is ever overwritten"):
         write_objects([], file)
     with pytest.raises(TypeError):
         write_objects([Thing("c"), Thing(object())], file, replace=True)  # type: ignore[arg-type]

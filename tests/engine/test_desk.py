@@ -438,7 +438,7 @@ async def test_recalling_only_asks_nothing(bench: Any, puppet: Any, bind: Any, a
     desk = bench.desk(recall_only=True)
     ask = asking(desk, bind(answerer))
     assert (await ask("subject", says("q"))).text == "re: q"
-    with pytest.raises(NotRecalled, match="trial t: the journal does not hold ask 1 of subject"):
+    with pytest.raises(NotRecalled, match="trial t: ask 1 of subject is not in the journal"):
         await ask("subject", says("q"))
     assert answerer.asked == ["q"]
 

@@ -321,7 +321,7 @@ async def test_a_journal_of_the_first_format_that_is_damaged_is_left_as_it_is(pa
     changed(path, "UPDATE calls SET trial = 'x' WHERE row = 2")
     before = path.read_bytes()
     for opened in (lambda: Journal(path), lambda: list(entries(path))):
-        with pytest.raises(JournalError, match="row 2: it is not what stood there"):
+        with pytest.raises(JournalError, match="row 2: its values contradict each other"):
             opened()
     assert [row[:2] for row in rows(path)] == [(1, entry("t").identity.slot), (2, entry("u").identity.slot)]
     assert len(before) == path.stat().st_size

@@ -312,7 +312,7 @@ def test_names_go_to_inspect_and_come_back(tmp_path: Path) -> None:
         model_args={"a": {"lean_spread": "0.25"}},
     )
     (same,) = overton.export_run(other.path, out=tmp_path / "more")
-    with pytest.raises(InputError, match="a: is the name of another model in"):
+    with pytest.raises(InputError, match="a: is another model's name in"):
         overton.import_logs([done[0].path, same.path], out=tmp_path / "clash")
 
 

@@ -118,8 +118,8 @@ CASES: list[tuple[str, Any, str]] = [
     ("options.agents", ["simulated/deliberator"], "options.agents: does not follow from its models"),
     ("options.more", 1, "options: cannot be read: Object contains unknown field `more`"),
     ("models", {}, r"models\.agent: is missing, though deliberation needs it"),
-    ("spent.cost", -1.0, "spent: holds a number that nothing comes to"),
-    ("spent.outcomes", 2**63, "spent: holds a number that nothing comes to"),
+    ("spent.cost", -1.0, "spent: contains an impossible number"),
+    ("spent.outcomes", 2**63, "spent: contains an impossible number"),
 ]
 
 
@@ -143,7 +143,7 @@ def test_the_file_and_the_key_are_named(whole: Path, run: Path, key: str, value:
     [
         (b"\xff", "line 2: cannot be read"),
         (b'"\xff"', "line 2: cannot be read"),
-        (b'{"id": "a', "line 2: cannot be read: is not whole JSON"),
+        (b'{"id": "a', "line 2: cannot be read: is not complete JSON"),
         (b"[" * 100_000, "line 2: cannot be read: Expected `object`, got `array`"),
         (b'{"id": 3}', "line 2, id: cannot be read: Expected `str`, got `int`"),
         (b"1" * 400, "line 2: cannot be read"),
@@ -160,7 +160,7 @@ def test_a_damaged_table_of_records_is_told_with_what_mends_it(whole: Path, run:
     for file in FILES:
         (run / file).write_bytes((whole / file).read_bytes())
     (run / "records.parquet").write_bytes(b"PAR1" + b"\xff" * 99)
-    with pytest.raises(RunError, match=r"records\.parquet: is not a Parquet file.*; to write it anew: overton resume "):
+    with pytest.raises(RunError, match=r"records\.parquet: is not a Parquet file.*to write it again: overton resume "):
         open_run(run).records()
     overton.resume(run)
     assert open_run(run).records().equals(open_run(whole).records())

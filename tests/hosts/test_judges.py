@@ -203,7 +203,7 @@ def test_a_judge_that_is_down_stops_the_run_until_it_is_asked_again(judges: Judg
     judges.status = 503
     manifest = judges.start("reasons")
     assert manifest.status == "stopped"
-    assert "was asked whether it takes temperature 0 and did not answer" in manifest.stopped
+    assert "did not answer the request that tests whether it accepts temperature 0" in manifest.stopped
     assert manifest.models["judge"][0].unsure
     judges.status = 0
     assert judges.resume().status == "stopped"

@@ -108,9 +108,9 @@ def test_only_a_run_can_be_gone_on_with(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("folder", "link"):
-        with pytest.raises(RunExists, match=r"exists already: name another --out$"):
+        with pytest.raises(RunExists, match=r"already exists: choose another --out$"):
             made(tmp_path / name)
     made(tmp_path / "run")
-    with pytest.raises(RunExists, match=r"or go on with it: overton resume \S+$"):
+    with pytest.raises(RunExists, match=r"or resume the run in it: overton resume \S+$"):
         made(tmp_path / "run")
     assert not os.path.lexists(tmp_path / "nowhere")

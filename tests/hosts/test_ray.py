@@ -86,7 +86,7 @@ def test_replicas_for_which_there_is_no_room_are_told_and_the_run_can_be_resumed
 ) -> None:
     manifest = runs.start("placed", models=[request(tiny_weights, cpus=1024, patience=1)])
     assert (manifest.status, manifest.spent.requests) == ("stopped", 0)
-    assert "0 of 2 replicas up; left out: replica 1 (waits for room on the cluster)" in manifest.stopped
+    assert "0 of 2 replicas up; left out: replica 1 (waiting for room on the cluster)" in manifest.stopped
     assert runs.resume("placed", elsewhere=[request(tiny_weights, patience=200)]).status == "finished"
 
 

@@ -79,12 +79,12 @@ def edit_code(run: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (edit_items, r"items\.jsonl: items were changed after this run began"),
+        (edit_items, r"items\.jsonl: items were changed after this run started"),
         (edit_settings, "its settings differ"),
         (edit_arguments, r"its settings is now Settings\(temperature=0\.5"),
-        (edit_model, "its identity is now 'http/another', but the run began with 'http/m'"),
+        (edit_model, "its identity is now 'http/another', but was 'http/m' when the run started"),
         (edit_seed, "its messages"),
-        (edit_prompts, "prompt .*: differs from what this run was asked with"),
+        (edit_prompts, "prompt .*: differs from the one this run used"),
         (edit_code, r"trial night-buses/baseline/w0/t1/r1, ask 0 of subject: its messages differ"),
     ],
 )

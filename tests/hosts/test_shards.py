@@ -131,7 +131,7 @@ def test_shards_that_have_not_ended_are_refused_or_merged_as_far_as_they_are(
     overton.resume(split[0])
     overton.resume(split[1], max_calls=5)
     with pytest.raises(
-        InputError, match=r"has not ended \(the limit of 5 calls is reached\); go on with it: overton resume"
+        InputError, match=r"has not finished \(the limit of 5 calls is reached\); resume it: overton resume"
     ):
         overton.merge(split, runs.folder / "merged")
     with pytest.raises(InputError, match="shards: 2: missing of 2"):
@@ -212,7 +212,7 @@ def test_different_answers_to_a_shared_call_are_not_merged(runs: Runs, split: li
     for shard, text in zip(split, ("yesterday", "today"), strict=True):
         overton.resume(shard)
         run_to_end(told(shard, text))
-    with pytest.raises(InputError, match=r"was told something else than .*1 by web, asked as pages by both"):
+    with pytest.raises(InputError, match=r"got a different answer from web than .*1, asked as pages by both"):
         overton.merge(split, runs.folder / "merged")
 
 

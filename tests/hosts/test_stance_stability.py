@@ -219,7 +219,7 @@ def test_a_query_that_the_archive_does_not_hold_ends_the_conversation_and_says_s
     run = overton.run("stance-stability", **longer)
     failures = run.records().filter(pl.col("failure").is_not_null())
     assert set(failures["turn"]) == {TURNS + 1}
-    assert all("holds no hits for the query" in failure for failure in failures["failure"])
+    assert all("has no hits for the query" in failure for failure in failures["failure"])
 
 
 def test_a_run_is_refused_where_the_archive_that_it_reads_was_changed(given: Any, tmp_path: Path) -> None:

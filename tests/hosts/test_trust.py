@@ -147,7 +147,7 @@ def test_a_damaged_configuration_is_told_and_is_no_trust(runs: Any, configuratio
     with pytest.raises(InputError, match=r"confirmed\.json") as refused:
         runs.resume(limits=MORE)
     assert f"would send the content of OVERTON_API_KEY to {runs.endpoint.url}" in str(refused.value)
-    with pytest.warns(Notice, match=r"is not noted, so that it will be asked again: .*confirmed\.json"):
+    with pytest.warns(Notice, match=r"was not recorded, so you will be asked again: .*confirmed\.json"):
         assert runs.resume(limits=MORE, trust=Trust(given=True)).spent.requests == 20
     assert damage == "link" or configuration.read_bytes() == damage
 

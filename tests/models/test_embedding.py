@@ -98,7 +98,7 @@ def test_an_embedder_is_opened_by_its_name_and_takes_no_settings() -> None:
     model = open_model("wordllama/l2_supercat")
     assert isinstance(model.answerer, WordLlamaEmbedder)
     assert (model.answerer.name, model.connections, model.price) == ("wordllama/l2_supercat", 1, Price(0.0, 0.0))
-    with pytest.raises(InputError, match="embedders take no settings"):
+    with pytest.raises(InputError, match="embedders have no settings"):
         open_model("wordllama/l2_supercat", [("temperature", "0")])
 
 

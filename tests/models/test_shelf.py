@@ -74,5 +74,5 @@ def test_pieces_that_do_not_follow_each_other_are_refused(tmp_path: Path, start:
 
 def test_no_room_is_told(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file is in the folder's place")
-    with pytest.raises(OvertonError, match="weights cannot be kept in"):
+    with pytest.raises(OvertonError, match="weights cannot be stored in"):
         Shelf(sought(tmp_path / "elsewhere"), tmp_path / "cache").take(0, CONTENT)

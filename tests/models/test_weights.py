@@ -471,7 +471,7 @@ def test_pips_configuration_is_found_where_pip_looks(tmp_path: Path, monkeypatch
 
 
 def test_an_unknown_name_is_bad_input_and_says_what_is_known() -> None:
-    with pytest.raises(InputError, match=r"embedded/gpt-9: no such embedded model; there is smollm2-135m; .*gguf:"):
+    with pytest.raises(InputError, match=r"embedded/gpt-9: no such embedded model; available: smollm2-135m; .*gguf:"):
         ensure("gpt-9")
 
 

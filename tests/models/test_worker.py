@@ -1,4 +1,4 @@
-"""What a replica says passes as bytes: replies and every kind of error come out as they went in."""
+"""A replica's messages pass as bytes: replies and every kind of error come out as they went in."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ async def test_another_run_finds_the_same_hits(ask: Ask, tmp_path: Path) -> None
     archived = open_search(f"archive/{tmp_path}").answerer
     assert hits_of(await ask(archived, "mindfulness in schools")) == hits_of(first)
     assert len(hits_of(first)) == 4
-    with pytest.raises(RejectedError, match="holds no hits for the query 'something else'"):
+    with pytest.raises(RejectedError, match="has no hits for the query 'something else'"):
         await ask(archived, "something else")
 
 

@@ -129,7 +129,7 @@ def test_a_file_that_was_changed_is_named_before_the_index_is_opened(
     file = next((tmp_path / "index").glob(f"*{suffix}"))
     file.write_bytes(file.read_bytes()[:-1] + b"\xff")
     monkeypatch.setattr("tantivy.Index.open", None)
-    with pytest.raises(InputError, match=rf"damaged \({file.name} is not as it was written\)"):
+    with pytest.raises(InputError, match=rf"damaged \({file.name} is not as written\)"):
         open_index(tmp_path / "index")
 
 

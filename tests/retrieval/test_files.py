@@ -43,12 +43,12 @@ def test_text_html_and_lines_are_pages(tmp_path: Path, pages: Any) -> None:
         ("[" * 100_000, "line 2: is not JSON: is nested too deeply"),
         ({"text": "x"}, "line 2, url: is missing"),
         ({"url": "u:1"}, "line 2, text: is missing"),
-        ({"url": "u:1", "text": " "}, "line 2, text: is no text, or empty"),
-        ({"url": 7, "text": "x"}, "line 2, url: is no text, or empty"),
+        ({"url": "u:1", "text": " "}, "line 2, text: is not text, or is empty"),
+        ({"url": 7, "text": "x"}, "line 2, url: is not text, or is empty"),
         ({"url": "a b", "text": "x"}, "line 2, url: holds spaces"),
         ({"url": "u:1", "text": "x", "date": "May 2020"}, "line 2, date: 'May 2020' is not written YYYY-MM-DD"),
         ({"url": "u:1", "text": "x", "title": 5}, "line 2, title: is no text"),
-        ({"url": "https://a.test/", "text": "x"}, "line 2, url: is the address of some.jsonl, line 1, too"),
+        ({"url": "https://a.test/", "text": "x"}, "line 2, url: is also the address of some.jsonl, line 1"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_told_and_left_out(line: Any, problem: str, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_other_files_are_counted_and_hidden_ones_passed_over(tmp_path: Path) -> 
     found, problems, source = read(tmp_path)
     assert found == []
     assert source.skipped == {".pdf": 2, "no suffix": 1}
-    assert problems == ["empty.txt: holds no text"]
+    assert problems == ["empty.txt: contains no text"]
 
 
 def test_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def test_pages_follow_the_search() -> None:
         ("archive/", "write it in full"),
         ("searxng/ftp://s.test", "not a base URL"),
         ("searxng/http://user:secret@s.test", "credentials"),
-        ("web", "there is no such thing"),
-        ("a\x1b[2J", "there is no such thing"),
+        ("web", "unknown"),
+        ("a\x1b[2J", "unknown"),
     ],
 )
 def test_a_wrong_search_spec_says_what_there_is(spec: str, message: str) -> None:

@@ -1,6 +1,6 @@
-"""The words everyone shares: what is asked, of whom, and what comes back.
+"""The shared vocabulary: what is asked, of whom, and what comes back.
 
-This room imports nothing of Overton but `errors`; every other room imports it.
+This room imports nothing of Overton's but `errors`; every other room imports it.
 """
 
 from overton.calls._batching import Batching, Looked

@@ -1,8 +1,8 @@
-"""What comes from outside, made into values of ours or into one error of ours.
+"""Input from outside, turned into values of ours or into one error of ours.
 
-Replies, pages, archives, files of others, run folders that a colleague sent: whatever a decoder or an operating system
-makes of them, nothing but `Unreadable` leaves this room, and whoever calls says of which file, model or page it speaks.
-The exception is `writing`: what cannot be written is a `RunError` that names the file.
+Replies, pages, archives, foreign files, run folders that a colleague sent: whatever a decoder or an operating system
+makes of them, only `Unreadable` leaves this room, and callers say which file, model or page it concerns. The exception
+is `writing`: what cannot be written is a `RunError` that names the file.
 """
 
 from overton.untrusted.decoding import converted, json_of, python_of, text_of, toml_of

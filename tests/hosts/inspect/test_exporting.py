@@ -188,7 +188,7 @@ def test_items_that_are_not_whole_are_left_out_and_counted(tmp_path: Path) -> No
     assert log.eval.metadata["items that are not whole"] == 2
     back = overton.import_logs([done.path], out=tmp_path / "back")
     assert back.records().equals(run.records())
-    assert "items of which the logs hold no sample" in back.manifest.left_out
+    assert "items without a sample in the logs" in back.manifest.left_out
 
 
 def test_calls_that_failed_show_as_failed_and_come_back_as_failed(runs: Any, endpoint: Any, tmp_path: Path) -> None:
