@@ -174,7 +174,7 @@ def test_small_files_that_stand_for_much_are_refused_within_little_memory(tmp_pa
     assert not done.returncode, done.stderr[-2000:]
     said = done.stdout.splitlines()
     assert [line.split(": ")[0] for line in said] == list(map(str, paths))
-    assert all("of so small a file" in line or "fold when it is decompressed" in line for line in said), said
+    assert all("for so small a file" in line or "fold when decompressed" in line for line in said), said
 
 
 def test_pages_that_grow_too_much_are_refused(tmp_path: Path) -> None:

@@ -310,14 +310,14 @@ def test_a_session_that_began_with_a_manifest_that_another_one_replaced_is_refus
     from overton.hosts.local import running
 
     runs.start(limits=Limits(calls=30))
-    hold = running.hold_session
+    hold = running.run_session
 
     def late(*given: Any, **more: Any) -> Any:
         monkeypatch.undo()
         assert runs.resume(limits=Limits(calls=60)).spent.requests == 60  # while the other one looks at its models
         return hold(*given, **more)
 
-    monkeypatch.setattr(running, "hold_session", late)
+    monkeypatch.setattr(running, "run_session", late)
     with pytest.raises(RunLocked, match="was worked on by another process just now"):
         runs.resume(limits=Limits(calls=90))
     assert runs.manifest().spent.requests == 60 == len(endpoint.asked)

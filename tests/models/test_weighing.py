@@ -15,7 +15,7 @@ FORM = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
 
 def told(token: str, **chances: float) -> TokenChance:
     others = [(name, log(chance)) for name, chance in chances.items()]
-    return TokenChance.told(token, list(token.encode()), log(chances.get(token, 0.9)), others)
+    return TokenChance.of(token, list(token.encode()), log(chances.get(token, 0.9)), others)
 
 
 def reply(letter: TokenChance) -> list[TokenChance]:

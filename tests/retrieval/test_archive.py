@@ -26,7 +26,7 @@ from overton.errors import InputError, RejectedError, RunError, Unreadable
 from overton.retrieval import open_pages, open_search
 from overton.retrieval.archive import ARCHIVE, TORN, Archive, Ranked
 from overton.retrieval.archived import contents_of
-from overton.retrieval.warc import record_at, told
+from overton.retrieval.warc import record_at, record_heads
 from overton.retrieval.wire import Exchange
 from overton.untrusted import Limit, Member
 from overton.untrusted import members as members_of
@@ -272,7 +272,7 @@ def test_what_is_no_archive_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no pages\.warc\.gz"):
         open_search(f"archive/{tmp_path}")
     (tmp_path / ARCHIVE).write_bytes(b"not gzip at all")
-    with pytest.raises(InputError, match="holds no WARC records"):
+    with pytest.raises(InputError, match="contains no WARC records"):
         open_pages(f"archive/{tmp_path}")
 
 
@@ -407,12 +407,12 @@ def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) 
     content = b"\r\n".join([head, *data.draw(st.lists(lines, max_size=8)), b"", data.draw(blocks | st.binary())])
     path = tmp_path / ARCHIVE
     path.write_bytes(gzip.compress(content))
-    for record in told(path):
+    for record in record_heads(path):
         with suppress(Unreadable):
             found = record_at(path, record.start, Limit(1 << 20))
             assert isinstance(found.raw_stream.read(), bytes)
     try:
         contents_of(path)
     except InputError as error:
-        assert "holds no WARC records" in str(error)  # noqa: PT017
+        assert "contains no WARC records" in str(error)  # noqa: PT017
     Archive(tmp_path).close()

@@ -88,7 +88,7 @@ def test_what_is_no_index_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="make one with 'overton corpus index"):
         open_index(tmp_path)
     (tmp_path / "collection.json").write_text('{"format": 99, "digest": "", "pages": 1}')
-    with pytest.raises(InputError, match="format is 99"):
+    with pytest.raises(InputError, match="has format 99"):
         open_index(tmp_path)
     (tmp_path / "collection.json").write_text('{"format": 1, "digest": "", "pages": 1}')
     with pytest.raises(InputError, match="damaged"):

@@ -39,15 +39,15 @@ def test_text_html_and_lines_are_pages(tmp_path: Path, pages: Any) -> None:
     ("line", "problem"),
     [
         ("{", "line 2: is not JSON"),
-        ("[1]", "line 2: is no object"),
+        ("[1]", "line 2: is not an object"),
         ("[" * 100_000, "line 2: is not JSON: is nested too deeply"),
         ({"text": "x"}, "line 2, url: is missing"),
         ({"url": "u:1"}, "line 2, text: is missing"),
         ({"url": "u:1", "text": " "}, "line 2, text: is not text, or is empty"),
         ({"url": 7, "text": "x"}, "line 2, url: is not text, or is empty"),
-        ({"url": "a b", "text": "x"}, "line 2, url: holds spaces"),
+        ({"url": "a b", "text": "x"}, "line 2, url: has spaces"),
         ({"url": "u:1", "text": "x", "date": "May 2020"}, "line 2, date: 'May 2020' is not written YYYY-MM-DD"),
-        ({"url": "u:1", "text": "x", "title": 5}, "line 2, title: is no text"),
+        ({"url": "u:1", "text": "x", "title": 5}, "line 2, title: is not text"),
         ({"url": "https://a.test/", "text": "x"}, "line 2, url: is also the address of some.jsonl, line 1"),
     ],
 )

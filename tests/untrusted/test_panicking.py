@@ -6,16 +6,16 @@ import polars as pl
 import pytest
 
 from overton.errors import Unreadable
-from overton.untrusted import panics_told
+from overton.untrusted import panics_as_unreadable
 
 
 def test_a_panic_is_told_as_damage() -> None:
     assert not issubclass(pl.exceptions.PanicException, Exception)
-    with pytest.raises(Unreadable, match="is damaged"), panics_told():
+    with pytest.raises(Unreadable, match="is damaged"), panics_as_unreadable():
         raise pl.exceptions.PanicException("index out of bounds")
 
 
 @pytest.mark.parametrize("other", [KeyboardInterrupt, SystemExit, ValueError])
 def test_what_is_no_panic_goes_through(other: type[BaseException]) -> None:
-    with pytest.raises(other), panics_told():
+    with pytest.raises(other), panics_as_unreadable():
         raise other

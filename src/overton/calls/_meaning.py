@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["begun"]
+__all__ = ["options_named"]
 
 
-def begun(token: str, options: Sequence[str], lead: str = "", said: str = "") -> tuple[str, ...]:
+def options_named(token: str, options: Sequence[str], lead: str = "", said: str = "") -> tuple[str, ...]:
     """The options that `token` may start, or continue if `said` of one already precedes it.
 
     `lead` is what the token has before the option ('<<' of '<<A'), which an alternative needs as well. Case and spaces

@@ -11,7 +11,7 @@ from overton.corpora.parquet import check_parquet
 from overton.corpora.text_tables import bad_line, check_csv, check_lines, csv_columns, first_keys
 from overton.errors import InputError, Problem, Unreadable
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY, RawTable
-from overton.untrusted import Limit, panics_told
+from overton.untrusted import Limit, panics_as_unreadable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,7 +145,7 @@ def _troubles_named(path: Path) -> Iterator[None]:
     import polars as pl
 
     try:
-        with panics_told():
+        with panics_as_unreadable():
             yield
     except Unreadable as error:
         raise _refuse(path, f"line {error.line}" if error.line else "", error.reason) from None

@@ -115,7 +115,9 @@ def check_lines(path: Path, limit: Limit) -> None:
             rows += 1
             _gather(data, (), keys, number)
             if len(keys) > _MOST_COLUMNS:
-                raise Unreadable(f"has more than {_MOST_COLUMNS:,} columns up to here, the limit for a table", line=number)
+                raise Unreadable(
+                    f"has more than {_MOST_COLUMNS:,} columns up to here, the limit for a table", line=number
+                )
             check_cells(rows * len(keys), size, limit)
 
 

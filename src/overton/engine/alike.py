@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 __all__ = ["Alike"]
 
-Told = Mapping[str, str]
+Report = Mapping[str, str]
 _LONGEST = 80
 
 
@@ -21,27 +21,27 @@ class Alike:
         self._only = only
         self._settled: dict[str, str] = {}
 
-    def relevant(self, told: Told) -> dict[str, str]:
+    def relevant(self, report: Report) -> dict[str, str]:
         """The part of a server's report that counts."""
-        return {name: value for name, value in told.items() if self._only is None or name in self._only}
+        return {name: value for name, value in report.items() if self._only is None or name in self._only}
 
-    def settles(self, told: Told) -> bool:
+    def settles(self, report: Report) -> bool:
         """Whether all of it is settled, so that this server can be judged on its own."""
-        return all(name in self._settled for name in self.relevant(told))
+        return all(name in self._settled for name in self.relevant(report))
 
-    def settle(self, told: Iterable[Told]) -> str:
+    def settle(self, reports: Iterable[Report]) -> str:
         """Settle by majority what these servers report; returns what differs if no value has one, otherwise ''."""
-        tellers = [self.relevant(one) for one in told]
-        for name in dict.fromkeys(name for one in tellers for name in one if name not in self._settled):
-            counts = Counter(one[name] for one in tellers if name in one).most_common(2)
+        parts = [self.relevant(one) for one in reports]
+        for name in dict.fromkeys(name for one in parts for name in one if name not in self._settled):
+            counts = Counter(one[name] for one in parts if name in one).most_common(2)
             if len(counts) > 1 and counts[0][1] == counts[1][1]:
                 return f"{name} {_short(counts[0][0])} and {_short(counts[1][0])}"
             self._settled[name] = counts[0][0]
         return ""
 
-    def difference(self, told: Told) -> str:
+    def difference(self, report: Report) -> str:
         """How a server differs from the others, '' if it does not."""
-        for name, value in self.relevant(told).items():
+        for name, value in self.relevant(report).items():
             if self._settled.get(name, value) != value:
                 return f"it reports {name} {_short(value)}, the others {_short(self._settled[name])}"
         return ""

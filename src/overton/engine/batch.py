@@ -85,7 +85,7 @@ _encode = msgspec.json.Encoder().encode
 class Batch:
     """A batch that was noted in the journal.
 
-    `open` are the slots of calls whose outcome the journal lacks, `held` the dollars set aside for each call that may
+    `open` are the slots of calls missing from the journal, `reserved` the dollars set aside for each call that may
     still be billed. `id` is '' until the provider has given one; `others` are further ids that may be this batch's.
     `results` exist once it is over: each call's outcome, with the content it was sent with.
     """
@@ -95,7 +95,7 @@ class Batch:
     calls: int
     each: float
     open: set[bytes]
-    held: dict[bytes, float]
+    reserved: dict[bytes, float]
     at: float = field(default_factory=time)
     upload: str = ""
     id: str = ""
@@ -109,11 +109,11 @@ class Batch:
 
     def contents(self) -> Entry:
         """The note that lists its calls."""
-        return self._entry(_CONTENTS, _Contents(_joined(list(self.held)), self.each))
+        return self._entry(_CONTENTS, _Contents(_joined(list(self.reserved)), self.each))
 
     def state(self, *, over: bool = False) -> Entry:
         """The note of its progress."""
-        held = None if self.whole else _joined(list(self.held))
+        held = None if self.whole else _joined(list(self.reserved))
         return self._entry(_STATE, _State(time(), self.upload, self.id, held, over))
 
     def _entry(self, number: int, note: msgspec.Struct) -> Entry:
@@ -146,7 +146,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
             calls=len(slots),
             each=each,
             open=slots,
-            held=dict.fromkeys(held, each),
+            reserved=dict.fromkeys(held, each),
             at=0.0 if state is None else state.at,
             upload="" if state is None else state.upload,
             id="" if state is None else state.id,

@@ -45,12 +45,12 @@ class Batches:
         self._boxes: dict[str, Box] = {}
         self._batches: dict[str, Batch] = {}
         self._batch_of: dict[bytes, Batch] = {}
-        self._held = 0
+        self._reserved = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._tending: dict[str, asyncio.Task[None]] = {}
         self._waiter: asyncio.Task[None] | None = None
         self._wanted = False
-        self._courier = Courier(desk, self._ids, self._tell)
+        self._courier = Courier(desk, self._ids, self._report_progress)
 
     def __bool__(self) -> bool:
         return self._wanted or bool(self._batches)
@@ -65,9 +65,9 @@ class Batches:
                 self._boxes.setdefault(who, Box(who, bound.answerer.name, bound.batching, most))
         for batch in noted_batches(self._desk.journal.notes()):
             batch.open = {slot for slot in batch.open if not self._desk.journal.holds(slot)}
-            batch.held = {slot: held for slot, held in batch.held.items() if slot in batch.open}
-            self._desk.budget.adopt(sum(batch.held.values()), len(batch.held))
-            self._held += len(batch.held)
+            batch.reserved = {slot: dollars for slot, dollars in batch.reserved.items() if slot in batch.open}
+            self._desk.budget.adopt(sum(batch.reserved.values()), len(batch.reserved))
+            self._reserved += len(batch.reserved)
             self._keep(batch)
             if not batch.open:
                 self._end(batch)
@@ -121,7 +121,7 @@ class Batches:
         for box in self._boxes.values():
             for one in box.queue:
                 self._desk.budget.withdraw(one.worst)
-                self._held -= 1
+                self._reserved -= 1
                 _raise(one.future, error)
             box.queue, box.size = [], 0
             box.eased.set()
@@ -158,7 +158,7 @@ class Batches:
             return identity.content, error
         worst = bound.worst(request) * _share(bound)
         await desk.reserve(worst, covered=False)
-        self._held += 1
+        self._reserved += 1
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         if box.queue and (len(box.queue) >= box.batching.most_calls or box.size + size > box.most_bytes):
             self._flush(box)
@@ -176,10 +176,10 @@ class Batches:
         while any(box.queue for box in self._boxes.values()):
             await asyncio.sleep(QUIET / 4)
             tally, now = self._desk.tally, monotonic()
-            busy = tally.asked, tally.recalled, self._held, self._desk.budget.in_flight
+            busy = tally.asked, tally.recalled, self._reserved, self._desk.budget.in_flight
             if busy != seen:
                 seen, since = busy, now
-            alone = self._desk.budget.in_flight <= self._held and now - since >= QUIET
+            alone = self._desk.budget.in_flight <= self._reserved and now - since >= QUIET
             for box in self._boxes.values():
                 if box.queue and (alone or now - box.since >= _LONGEST):
                     self._flush(box)
@@ -188,9 +188,9 @@ class Batches:
     def _flush(self, box: Box) -> None:
         """Make a batch of the waiting calls and send it."""
         queue, box.queue, box.size = box.queue, [], 0
-        held = {one.identity.slot: one.worst for one in queue}
-        each = sum(held.values()) / len(held)
-        batch = Batch(new_name(), box.answerer, len(held), each, set(held), dict.fromkeys(held, each))
+        reserved = {one.identity.slot: one.worst for one in queue}
+        each = sum(reserved.values()) / len(reserved)
+        batch = Batch(new_name(), box.answerer, len(reserved), each, set(reserved), dict.fromkeys(reserved, each))
         batch.waiting = {one.identity.slot: one.future for one in queue}
         batch.size = sum(one.size for one in queue)
         lines = [box.batching.line(call_id(one.identity, batch.name), one.request) for one in queue]
@@ -260,14 +260,14 @@ class Batches:
             if not future.done() and slot in batch.results:
                 future.set_result(batch.results[slot])
         box.eased.set()
-        self._tell()
+        self._report_progress()
 
     def _forget(self, batch: Batch) -> None:
         """A batch that was certainly not made: none of it is billed."""
         for slot in list(batch.open):
-            if slot in batch.held:
-                self._held -= 1
-                self._desk.budget.withdraw(batch.held.pop(slot))
+            if slot in batch.reserved:
+                self._reserved -= 1
+                self._desk.budget.withdraw(batch.reserved.pop(slot))
             self._batch_of.pop(slot, None)
         batch.open.clear()
         self._end(batch)
@@ -279,7 +279,7 @@ class Batches:
     ) -> Reply | None:
         """The reply found, with its cost; None if there is none."""
         batch = self._batch_of.get(identity.slot)
-        worst = batch.held.get(identity.slot, 0.0) if batch else 0.0
+        worst = batch.reserved.get(identity.slot, 0.0) if batch else 0.0
         try:
             if isinstance(found, AnswerError):
                 raise found
@@ -296,14 +296,14 @@ class Batches:
 
     def _settle(self, slot: bytes, cost: float, *, sent: bool = True) -> None:
         batch = self._batch_of.get(slot)
-        if batch is not None and slot in batch.held:
-            self._held -= 1
+        if batch is not None and slot in batch.reserved:
+            self._reserved -= 1
             batch.whole = False
-            held = batch.held.pop(slot)
+            reserved = batch.reserved.pop(slot)
             if sent:
-                self._desk.budget.settle(held, cost)
+                self._desk.budget.settle(reserved, cost)
             else:
-                self._desk.budget.withdraw(held)
+                self._desk.budget.withdraw(reserved)
 
     def _let_go(self, slot: bytes) -> None:
         """A call has left its batch: it goes into another one."""
@@ -328,9 +328,9 @@ class Batches:
         self._batches[batch.name] = batch
         for slot in batch.open:
             if (earlier := self._batch_of.get(slot)) is not None:  # it had expired there
-                if slot in earlier.held:
-                    self._held -= 1
-                    self._desk.budget.settle(earlier.held.pop(slot), 0.0)
+                if slot in earlier.reserved:
+                    self._reserved -= 1
+                    self._desk.budget.settle(earlier.reserved.pop(slot), 0.0)
                 earlier.open.discard(slot)
             self._batch_of[slot] = batch
 
@@ -339,7 +339,7 @@ class Batches:
         if self._batches.pop(batch.name, None) is not None:
             if (task := self._tending.pop(batch.name, None)) is not None and task is not asyncio.current_task():
                 task.cancel()
-            self._tell()
+            self._report_progress()
             self._task(self._noted_over(batch))
 
     async def _noted_over(self, batch: Batch) -> None:
@@ -371,7 +371,7 @@ class Batches:
     def _ids(self) -> set[str]:
         return {batch.id for batch in self._batches.values()}
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         """Report the progress of the batches."""
         out = [batch.looked for batch in self._batches.values() if batch.id]
         done = sum(looked.done for looked in out if looked)

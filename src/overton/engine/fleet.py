@@ -145,7 +145,7 @@ class Fleet:
         """The servers that are left out for good, each with the reason."""
         return [f"{member.name}: {member.refused}" for member in self.members if member.refused]
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many servers are up; which are not, and why."""
         members = self.members
         out = [f"{one.name} ({one.refused or one.why})" for one in members if not one.up]
@@ -206,15 +206,15 @@ class Fleet:
         member.faults = member.absences = 0
         if (reply.model, reply.fingerprint) == self._agreed and not member.refused:
             return reply  # as is nearly always the case
-        told = {name: value for name in ("model", "fingerprint") if (value := getattr(reply, name))}
-        if not self._alike.settles(told):
-            self._undecided[member] = told
+        report = {name: value for name in ("model", "fingerprint") if (value := getattr(reply, name))}
+        if not self._alike.settles(report):
+            self._undecided[member] = report
             self._decide()
-            while self._over is None and not self._alike.settles(told):
+            while self._over is None and not self._alike.settles(report):
                 await self._decided.wait()
         if isinstance(self._over, AnswerError):
             raise self._over
-        if not member.refused and (difference := self._alike.difference(told)):
+        if not member.refused and (difference := self._alike.difference(report)):
             self.refuse(member, f"serves another model: {difference}")
         if member.refused:
             raise self._other_model(member)
@@ -271,8 +271,8 @@ class Fleet:
         """These were polled and are up: take in those that have the weights of the majority."""
         if differing := self._alike.settle(looked.values()):
             self._differ([member.name for member in looked], differing)
-        for member, told in looked.items():
-            if difference := self._alike.difference(told):
+        for member, report in looked.items():
+            if difference := self._alike.difference(report):
                 self.refuse(member, f"serves other weights: {difference}")
             elif not member.refused:
                 member.up, member.why, member.heard_at = True, "", asyncio.get_running_loop().time()

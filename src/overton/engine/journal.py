@@ -307,7 +307,7 @@ class Journal:
                     self._commit(connection, batch)
         except Exception as error:  # noqa: BLE001 (whatever ends this thread must reach the next caller of append)
             self._error = error
-            self._tell()
+            self._wake_waiters()
 
     def _next_batch(self) -> tuple[list[Entry], bool]:
         """What has arrived since the last commit, once the interval is over or a caller waits; False at the end."""
@@ -332,7 +332,7 @@ class Journal:
         self._due = monotonic() + _WINDOW
         if not batch and allowed == self._kept:
             self.allowed = allowed or Spending()  # it may have been lowered and then raised to what it was
-            self._tell()
+            self._wake_waiters()
             return
         connection.execute("BEGIN")
         for start in range(0, len(batch), _BATCH):
@@ -349,9 +349,9 @@ class Journal:
         self._rows.update(shared)
         self._written += len(batch)
         self.commits += 1
-        self._tell()
+        self._wake_waiters()
 
-    def _tell(self) -> None:
+    def _wake_waiters(self) -> None:
         """Wake those that wait for a commit."""
         loop, self._loop = self._loop, None
         if loop is not None:

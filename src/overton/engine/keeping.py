@@ -97,16 +97,16 @@ class _Keeper:
         """Poll some in parallel and judge them together: what the majority report of their weights counts."""
         self._looked_at |= set(members)
         try:
-            found = await asyncio.gather(*map(self._told_by, members))
+            found = await asyncio.gather(*map(self._report_of, members))
         finally:
             self._looked_at -= set(members)
-        told = dict(zip(members, found, strict=True))
-        self._fleet.judge({one: said for one, said in told.items() if said is not None and not one.leaving})
-        for member, said in told.items():
+        reports = dict(zip(members, found, strict=True))
+        self._fleet.judge({one: said for one, said in reports.items() if said is not None and not one.leaving})
+        for member, said in reports.items():
             if said is None and member.pacer.in_flight:
                 member.server.abandon()
 
-    async def _told_by(self, member: Member) -> Mapping[str, str] | None:
+    async def _report_of(self, member: Member) -> Mapping[str, str] | None:
         """What a server reports of itself, None if it is not up."""
         try:
             return await member.server.look()
@@ -128,5 +128,5 @@ class _Keeper:
             self._none_since = now
         elif now - self._none_since > fleet.rhythm.patience:
             fleet.end(
-                Stopped(f"{fleet.model}: no server has been up for {fleet.rhythm.patience:.0f} s: {fleet.told()}")
+                Stopped(f"{fleet.model}: no server has been up for {fleet.rhythm.patience:.0f} s: {fleet.summary()}")
             )

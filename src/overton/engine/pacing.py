@@ -64,7 +64,7 @@ class Pacer:
         self.answers = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._cuts = 0
-        self._held_until = 0.0
+        self._paused_until = 0.0
         self._alarm: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -103,22 +103,22 @@ class Pacer:
             self._cuts += 1
             self.limit = max(1.0, self.limit * _CUT)
         if retry_after:
-            self._hold(retry_after)
+            self._pause(retry_after)
 
     def close(self) -> None:
         """Release all waiters, room or not: the run is stopping, and they will send nothing."""
         self._closed = True
         self._wake()
 
-    def _hold(self, seconds: float) -> None:
-        self._held_until = max(self._held_until, asyncio.get_running_loop().time() + seconds)
+    def _pause(self, seconds: float) -> None:
+        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
         if self._alarm is None:
             self._look_again()
 
     def _look_again(self) -> None:
         """Wake the waiters when the hold is over; timers can fire a little early, and holds can be extended."""
         loop = asyncio.get_running_loop()
-        rest = self._held_until - loop.time()
+        rest = self._paused_until - loop.time()
         self._alarm = loop.call_later(max(rest, _TICK), self._look_again) if rest > 0 else None
         self._wake()
 
@@ -127,7 +127,7 @@ class Pacer:
             return True
         if self.in_flight + 1 > self.limit:
             return False
-        return not self._held_until or asyncio.get_running_loop().time() >= self._held_until
+        return not self._paused_until or asyncio.get_running_loop().time() >= self._paused_until
 
     async def _queue(self) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

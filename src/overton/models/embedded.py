@@ -145,7 +145,7 @@ class EmbeddedModel:
     def _complete(self, body: dict[str, Any], request: Request) -> Reply:
         server = self._server()
         try:
-            body |= self._begun(server, body, request)
+            body |= self._after_head(server, body, request)
             completion = server.handle_chat_completions(body)
         except ValueError as error:
             raise RejectedError("rejected", f"{self.name}: {_short(error)}") from None
@@ -161,7 +161,7 @@ class EmbeddedModel:
         sampler, held = sampler_of(request.settings, _SAMPLER), self.holds_form and bool(_held_to(form))
         return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, form, sampler, held=held))
 
-    def _begun(self, server: Any, body: dict[str, Any], request: Request) -> dict[str, Any]:
+    def _after_head(self, server: Any, body: dict[str, Any], request: Request) -> dict[str, Any]:
         """What makes llama.cpp continue from the request's head, once that is read; nothing if it has none.
 
         The head is read separately, from its first token on. If it is already there, requesting it again removes what
@@ -251,7 +251,7 @@ def _reply(completion: dict[str, Any]) -> Reply:
 
 def _token(told: dict[str, Any]) -> TokenChance:
     others = [(one["token"], one["logprob"]) for one in told["top_logprobs"]]
-    return TokenChance.told(told["token"], told.get("bytes"), told["logprob"], others)
+    return TokenChance.of(told["token"], told.get("bytes"), told["logprob"], others)
 
 
 @cache

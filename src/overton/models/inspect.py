@@ -219,9 +219,7 @@ def weighed(reply: Reply, output: Any, request: Request, name: str) -> Reply:
     if choice.logprobs is None and reply.text and not reply.refused:
         raise no_probabilities(name)
     tokens = [
-        TokenChance.told(
-            one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs or ()]
-        )
+        TokenChance.of(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs or ()])
         for one in (choice.logprobs.content if choice.logprobs else ())
     ]
     spots = spots_of(tokens, reply.text, form, sampler_of(request.settings, Sampler()))

@@ -216,7 +216,7 @@ class OpenAIModel:
         if told is None and reply.text and not reply.refused:
             raise no_probabilities(self.name)
         tokens = [
-            TokenChance.told(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs])
+            TokenChance.of(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs])
             for one in told or ()
         ]
         sampler = sampler_of(request.settings, self._dialect.sampler)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, isfinite
 
-from overton.calls import Alternative, Form, Settings, Spot, begun
+from overton.calls import Alternative, Form, Settings, Spot, options_named
 from overton.errors import AccessError
 
 __all__ = ["MOST_ALTERNATIVES", "Sampler", "TokenChance", "no_probabilities", "reasoned", "sampler_of", "spots_of"]
@@ -35,7 +35,7 @@ class TokenChance:
     alternatives: Mapping[str, float]
 
     @classmethod
-    def told(
+    def of(
         cls, token: str, spelled: Sequence[int] | None, own: float, others: Sequence[tuple[str, float]]
     ) -> TokenChance:
         """From an endpoint's fields; `others` may include the token itself. An invalid byte leaves the token's text."""
@@ -65,11 +65,11 @@ class Sampler:
     processed: bool = False
     tries_first: bool = False
 
-    def plain(self, told: Mapping[str, float]) -> dict[str, float]:
+    def plain(self, reported: Mapping[str, float]) -> dict[str, float]:
         """Probabilities at temperature 1, of those returned. What was cut off before stays unknown."""
         if not self.processed or self.temperature in (0.0, 1.0):
-            return dict(told)
-        return _warmed(told, 1 / self.temperature)
+            return dict(reported)
+        return _warmed(reported, 1 / self.temperature)
 
     def drawn(self, plain: Mapping[str, float]) -> dict[str, float]:
         """The probabilities with which tokens are sampled that have these at temperature 1."""
@@ -148,7 +148,7 @@ def spots_of(
             if at < end and at + len(one.token) > start:
                 lead, said = text[at : max(start, at)], text[start : max(start, at)]
                 found[at] = _spot(one, at, lead, said, form, sampler, text[:at] if held else None)
-                if len(begun(one.token, form.weigh, lead, said)) < 2:
+                if len(options_named(one.token, form.weigh, lead, said)) < 2:
                     break
     spots = [found[at] for at in sorted(found)]
     return tuple(spots[:_MOST_SPOTS] if form.schema is not None else spots[-_MOST_SPOTS:])
@@ -180,14 +180,14 @@ def _occurrences(text: str, options: Sequence[str]) -> Iterator[tuple[int, int]]
 def _spot(  # noqa: PLR0917
     one: TokenChance, at: int, lead: str, said: str, form: Form, sampler: Sampler, before: str | None
 ) -> Spot:
-    told = {token: exp(min(chance, 0.0)) for token, chance in one.alternatives.items()}
-    plain = sampler.plain(told)
-    drawn = told if sampler.processed else sampler.drawn(plain)
+    reported = {token: exp(min(chance, 0.0)) for token, chance in one.alternatives.items()}
+    plain = sampler.plain(reported)
+    drawn = reported if sampler.processed else sampler.drawn(plain)
     if before is not None:
         fitting = {token: chance for token, chance in plain.items() if _fits(before, token, lead, said, form)}
         plain = dict(_shares([*fitting.items()]))
-        drawn = _held(drawn, plain, sampler)
-    made = [_alternative(token, plain, drawn) for token in told if begun(token, form.weigh, lead, said)]
+        drawn = _under_grammar(drawn, plain, sampler)
+    made = [_alternative(token, plain, drawn) for token in reported if options_named(token, form.weigh, lead, said)]
     return Spot(at, one.token, tuple([other for other in made if other.plain or other.drawn]))
 
 
@@ -196,7 +196,7 @@ def _alternative(token: str, plain: Mapping[str, float], drawn: Mapping[str, flo
     return Alternative(token, first, second)
 
 
-def _held(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Sampler) -> dict[str, float]:
+def _under_grammar(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Sampler) -> dict[str, float]:
     """The probabilities under a grammar that lets only `fitting` tokens through, whose probabilities add up to 1;
     `free` are those without it."""
     among = sampler.drawn(fitting) if fitting and not sampler.processed else dict(fitting)

@@ -28,7 +28,7 @@ from overton import __version__
 from overton.calls import Hit, Page
 from overton.errors import RunError, Unreadable
 from overton.retrieval.limits import ARCHIVE
-from overton.retrieval.warc import told
+from overton.retrieval.warc import record_heads
 from overton.untrusted import opened
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Archive:
         self._file: BinaryIO | None = None
         try:
             with _alone:
-                self._kept = self._mended()
+                self._kept = self._repaired()
             self._file = opened(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             empty = os.fstat(self._file.fileno()).st_size == 0
         except OSError as error:
@@ -110,11 +110,11 @@ class Archive:
             with file:
                 os.fsync(file.fileno())
 
-    def _mended(self) -> set[bytes]:
+    def _repaired(self) -> set[bytes]:
         """Move a torn end aside; returns the keys of existing records that are stored only once."""
         kept: set[bytes] = set()
         try:
-            for record in told(self.path) if self.path.exists() else ():
+            for record in record_heads(self.path) if self.path.exists() else ():
                 if record.kind in _KEPT_ONCE:
                     kept.add(_hashed(record.kind, record.uri, record.digest))
         except Unreadable as error:

@@ -18,7 +18,7 @@ from overton.retrieval.archive import ARCHIVE, Archive, Ranked, query_urn
 from overton.retrieval.guard import joined, parsed_address
 from overton.retrieval.limits import Limits, Unread
 from overton.retrieval.reading import Readers
-from overton.retrieval.warc import LONGEST_HEAD, Told, record_at, told
+from overton.retrieval.warc import LONGEST_HEAD, RecordHead, record_at, record_heads
 from overton.retrieval.web import REDIRECTS, read_exchange
 from overton.retrieval.wire import Exchange
 from overton.untrusted import Limit, json_of
@@ -79,7 +79,7 @@ def contents_of(path: Path) -> Contents:
     contents = Contents(path, {}, {}, {})
     found = 0
     try:
-        for record in told(path):
+        for record in record_heads(path):
             found += bool(record.kind)
             _note(contents, record)
     except OSError as error:
@@ -89,12 +89,12 @@ def contents_of(path: Path) -> Contents:
             reason = f"is damaged at byte {error.byte or 0:,} ({error.reason}): use a sound copy"
             raise InputError([Problem("archive", str(path), reason)]) from None
     if not found:
-        reason = "contains no separately compressed WARC records (as in .warc.gz files)"
+        reason = "contains no WARC records, each compressed separately (as in .warc.gz files)"
         raise InputError([Problem("archive", str(path), reason)])
     return contents
 
 
-def _note(contents: Contents, record: Told) -> None:
+def _note(contents: Contents, record: RecordHead) -> None:
     place = Place(record.start, record.digest)
     if record.kind == "resource" and record.uri.startswith(_SEARCH):
         contents.hits[record.uri] = place

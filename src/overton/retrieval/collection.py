@@ -19,7 +19,7 @@ import tantivy
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.retrieval.archive import Archive
-from overton.untrusted import bytes_of, cannot_be_written, json_of, panics_told, write_whole
+from overton.untrusted import bytes_of, cannot_be_written, json_of, panics_as_unreadable, write_whole
 
 __all__ = [
     "CollectionIndex",
@@ -105,7 +105,7 @@ class CollectionIndex:
 
         A query consists of words only: the operators of query languages have no meaning here.
         """
-        with _damage_told(self._place):
+        with _damage_reported(self._place):
             return self._found(query, top)
 
     def _found(self, query: str, top: int) -> tuple[Hit, ...]:
@@ -123,7 +123,7 @@ class CollectionIndex:
 
     def page(self, url: str) -> StoredPage | None:
         """The page at exactly this address, None if the collection has none."""
-        with _damage_told(self._place):
+        with _damage_reported(self._place):
             return self._page(url)
 
     def _page(self, url: str) -> StoredPage | None:
@@ -159,7 +159,7 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
         RunError: it cannot be written.
     """
     try:
-        with panics_told():
+        with panics_as_unreadable():
             index = tantivy.Index(_schema(), path=str(folder))
             about = _fill(index, pages)
     except (OSError, ValueError, Unreadable) as error:  # Tantivy reports disk errors in these ways
@@ -179,14 +179,14 @@ def _file_digest(file: Path) -> str:
         return file_digest(opened, "sha256").hexdigest()
 
 
-def _check_files(folder: Path, told: dict[str, str]) -> None:
+def _check_files(folder: Path, digests: dict[str, str]) -> None:
     """Refuse files that are not those written; names are looked up in the folder, never followed out of it.
 
     Raises:
         InputError: one is missing or has changed.
     """
     held = {one.name: one for one in folder.iterdir() if one.is_file()}
-    for name, digest in told.items():
+    for name, digest in digests.items():
         if name not in held or _file_digest(held[name]) != digest:
             raise _unusable(folder, f"the index is damaged ({name} is not as written): index the pages again")
 
@@ -216,16 +216,16 @@ def open_index(folder: Path) -> CollectionIndex:
         InputError: there is no index, it has another format, or it is damaged.
     """
     about = about_index(folder)
-    with _damage_told(folder):
+    with _damage_reported(folder):
         _check_files(folder, about.files)
         return CollectionIndex(tantivy.Index.open(str(folder)), about, folder)
 
 
 @contextmanager
-def _damage_told(folder: Path) -> Iterator[None]:
+def _damage_reported(folder: Path) -> Iterator[None]:
     """Report what a damaged index makes Tantivy raise, on opening or when a part is first needed."""
     try:
-        with panics_told():
+        with panics_as_unreadable():
             yield
     except (OSError, ValueError) as error:
         raise _unusable(folder, f"the index is damaged ({error}): index the pages again") from error

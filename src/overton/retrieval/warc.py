@@ -14,7 +14,7 @@ from warcio.statusandheaders import StatusAndHeadersParserException
 from overton.errors import Unreadable
 from overton.untrusted import Limit, inflated, members
 
-__all__ = ["LONGEST_HEAD", "Told", "record_at", "told"]
+__all__ = ["LONGEST_HEAD", "RecordHead", "record_at", "record_heads"]
 
 LONGEST_HEAD = 1 << 16
 """Most bytes of a record before its content."""
@@ -28,7 +28,7 @@ _ANY = Limit(2**30 + 2**24, ratio=1100)
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordHead:
     """The head of a record; '' for what it lacks. `start` and `end` are its place in the file (bytes).
 
     `kind` is the type of a WARC record, '' for a member of the file without one.
@@ -42,7 +42,7 @@ class Told:
     content_type: str = ""
 
 
-def told(path: Path) -> Iterator[Told]:
+def record_heads(path: Path) -> Iterator[RecordHead]:
     """The heads of all separately compressed records, to the end of the file. Their content is skipped.
 
     Raises:
@@ -52,7 +52,7 @@ def told(path: Path) -> Iterator[Told]:
     """
     try:
         for member in members(_pieces(path), _GZIP, _ANY, kept=LONGEST_HEAD):
-            yield _told(member.start, member.end, member.content)
+            yield _head_of(member.start, member.end, member.content)
     except Unreadable as error:
         if error.ends_early and _goes_on(path, (error.byte or 0) + 1):
             raise Unreadable("its compressed data is damaged", byte=error.byte) from None
@@ -108,13 +108,13 @@ def _begins(path: Path, place: int) -> bool:
     return begun.startswith(_FIRST)
 
 
-def _told(start: int, end: int, head: bytes) -> Told:
+def _head_of(start: int, end: int, head: bytes) -> RecordHead:
     record = _parsed(head, head_only=True)
     if record is None:
-        return Told(start, end)
+        return RecordHead(start, end)
     header = record.rec_headers.get_header
     uri, digest = header("WARC-Target-URI") or "", header("WARC-Payload-Digest") or ""
-    return Told(start, end, record.rec_type or "", uri, digest, record.content_type or "")
+    return RecordHead(start, end, record.rec_type or "", uri, digest, record.content_type or "")
 
 
 def _parsed(content: bytes, *, head_only: bool = False) -> ArcWarcRecord | None:

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from overton.errors import Unreadable
 
-__all__ = ["panics_told"]
+__all__ = ["panics_as_unreadable"]
 
 _RUST = "pyo3_runtime"
 """The module that panics name as theirs. Each library has its own class there, mostly without exporting it."""
 
 
 @contextmanager
-def panics_told() -> Iterator[None]:
+def panics_as_unreadable() -> Iterator[None]:
     """Turn a panic into `Unreadable`. It is not an `Exception`: otherwise it would end the process.
 
     Raises:

@@ -109,7 +109,7 @@ def _made(path: Path, mode: int) -> tuple[Path, BinaryIO]:
     while True:
         fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
         file = opened(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        if _held(file.fileno()) and os.fstat(file.fileno()).st_nlink:
+        if _locked(file.fileno()) and os.fstat(file.fileno()).st_nlink:
             return fresh, file
         file.close()  # another process took it for a leftover just before we locked it
 
@@ -126,13 +126,13 @@ def _clear(path: Path) -> None:
 def _clear_one(left: Path) -> None:
     with suppress(OSError, Unreadable):  # another process is removing it just now, or it is not ours
         with opened(left, os.O_RDWR) as file:
-            if os.name != "nt" and _held(file.fileno(), surely=True):
+            if os.name != "nt" and _locked(file.fileno(), surely=True):
                 left.unlink()
         if os.name == "nt":
             left.unlink()  # refused while anybody has it open
 
 
-def _held(descriptor: int, *, surely: bool = False) -> bool:
+def _locked(descriptor: int, *, surely: bool = False) -> bool:
     """Lock an open file until it is closed, so that others see that it is being written; False if it is locked.
 
     On a file system without locks it is not locked; with `surely` that is False too.

@@ -140,7 +140,7 @@ def test_a_community_is_told_apart_in_any_case(dump: Write, post: Make) -> None:
 
 
 def test_no_post_at_all_is_an_error_that_says_what_was_there(dump: Write, comment: Make, post: Make) -> None:
-    with pytest.raises(InputError, match=r"dump: there is no post in 2 lines; 2 skipped: a field .* exchanged\?"):
+    with pytest.raises(InputError, match=r"dump: there is no post in 2 lines; 2 skipped: a field .* swapped\?"):
         list(read_posts(dump([comment(), comment()])))
     with pytest.raises(InputError, match="there is no post of r/other in 1 lines"):
         list(read_posts(dump([post()]), community="r/other"))

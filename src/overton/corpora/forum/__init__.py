@@ -4,6 +4,6 @@ The input is hostile text: only the fields used are decoded, lines and nesting h
 counted and skipped.
 """
 
-from overton.corpora.forum.reading import Tally, read_comments, read_posts, told_of
+from overton.corpora.forum.reading import Tally, notes_on, read_comments, read_posts
 
-__all__ = ["Tally", "read_comments", "read_posts", "told_of"]
+__all__ = ["Tally", "notes_on", "read_comments", "read_posts"]

@@ -16,7 +16,7 @@ from overton.errors import InputError, Problem, Unreadable
 from overton.studies.forum import Comment, Post
 from overton.untrusted import json_of
 
-__all__ = ["Tally", "read_comments", "read_posts", "told_of"]
+__all__ = ["Tally", "notes_on", "read_comments", "read_posts"]
 
 _RAW = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -232,7 +232,7 @@ class Tally:
         return sum(one.count for one in self.skipped.values())
 
 
-def told_of(tallies: tuple[Tally, Tally]) -> Iterator[str]:
+def notes_on(tallies: tuple[Tally, Tally]) -> Iterator[str]:
     """How much of the posts' and comments' dumps was read, and why the rest was not."""
     for what, tally in zip(("posts", "comments"), tallies, strict=True):
         yield f"{what}: {tally.records:,} read of {tally.lines:,} lines"

@@ -101,7 +101,7 @@ class InspectAsk(Asking[Seat]):
             self._keep(_data(identity, place, found))
             if isinstance(found, Reply) and found.finish == REFUSED and seat.settings.temperature is not None:
                 seat.settings = sent(seat.settings, ("temperature",))
-                _tell(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
+                _warn(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
 
     async def _tried(self, call: Call) -> Outcome:
         found = await self._made(call)
@@ -164,7 +164,7 @@ class InspectAsk(Asking[Seat]):
         return self._table.cache and CachePolicy(expiry=None, per_epoch=False, scopes={"overton": str(identity)})
 
 
-def _tell(what: str) -> None:
+def _warn(what: str) -> None:
     from inspect_ai.log import transcript
 
     transcript().info(what, source="overton")

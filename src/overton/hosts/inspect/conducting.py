@@ -18,11 +18,11 @@ from overton.hosts.inspect.asking import Conversation, InspectAsk, Table
 from overton.hosts.inspect.layout import CallData, span_name
 from overton.studies.study import AnyStudy
 
-__all__ = ["Held", "conduct_here", "hand_over", "handed_over", "hold_trials"]
+__all__ = ["Results", "conduct_here", "conduct_trials", "hand_over", "handed_over"]
 
 
 @dataclass
-class Held:
+class Results:
     """The results of a sample's trials so far: records by trial, calls in the order in which their outcomes came, and
     the first trial's conversation."""
 
@@ -31,7 +31,9 @@ class Held:
     shown: Conversation | None = None
 
 
-async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, held: Held, at_once: int) -> None:
+async def conduct_trials(
+    study: AnyStudy, trials: Sequence[Trial], table: Table, results: Results, at_once: int
+) -> None:
     """Conduct the trials, at most `at_once` in parallel. If one fails, those in progress still finish.
 
     Raises:
@@ -39,7 +41,7 @@ async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, he
     """
     import anyio
 
-    await InspectAsk(table, "", study.first, held.calls.append).probe()
+    await InspectAsk(table, "", study.first, results.calls.append).probe()
     turns = iter(trials)
     errors: list[Exception] = []
     threads = anyio.CapacityLimiter(at_once)
@@ -49,7 +51,7 @@ async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, he
             if errors:
                 return
             try:
-                await _hold(study, trial, table, held, threads, shown=trial is trials[0])
+                await _conduct_one(study, trial, table, results, threads, shown=trial is trials[0])
             except Exception as error:  # noqa: BLE001 - raised below, once the others have finished
                 errors.append(error)
 
@@ -60,16 +62,18 @@ async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, he
         raise min(errors, key=gravity)
 
 
-async def _hold(study: AnyStudy, trial: Trial, table: Table, held: Held, threads: Any, *, shown: bool) -> None:
+async def _conduct_one(
+    study: AnyStudy, trial: Trial, table: Table, results: Results, threads: Any, *, shown: bool
+) -> None:
     from inspect_ai.util import span
 
-    ask = InspectAsk(table, trial.name, study.first, held.calls.append)
+    ask = InspectAsk(table, trial.name, study.first, results.calls.append)
     async with span(span_name(trial), type="trial"):
         try:
-            held.records[trial.name] = await conduct_here(study.conduct, trial, ask, threads)
+            results.records[trial.name] = await conduct_here(study.conduct, trial, ask, threads)
         finally:
             if shown:
-                held.shown = ask.last
+                results.shown = ask.last
 
 
 async def conduct_here(conduct: Conduct, trial: Trial, ask: Ask, limiter: Any) -> list[Any]:

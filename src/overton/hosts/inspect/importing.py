@@ -131,7 +131,7 @@ def _manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
 
 def _left_out(logs: Sequence[Log], gathered: Gathered) -> Iterator[str]:
     """What cannot become part of a run: items without a sample, epochs after the first."""
-    if not gathered.tells_of_all(logs[0].planned):
+    if not gathered.covers(logs[0].planned):
         yield "items without a sample in the logs"
     if any(log.epochs > 1 for log in logs):
         yield "epochs after the first, which repeat the same calls (trials=N repeats a trial)"
@@ -183,7 +183,7 @@ class Gathered:
 
     Items are in the order in which samples mention them.
 
-    `samples` has the ids of all that were read, `unfinished` counts those that did not finish, and `told_otherwise`
+    `samples` has the ids of all that were read, `unfinished` counts those that did not finish, and `contradicting`
     those that got another answer to a call that a run makes once, as after an `eval-retry` without a cache: their
     calls are left out.
     """
@@ -192,7 +192,7 @@ class Gathered:
     items: dict[str, Any] = field(default_factory=dict)
     samples: set[str] = field(default_factory=set)
     unfinished: int = 0
-    told_otherwise: int = 0
+    contradicting: int = 0
     _own: set[bytes] = field(default_factory=set)
     _shared: dict[bytes, tuple[str, Path]] = field(default_factory=dict)
 
@@ -208,7 +208,7 @@ class Gathered:
         self.unfinished += not sample.whole
         entries = [_entry(log, sample, call) for call in sample.calls]
         if not all(self._agrees(log, sample, entry) for entry in entries):
-            self.told_otherwise += 1
+            self.contradicting += 1
             return []
         return [entry for entry in entries if self._is_new(log, entry)]
 
@@ -216,11 +216,11 @@ class Gathered:
     def lacking(self) -> str:
         """Why a run of these samples may be incomplete."""
         reasons = [f"{self.unfinished} of the samples did not finish"] if self.unfinished else []
-        if self.told_otherwise:
-            reasons.append(f"{self.told_otherwise} got a different answer to a call that all share")
+        if self.contradicting:
+            reasons.append(f"{self.contradicting} got a different answer to a call that all share")
         return "; ".join(reasons or ["the logs do not contain all samples"])
 
-    def tells_of_all(self, planned: Iterable[str]) -> bool:
+    def covers(self, planned: Iterable[str]) -> bool:
         """Whether every planned sample belongs to a known item; a sample's id is ITEM/CONDITION."""
         known = tuple(f"{item}/" for item in self.items)
         return all(name in self.samples or name.startswith(known) for name in planned)

@@ -16,7 +16,7 @@ import overton
 from overton.engine import digest
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.asking import Table
-from overton.hosts.inspect.conducting import Held, hand_over, hold_trials
+from overton.hosts.inspect.conducting import Results, conduct_trials, hand_over
 from overton.hosts.inspect.layout import CALLS, KEY, TaskData, viewer_config
 from overton.hosts.inspect.planning import Groups, grouped, samples_of
 from overton.hosts.inspect.privates import prerequisite
@@ -185,23 +185,23 @@ def _solver(hosted: Hosted) -> Any:
 async def _solve(hosted: Hosted, state: Any) -> Any:
     if state.epoch > 1:
         raise prerequisite("an epoch would repeat the same calls: use -T trials=N for more answers, and --epochs 1")
-    held, trials = Held(), hosted.groups[str(state.sample_id)]
+    results, trials = Results(), hosted.groups[str(state.sample_id)]
     try:
         table = hosted.table
     except InputError as error:
         raise prerequisite(error) from error
     async with table.sources:
         try:
-            await hold_trials(hosted.cast.study, trials, table, held, hosted.trials_at_once)
+            await conduct_trials(hosted.cast.study, trials, table, results, hosted.trials_at_once)
         finally:
-            state.store.set(CALLS, msgspec.to_builtins(held.calls))
-            hand_over(state, [record for trial in trials for record in held.records.get(trial.name, ())])
-            _show(state, held)
+            state.store.set(CALLS, msgspec.to_builtins(results.calls))
+            hand_over(state, [record for trial in trials for record in results.records.get(trial.name, ())])
+            _show(state, results)
     return state
 
 
-def _show(state: Any, held: Held) -> None:
+def _show(state: Any, results: Results) -> None:
     """Have the viewer show the first trial's conversation."""
-    if held.shown is not None:
-        state.messages = [*chat_messages(held.shown.messages), held.shown.output.message]
-        state.output = held.shown.output
+    if results.shown is not None:
+        state.messages = [*chat_messages(results.shown.messages), results.shown.output.message]
+        state.output = results.shown.output

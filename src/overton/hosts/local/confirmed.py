@@ -55,11 +55,11 @@ def note(reached: Collection[Reach], run: Path | None = None) -> None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(file.with_suffix(".lock"), timeout=_PATIENCE):
-            held = _read(file)
-            side = held.used if run is None else held.runs.setdefault(str(run.resolve()), set())
+            confirmed = _read(file)
+            side = confirmed.used if run is None else confirmed.runs.setdefault(str(run.resolve()), set())
             if not side.issuperset(reached):
                 side.update(reached)
-                encoded = msgspec.json.encode(held, order="sorted")
+                encoded = msgspec.json.encode(confirmed, order="sorted")
                 write_whole(file, [msgspec.json.format(encoded, indent=1)], mode=0o600)
     except (OSError, Timeout) as error:
         raise cannot_be_written(file, error) from error

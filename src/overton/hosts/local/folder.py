@@ -191,10 +191,10 @@ class RunFolder:
         """
         place = str(self.path / FILE)
         for role in study.role_names:
-            held = manifest.models.get(role, [])
-            if not held and role not in study.optional:
+            given = manifest.models.get(role, [])
+            if not given and role not in study.optional:
                 raise RunError(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
-            if len(held) > 1 and role not in (study.first, study.several):
+            if len(given) > 1 and role not in (study.first, study.several):
                 raise RunError(str(Problem(place, f"models.{role}", "names several; only one serves the whole run")))
         options = self.options(study, manifest.options)
         names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
@@ -264,9 +264,9 @@ class RunFolder:
         their defaults.
         """
         records = self.records()
-        held = [name for name in kind.__struct_fields__ if name in records.columns]
+        given = [name for name in kind.__struct_fields__ if name in records.columns]
         try:
-            return [converted(row, kind, strict=False) for row in records.select(held).iter_rows(named=True)]
+            return [converted(row, kind, strict=False) for row in records.select(given).iter_rows(named=True)]
         except Unreadable as error:
             raise RunError(f"{self.records_file} does not contain the records of its study: {error.reason}") from error
 

@@ -37,7 +37,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     try:
         make_folder(path.parent)
         _clear(path)
-        lock, fresh = _begun(path)
+        lock, fresh = _locked_folder(path)
         fresh.mkdir()
         yield fresh
         sync_folder(fresh)
@@ -57,7 +57,7 @@ def _check_free(path: Path) -> None:
         raise RunExists(str(path), is_run=(path / "manifest.json").is_file())
 
 
-def _begun(path: Path) -> tuple[FileLock, Path]:
+def _locked_folder(path: Path) -> tuple[FileLock, Path]:
     """A lock that we have taken, and the name of its folder.
 
     The lock is made before the folder and removed after it, so that no folder exists without one.

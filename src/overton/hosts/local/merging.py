@@ -18,7 +18,7 @@ from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal,
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.running import check_same
-from overton.hosts.local.session import hold_session, needs_asking
+from overton.hosts.local.session import needs_asking, run_session
 from overton.hosts.local.shard import Shard
 from overton.hosts.local.splitting import plan_digest
 from overton.retrieval.limits import ARCHIVE
@@ -65,7 +65,7 @@ def merge(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinished: boo
         if lacking and not unfinished:
             raise RunError(f"the journals of these shards lack {lacking} of the run's trials, though all have finished")
         if not lacking:
-            whole = hold_session(folder, study, whole, None)
+            whole = run_session(folder, study, whole, None)
     return whole
 
 
@@ -218,14 +218,14 @@ def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: Entry, part: _Part) 
 
 def _archive(fresh: Path, parts: Sequence[_Part]) -> None:
     """Merge their archives, with what precedes the split once: a WARC's members can be concatenated."""
-    held = [(part, part.folder.path / ARCHIVE) for part in parts]
-    held = [(part, path) for part, path in held if path.is_file()]
-    if not held:
+    archives = [(part, part.folder.path / ARCHIVE) for part in parts]
+    archives = [(part, path) for part, path in archives if path.is_file()]
+    if not archives:
         return
     target = fresh / ARCHIVE
     try:
         with target.open("wb") as whole:
-            for number, (part, path) in enumerate(held):
+            for number, (part, path) in enumerate(archives):
                 with path.open("rb") as one:
                     one.seek(part.shard.archive if number else 0)
                     shutil.copyfileobj(one, whole)

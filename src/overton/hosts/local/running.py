@@ -20,7 +20,7 @@ from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.moving import moved
 from overton.hosts.local.opening import ModelRequest, Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.probing import sent
-from overton.hosts.local.session import Watch, hold_session, needs_asking
+from overton.hosts.local.session import Watch, needs_asking, run_session
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
 from overton.models import Model, parse_spec, price_of
 from overton.studies.nulls import prompts_changed
@@ -50,7 +50,7 @@ def start(
 
     Raises:
         InputError: anything wrong with items, models or options; no call was made and no folder created.
-        OvertonError: see `hold_session`.
+        OvertonError: see `run_session`.
     """
     prepared = prepare(
         study,
@@ -65,7 +65,7 @@ def start(
     )
     folder = RunFolder.create(out, prepared.manifest, items)
     note_used(study, prepared.wanted)
-    return hold_session(folder, study, prepared.manifest, prepared.models, patience=patience, watch=watch)
+    return run_session(folder, study, prepared.manifest, prepared.models, patience=patience, watch=watch)
 
 
 class Prepared(NamedTuple):
@@ -150,7 +150,7 @@ def resume(
     check_same(study, folder, manifest)
     manifest.limits = _merged(manifest.limits, limits)
     if not needs_asking(folder, study, manifest, retry_failed=retry_failed):
-        return hold_session(folder, study, manifest, None, watch=watch)
+        return run_session(folder, study, manifest, None, watch=watch)
     if elsewhere:
         manifest.models = moved(manifest.models, elsewhere)
         note_used(study, {study.first: elsewhere})
@@ -160,10 +160,10 @@ def resume(
     models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
-    _tell_prices(manifest)
+    _warn_of_low_prices(manifest)
     if batch is not None:
         _change_batched(manifest, models, batch=batch)
-    return hold_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
+    return run_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
 
 
 def extend(
@@ -204,18 +204,18 @@ def extend(
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)
-    _tell_prices(manifest)
+    _warn_of_low_prices(manifest)
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
         manifest.prompts = {name: digest(text) for name, text in study.prompts().items()}
-    held = manifest.models  # what was found out about existing models is kept
+    existing = manifest.models  # what was found out about existing models is kept
     manifest.models = {
-        role: [*held.get(role, []), *entries[len(held.get(role, [])) :]]
+        role: [*existing.get(role, []), *entries[len(existing.get(role, [])) :]]
         for role, entries in entries_of(wanted, models, batched=_is_batched(manifest)).items()
     }
     note_used(study, more or {})
     needs_asking(folder, study, manifest, retry_failed=False)
-    return hold_session(folder, study, manifest, models, patience=patience, watch=watch)
+    return run_session(folder, study, manifest, models, patience=patience, watch=watch)
 
 
 def _merged(old: Limits, new: Limits | None) -> Limits:
@@ -234,7 +234,7 @@ def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> Non
         )
 
 
-def _tell_prices(manifest: Manifest) -> None:
+def _warn_of_low_prices(manifest: Manifest) -> None:
     """Warn if a limit counts at prices below the listed ones: the folder may be somebody else's."""
     for entry in {one.identity: one for side in manifest.models.values() for one in side}.values():
         known = price_of(parse_spec(entry.spec)) if entry.price is not None and _is_model(entry.spec) else None

@@ -33,7 +33,7 @@ from overton.hosts.local.probing import probe_judges, recall_probes
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy
 
-__all__ = ["Progress", "Watch", "hold_session", "needs_asking"]
+__all__ = ["Progress", "Watch", "needs_asking", "run_session"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def needs_asking(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, retr
     return run_to_end(_rehearse(folder, study, manifest, retry_failed))
 
 
-def hold_session(
+def run_session(
     folder: RunFolder,
     study: AnyStudy,
     manifest: Manifest,
@@ -120,7 +120,7 @@ async def _session(  # noqa: PLR0917
     watch: Watch | None,
     each: CallsEach,
 ) -> Manifest:
-    """See `hold_session`. The run stays locked until all of its files are written."""
+    """See `run_session`. The run stays locked until all of its files are written."""
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
         _check_unchanged(folder, manifest)
         manifest.status, manifest.stopped, manifest.reached = "running", "", ""
@@ -225,10 +225,10 @@ async def _ask_all(
                     desk.stop(error)
             await conduct_lanes(lanes, study.conduct, desk)
     finally:
-        _tell_refused(fleets)
+        _warn_of_refused(fleets)
 
 
-def _tell_refused(fleets: Collection[Fleet]) -> None:
+def _warn_of_refused(fleets: Collection[Fleet]) -> None:
     """Warn of servers that were left out for good: the user may be able to fix it."""
     for fleet in fleets:
         for server in fleet.refused:
@@ -274,5 +274,5 @@ def _progress(
         left=None
         if desk.tally.batches
         else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
-        fleets={one.model: one.told() for one in pacers if isinstance(one, Fleet)},
+        fleets={one.model: one.summary() for one in pacers if isinstance(one, Fleet)},
     )

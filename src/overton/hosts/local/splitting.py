@@ -25,7 +25,7 @@ from overton.hosts.local.folder import Manifest, RunFolder, write_manifest
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.opening import Opened, Wanted
 from overton.hosts.local.running import prepare
-from overton.hosts.local.session import Watch, hold_session
+from overton.hosts.local.session import Watch, run_session
 from overton.hosts.local.shard import Shard
 from overton.hosts.local.trusting import note_used
 from overton.retrieval.limits import ARCHIVE
@@ -154,7 +154,7 @@ def _answer_shared(
         RunError: a limit or an interrupt stopped it.
     """
     only = replace(study, conduct=_only_shared(study.conduct), dataset=None)
-    done = hold_session(base, only, base.manifest(), models, patience=patience, watch=watch)
+    done = run_session(base, only, base.manifest(), models, patience=patience, watch=watch)
     if done.status != "finished":
         raise RunError(f"the run was not split, since the calls its trials share were not answered: {done.stopped}")
 
