@@ -356,7 +356,7 @@ async def test_a_shared_call_that_is_only_recalled_is_not_asked(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     model, desk = puppet(), bench.desk(recall_only=True)
-    with pytest.raises(Stopped, match="does not hold"):
+    with pytest.raises(Stopped, match="is not in the journal"):
         await asking(desk, bind(model))("subject", HELLO, shared=True)
     assert not model.asked
 

@@ -212,7 +212,7 @@ async def test_a_row_that_is_not_what_was_written_is_told_with_its_number(path: 
     await written(path, *[entry(f"t{k}") for k in range(6)])
     changed(path, "PRAGMA ignore_check_constraints=ON", "PRAGMA writable_schema=ON", *relaxed(damage))
     for opened in (lambda: Journal(path), lambda: list(entries(path))):
-        with pytest.raises(JournalError, match=r"journal\.db is damaged at row [13]: .*Put back a copy"):
+        with pytest.raises(JournalError, match=r"journal\.db is damaged at row [13]: .*Restore a copy"):
             opened()
 
 
@@ -253,12 +253,12 @@ async def test_a_journal_that_is_not_the_one_that_the_run_knows_is_refused(path:
     journal.close()
     Journal(path, since=known).close()
     Journal(path, since=Mark(2)).close()  # an earlier version kept no checksum in its manifest
-    with pytest.raises(JournalError, match=r"holds 3 outcomes, but the run had journaled 4 .* Put the run's own back"):
+    with pytest.raises(JournalError, match=r"has 3 outcomes, but the run had journaled 4 .* Restore the run's own"):
         Journal(path, since=Mark(4))
     other = path.with_name("other.db")
     await written(other, *[entry(name) for name in "axc"])
     shutil.copy(other, path)
-    with pytest.raises(JournalError, match="holds others, but the run had journaled 3"):
+    with pytest.raises(JournalError, match="has different outcomes, but the run had journaled 3"):
         Journal(path, since=Mark(3, known.last + 1))
     for emptied in (b"", None):
         path.unlink() if emptied is None else path.write_bytes(emptied)

@@ -184,7 +184,7 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
 
 
 def test_its_options_do_not_grow(whole: Any) -> None:
-    with pytest.raises(InputError, match="begin another run"):
+    with pytest.raises(InputError, match="start another run"):
         whole.extend("whole", options=Options(trials=TRIALS + 1))
 
 
@@ -251,5 +251,5 @@ def test_killed_at_random_moments_it_decides_and_records_the_same(
 def test_notes_are_read_with_care() -> None:
     """A journal may be somebody else's."""
     for text in ("", "[]", json.dumps({"blocks": [["a", "b", "c"]]}), "{" * 10_000):
-        with pytest.raises(JournalError, match="notes of a round"):
+        with pytest.raises(JournalError, match="note of a round"):
             decision_of(text)

@@ -137,7 +137,7 @@ def test_several_judges_are_refused_before_anything_is_asked(asking: Asking, end
     role = study_named(asking.study).several
     judges = [f"{endpoint.url}#judge", f"{endpoint.url}#other"]
     more = {"others": {role: judges}, "model_args": {}}
-    with pytest.raises(InputError, match="2 judges would each have another place to stop"):
+    with pytest.raises(InputError, match="2 judges would each stop at a different point"):
         asking.run("run", **more)
     assert not endpoint.asked
 

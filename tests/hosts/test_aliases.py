@@ -143,7 +143,7 @@ def test_settings_go_by_the_name(given: Any) -> None:
     assert [entry.settings.temperature for entry in run.entries] == [0.0, None]
     with pytest.raises(InputError, match="bolt: no such model in this run; named are bold, careful"):
         overton.run("open-mindedness", **given("other") | {"prices": {"bolt": (1.0, 1.0)}})
-    with pytest.raises(InputError, match="--max-cost: careful: its price is not known"):
+    with pytest.raises(InputError, match="--max-cost: careful: its price is unknown"):
         overton.run("open-mindedness", **given("other") | {"prices": {"bold": (1.0, 1.0)}}, max_cost=1)
 
 
@@ -155,7 +155,7 @@ def test_settings_go_by_the_name(given: Any) -> None:
         (["simulated/open-minded"] * 2, "as NAME=simulated/open-minded"),
         (["gguf:/one/m.gguf", "gguf:/two/m.gguf"], "m.gguf"),
         (["a b=simulated/open-minded"], "letters, digits"),
-        (["a=open-minded"], "written provider/name"),
+        (["a=open-minded"], "write a model as provider/name"),
     ],
 )
 def test_names_that_tell_nothing_apart_are_refused(

@@ -264,7 +264,7 @@ def test_interrupted_a_batch_goes_on_and_is_read_by_the_next_session(asked: Aske
     manifest = asked.start("run", batch=True)
     assert (manifest.status, manifest.stopped, manifest.out) == ("stopped", "interrupted", CALLS)
     (out,) = batches_of(asked.folder / "run", trust=True)
-    assert (out.calls, out.state) == (CALLS, "going on")
+    assert (out.calls, out.state) == (CALLS, "in progress")
     for batch in provider.batches.values():
         batch.left = 0
     manifest = asked.resume("run")
@@ -302,6 +302,6 @@ def test_what_a_provider_no_longer_knows_is_asked_again(asked: Asked) -> None:
 
 
 def test_where_nobody_takes_batches_nothing_is_asked(tmp_path: Path, runs: Any) -> None:
-    with pytest.raises(InputError, match="--batch: none of these models is asked in batches"):
+    with pytest.raises(InputError, match="--batch: none of these models takes batches"):
         start(STUDY, runs.issues, {"subject": [ModelRequest("simulated/open-minded")]}, tmp_path / "run", batch=True)
     assert not (tmp_path / "run").exists()

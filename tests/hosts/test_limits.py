@@ -143,7 +143,9 @@ def test_bills_beyond_the_worst_case_raise_what_is_set_aside_and_stop_the_run(ru
     assert (manifest.status, manifest.reached) == ("stopped", "cost")
     assert manifest.spent.cost == pytest.approx(len(endpoint.asked) * each)
     assert manifest.spent.cost <= 0.5 + connections * each
-    assert [name for name, note in manifest.notes.items() if "times what its calls can cost" in note] == [runs.spec()]
+    assert [name for name, note in manifest.notes.items() if "times the worst-case cost of its calls" in note] == [
+        runs.spec()
+    ]
     before = len(endpoint.asked)
     assert runs.resume().status == "stopped"
     assert len(endpoint.asked) == before

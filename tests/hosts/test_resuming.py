@@ -318,7 +318,7 @@ def test_a_session_that_began_with_a_manifest_that_another_one_replaced_is_refus
         return hold(*given, **more)
 
     monkeypatch.setattr(running, "run_session", late)
-    with pytest.raises(RunLocked, match="was worked on by another process just now"):
+    with pytest.raises(RunLocked, match="was just changed by another process"):
         runs.resume(limits=Limits(calls=90))
     assert runs.manifest().spent.requests == 60 == len(endpoint.asked)
 

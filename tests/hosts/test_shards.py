@@ -153,8 +153,8 @@ def test_shards_of_other_runs_and_the_same_one_twice_are_named(runs: Runs, split
     shutil.copytree(split[0], runs.folder / "copy")
     for strangers, said in (
         ([split[0], again[1].path], "another split of the same plan"),
-        ([split[0], other[1].path], "of another plan than .*: options differ"),
-        ([split[0], whole], "is a run, but no shard"),
+        ([split[0], other[1].path], "has a different plan from .*: options differ"),
+        ([split[0], whole], "is a run but not a shard"),
         ([*split, runs.folder / "copy"], "is the same shard as"),
         ([split[0], split[0]], "name each shard once|missing of 2"),
     ):
@@ -186,7 +186,7 @@ def test_a_shard_whose_manifest_was_changed_is_refused(runs: Runs, split: list[P
     manifest = folder.manifest()
     manifest.seed += 1
     write_manifest(folder.path, manifest)
-    with pytest.raises(InputError, match="was changed since the run was split"):
+    with pytest.raises(InputError, match="was changed after the run was split"):
         overton.merge(split, runs.folder / "merged")
 
 
@@ -195,7 +195,7 @@ def test_a_shard_whose_manifest_was_changed_is_refused(runs: Runs, split: list[P
     [
         ({"into": 3}, "too few for 3 shards"),
         ({"into": 0}, "one shard at least"),
-        ({"into": 2, "max_calls": 1}, "leaves less than a call"),
+        ({"into": 2, "max_calls": 1}, "leaves less than one call"),
     ],
 )
 def test_what_cannot_be_split_is_refused_before_anything_is_asked(

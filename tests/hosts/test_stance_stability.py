@@ -245,9 +245,9 @@ def test_queries_are_shared_where_a_model_is_named_for_them(endpoint: Any, given
 @pytest.mark.parametrize(
     ("change", "said_of_it"),
     [
-        ({"queries": "shared"}, "shared: a model is written provider/name"),
+        ({"queries": "shared"}, "shared: write a model as provider/name"),
         ({"queries": "own", "others": {"queries": ["simulated/chameleon/q"]}}, "role queries: is given twice"),
-        ({"others": {"search": ["starter", "google"]}}, "name one only"),
+        ({"others": {"search": ["starter", "google"]}}, "name only one"),
         ({"others": {"search": ["stater"]}}, "did you mean 'starter'"),
         ({"source_args": {"search": {"tops": "3"}}}, "did you mean 'top'"),
         ({"source_args": {"judge": {"top": "3"}}}, "there is search, pages"),

@@ -56,7 +56,7 @@ def test_nothing_given_leaves_all_to_the_endpoint():
         ("hold", "yes", "neither true nor false"),
         ("base_url", "localhost:8000", "not a base URL"),
         ("base_url", "ftp://host/v1", "not a base URL"),
-        ("base_url", "@", "no list is named"),
+        ("base_url", "@", "no list is given"),
         ("base_url", "@http://host/v1?x", "has no"),
         ("alike", "all", "none of weights, model"),
         ("temprature", "1", "did you mean 'temperature'"),
@@ -64,7 +64,7 @@ def test_nothing_given_leaves_all_to_the_endpoint():
         ("extra.messages", "[]", "the study writes the messages"),
         ("extra.seed", "1", "use seed=N"),
         ("extra.stream", "true", "read whole"),
-        ("extra.", "1", "no field is named"),
+        ("extra.", "1", "no field is given"),
     ],
 )
 def test_a_wrong_argument_is_named_with_its_key_and_reason(key, value, reason):
@@ -158,8 +158,8 @@ def test_what_a_replica_needs_is_read_and_is_no_setting_of_the_model():
         ("ray.resources", "[1]", "not a JSON object of numbers"),
         ("ray.label_selector", '{"zone": 1}', "not a JSON object of words"),
         ("ray.scheduling_strategy", "ANY", "none of DEFAULT, SPREAD"),
-        ("ray.runtime_env", '{"py_executable": "sh -c true"}', "says where a replica goes"),
-        ("ray.max_restarts", "3", "says where a replica goes"),
+        ("ray.runtime_env", '{"py_executable": "sh -c true"}', "not a Ray option for placing a replica"),
+        ("ray.max_restarts", "3", "not a Ray option for placing a replica"),
     ],
 )
 def test_what_ray_is_not_to_be_told_is_refused(key, value, reason):

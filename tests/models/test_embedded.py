@@ -352,10 +352,10 @@ def test_every_cut_through_a_header_is_bad_input(tmp_path: Path) -> None:
         (b"GGUF\x01\0\0\0" + bytes(16), "its GGUF version is 1"),
         (b"GGUF\0\0\0\x03" + bytes(16), "its GGUF version is 50331648"),
         (b"GGUF\x03\0\0\0" + b"\xff" * 16, "its metadata claims 18,446,744,073,709,551,615"),
-        (b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(15) + b"\x63\0\0\0", "a value of the unknown kind 99"),
+        (b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(15) + b"\x63\0\0\0", "a value of unknown kind 99"),
         (
             b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(15) + b"\x09\0\0\0\x09\0\0\0" + bytes(8),
-            "an array of the kind 9",
+            "an array of kind 9",
         ),
     ],
     ids=["empty", "pickle", "version 1", "big-endian", "endless", "unknown kind", "nested array"],

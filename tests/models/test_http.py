@@ -330,7 +330,7 @@ async def _pipe(reader, writer):
 @pytest.mark.parametrize(
     ("answer", "error", "text"),
     [
-        (reply(b"", b"407 Proxy Authentication Required"), AccessError, "wants credentials"),
+        (reply(b"", b"407 Proxy Authentication Required"), AccessError, "requires credentials"),
         (reply(b"", b"502 Bad Gateway"), UnavailableError, r"no connection to models.invalid:443 \(502\)"),
         (None, UnavailableError, "no connection to models.invalid:443"),
         (b"what?\r\n\r\n", UnavailableError, "no connection to models.invalid:443"),

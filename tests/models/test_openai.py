@@ -219,7 +219,7 @@ async def test_a_reply_is_read_whatever_its_content_type_says(server, opened, qu
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b'{"choices": [{"mess', "not whole JSON"),
+        (b'{"choices": [{"mess', "not complete JSON"),
         (b"<!doctype html><title>Login</title>", "HTML"),
         (b"", "empty"),
         (b"{}", "no choices"),
@@ -228,7 +228,7 @@ async def test_a_reply_is_read_whatever_its_content_type_says(server, opened, qu
         (b'{"choices": [{"finish_reason": "stop"}]}', "message"),
         (b'{"choices": [{"message": {"content": 7}}]}', "content"),
         (b"[1]", "object"),
-        (b"\xff\xfe", "not whole JSON"),
+        (b"\xff\xfe", "not complete JSON"),
     ],
 )
 async def test_a_reply_that_cannot_be_read_is_worth_asking_again(server, opened, question, body, reason):

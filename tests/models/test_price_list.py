@@ -53,7 +53,7 @@ def test_known_prices_carry_their_date_and_discounts() -> None:
     [
         ("[openai]\n'a' = [1.0, 2.0]", "table.as_of"),
         ("[table]\nas_of = 'yesterday'", "table.as_of"),
-        ("[table]\nas_of = 2026-01-01\n[nobody]\n'a' = [1, 2]", "nobody: is no provider"),
+        ("[table]\nas_of = 2026-01-01\n[nobody]\n'a' = [1, 2]", "nobody: is not a provider"),
         ("[table]\nas_of = 2026-01-01\n[openai]\n'a' = [1]", "openai.a"),
         ("[table]\nas_of = 2026-01-01\n[openai]\n'a' = [1, -2]", "openai.a"),
         ("[table]\nas_of = 2026-01-01\n[openai]\n'a' = [1, nan]", "openai.a"),
@@ -61,7 +61,7 @@ def test_known_prices_carry_their_date_and_discounts() -> None:
         ("[table]\nas_of = 2026-01-01\n[openai]\n'a' = [1, '\\u001b[2J']", "openai.a"),
         ("[table]\nas_of = 2026-01-01\n[batches]\nopenai = 2", "batches.openai"),
         ("[table]\nas_of = 2026-01-01\n[caches]\nopenai = [1]", "caches.openai"),
-        ("openai = 3\n[table]\nas_of = 2026-01-01", "openai: is no provider"),
+        ("openai = 3\n[table]\nas_of = 2026-01-01", "openai: is not a provider"),
         ("[table", "is not valid TOML"),
         ("x" * (2**20 + 1), "is larger than"),
     ],

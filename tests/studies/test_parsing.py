@@ -118,7 +118,7 @@ def test_what_the_struct_itself_refuses_is_told(tmp_path: Path) -> None:
 
 def test_text_that_cannot_be_written_again_is_refused(tmp_path: Path) -> None:
     assert said(tmp_path, '{"id": "a", "text": "\\ud800"}') == [
-        "error: line 1, text: contains half a surrogate pair, which is not a character"
+        "error: line 1, text: holds half of a surrogate pair, which is no character"
     ]
 
 

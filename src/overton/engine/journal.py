@@ -273,7 +273,7 @@ class Journal:
             if count < since.outcomes:
                 raise self._not_it(f"has {count:,} outcomes", since)
             if since.last not in (0, checksum):
-                raise self._not_it("holds different outcomes", since)
+                raise self._not_it("has different outcomes", since)
             return state_of(self._reader, self.path)
 
     def _not_it(self, what: str, since: Mark) -> JournalError:

@@ -29,7 +29,7 @@ class _Joined:
     """How many users Ray has in this process, and whether the first started it, so that the last stops it."""
 
     users: int = 0
-    begun: bool = False
+    started: bool = False
 
 
 _TOKEN = secrets.token_hex(32)
@@ -66,8 +66,8 @@ def join() -> Any:
         import ray
 
         if not _joined.users:
-            _joined.begun = not ray.is_initialized()
-            if _joined.begun:
+            _joined.started = not ray.is_initialized()
+            if _joined.started:
                 _start(ray)
         _joined.users += 1
         return ray
@@ -77,7 +77,7 @@ def leave() -> None:
     """Leave it; with the last user, what was started here stops."""
     with _lock:
         _joined.users -= 1
-        if _joined.begun and not _joined.users:
+        if _joined.started and not _joined.users:
             import ray
 
             ray.shutdown()

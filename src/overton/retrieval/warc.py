@@ -97,15 +97,15 @@ def _goes_on(path: Path, start: int) -> bool:
 
 
 def _begins(path: Path, place: int) -> bool:
-    begun = b""
+    head = b""
     try:
         for out in inflated(_pieces(path, place), _GZIP, _ANY):
-            begun += out
-            if len(begun) >= len(_FIRST):
+            head += out
+            if len(head) >= len(_FIRST):
                 break
     except Unreadable:
         return False
-    return begun.startswith(_FIRST)
+    return head.startswith(_FIRST)
 
 
 def _head_of(start: int, end: int, head: bytes) -> RecordHead:

@@ -96,9 +96,9 @@ def _reason(error: Exception) -> str:
         case UnicodeDecodeError():
             return f"is not UTF-8 (at byte {error.start})"
         case UnicodeEncodeError():
-            return "contains half a surrogate pair, which is not a character"
+            return "holds half of a surrogate pair, which is no character"
         case RecursionError():
             return "is nested too deeply"
         case OverflowError():
-            return "contains a number that is too large"
+            return "holds a number too large to be one"
     return f"is not valid JSON: {error}"

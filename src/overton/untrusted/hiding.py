@@ -16,13 +16,13 @@ class Hiding:
     """Removes one key from texts, however it is written: plainly, with JSON's escapes, also of a text within a text
     ('\\\\u0041', '\\\\\\\\/'), or as in an address ('%41')."""
 
-    __slots__ = ("_begun", "_key", "_whole")
+    __slots__ = ("_key", "_start", "_whole")
 
     def __init__(self, key: str) -> None:
         self._key = key
         self._whole = re.compile("".join(map(_spelled, key)))
-        begun = "".join(map(_spelled, key[:_TELLING])) + r"[^\s\"']*"
-        self._begun = re.compile(begun) if len(key) > _TELLING else self._whole
+        start = "".join(map(_spelled, key[:_TELLING])) + r"[^\s\"']*"
+        self._start = re.compile(start) if len(key) > _TELLING else self._whole
 
     def in_reply(self, text: str) -> str:
         """The text of a reply without the whole key; unchanged if the key is so short that it may be a legitimate part
@@ -35,7 +35,7 @@ class Hiding:
 
     def in_message(self, text: str) -> str:
         """The text of an error without the key: whole, or truncated after its first eight characters or later."""
-        return self._begun.sub(HIDDEN, self._whole.sub(HIDDEN, text)) if self._key else text
+        return self._start.sub(HIDDEN, self._whole.sub(HIDDEN, text)) if self._key else text
 
 
 _IN_ADDRESSES = re.compile("%[2-7][0-9A-Fa-f]")

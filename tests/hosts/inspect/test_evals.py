@@ -162,7 +162,7 @@ def test_trouble_that_passes_is_not_recorded(talking: Any, evaluate: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(401, "no permission|wrong key"), (404, "wrong key"), (400, "set up wrongly")]
+    ("status", "said"), [(401, "no permission|wrong key"), (404, "wrong key"), (400, "misconfigured")]
 )
 def test_what_lets_nobody_in_is_an_error_of_the_sample_that_names_the_model(
     status: int, said: str, talking: Any, evaluate: Any

@@ -259,7 +259,7 @@ def test_a_deliberation_is_a_run_of_its_own(tmp_path: Path) -> None:
         run = overton.run("deliberation", models=agents, only=["quarter-to-eight"], out=tmp_path / f"run-{number}")
         logs += logs_of(run, tmp_path / f"logs-{number}")
     assert overton.import_logs(logs[:1], out=tmp_path / "back").finished
-    with pytest.raises(InputError, match="is a run of its own"):
+    with pytest.raises(InputError, match="is a separate run"):
         overton.import_logs(logs, out=tmp_path / "both")
 
 
@@ -366,7 +366,7 @@ def lose_paraphrases(held: EvalLog) -> None:
         (lambda held: task_of(held).update(format=9, overton="9.9"), "has format 9 of Overton '9.9'"),
         (lambda held: task_of(held).update(study="rephrase"), "rephrase, which has no task"),
         (lambda held: task_of(held).update(study="nothing"), "no such study"),
-        (lambda held: held.eval.metadata.clear(), "none of Overton's"),
+        (lambda held: held.eval.metadata.clear(), "not of one of Overton's"),
     ],
 )
 def test_a_damaged_log_is_refused_with_the_place(

@@ -45,7 +45,7 @@ class _Beside:
         self._work = work
         self._results: list[Any] = []
         self._errors: list[BaseException] = []
-        self._begun = threading.Event()
+        self._started = threading.Event()
         self._ended = threading.Event()
         self._task: asyncio.Task[Any] | None = None
 
@@ -66,16 +66,16 @@ class _Beside:
         except BaseException as error:  # noqa: BLE001 (passed to the caller's thread, whatever it is)
             self._errors.append(error)
         finally:
-            self._begun.set()
+            self._started.set()
             self._ended.set()
 
     async def _in_loop(self) -> Any:
         self._task = asyncio.current_task()
-        self._begun.set()
+        self._started.set()
         return await self._work
 
     def _interrupt(self) -> None:
-        self._begun.wait()
+        self._started.wait()
         if self._task is not None:
             with suppress(RuntimeError):  # its loop has ended meanwhile
                 self._task.get_loop().call_soon_threadsafe(self._task.cancel)
