@@ -72,8 +72,8 @@ def reason_of(error: Exception) -> str:
 def command(*words: str | Path) -> str:
     """An Overton command to copy into a shell: words that a shell would split or expand are quoted, and a path that
     looks like an option is marked as a path."""
-    told = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
-    return shlex.join(["overton", *told])
+    safe = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
+    return shlex.join(["overton", *safe])
 
 
 class Notice(UserWarning):

@@ -196,7 +196,7 @@ async def test_settings_and_extra_fields_reach_the_model(model: EmbeddedModel) -
 
 @pytest.mark.embedded
 async def test_a_prompt_longer_than_the_context_is_rejected_with_both_numbers(model: EmbeddedModel) -> None:
-    with pytest.raises(RejectedError, match=r"the prompt has \d{4} tokens, and the context holds 1024") as caught:
+    with pytest.raises(RejectedError, match=r"the prompt has \d{4} tokens, but the context only 1024") as caught:
         await model.answer(question("word " * 1200))
     assert caught.value.kind == "too long"
 

@@ -127,25 +127,25 @@ def _pages(data: mmap.mmap, chunk: _Chunk) -> Iterator[int]:
         made, packed = _whole(page, 2), _whole(page, 3)
         at = read.at + packed
         head = next((_struct(page[field]) for field in (5, 8) if field in page), {})
-        held = _whole(head, 1) if head else 0
+        values = _whole(head, 1) if head else 0
         parts = sum(_whole(head, field) for field in (5, 6)) if 8 in page else 0  # of version 2: levels, uncompressed
-        if at > chunk.end or held > left or parts > min(made, packed):
+        if at > chunk.end or values > left or parts > min(made, packed):
             raise _damaged("a page does not fit into its column")
-        left -= held
+        left -= values
         yield made
     if left:
         raise _damaged("a column ends early")
 
 
-def _whole(held: _Struct, field: int) -> int:
-    value = held.get(field)
+def _whole(struct: _Struct, field: int) -> int:
+    value = struct.get(field)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise _damaged("a number is missing or below zero")
     return value
 
 
-def _several(held: _Struct, field: int) -> list[Any]:
-    value = held.get(field, [])
+def _several(struct: _Struct, field: int) -> list[Any]:
+    value = struct.get(field, [])
     if not isinstance(value, list):
         raise _damaged("a list is missing or invalid")
     return value

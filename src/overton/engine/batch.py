@@ -113,8 +113,8 @@ class Batch:
 
     def state(self, *, over: bool = False) -> Entry:
         """The note of its progress."""
-        held = None if self.whole else _joined(list(self.reserved))
-        return self._entry(_STATE, _State(time(), self.upload, self.id, held, over))
+        left = None if self.whole else _joined(list(self.reserved))
+        return self._entry(_STATE, _State(time(), self.upload, self.id, left, over))
 
     def _entry(self, number: int, note: msgspec.Struct) -> Entry:
         place = Place("", _SPEAKER + self.name, number, self.answerer)
@@ -138,7 +138,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
         if state is not None and state.over:
             continue
         slots = set(_parted(contents.slots))
-        held = slots if state is None or state.held is None else set(_parted(state.held)) & slots
+        left = slots if state is None or state.held is None else set(_parted(state.held)) & slots
         each = max(0.0, contents.each)
         yield Batch(
             name=one.place.speaker.removeprefix(_SPEAKER),
@@ -146,7 +146,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
             calls=len(slots),
             each=each,
             open=slots,
-            reserved=dict.fromkeys(held, each),
+            reserved=dict.fromkeys(left, each),
             at=0.0 if state is None else state.at,
             upload="" if state is None else state.upload,
             id="" if state is None else state.id,

@@ -64,7 +64,7 @@ class Batches:
                 most = min(bound.batching.most_bytes, _MOST_BYTES)
                 self._boxes.setdefault(who, Box(who, bound.answerer.name, bound.batching, most))
         for batch in noted_batches(self._desk.journal.notes()):
-            batch.open = {slot for slot in batch.open if not self._desk.journal.holds(slot)}
+            batch.open = {slot for slot in batch.open if not self._desk.journal.has(slot)}
             batch.reserved = {slot: dollars for slot, dollars in batch.reserved.items() if slot in batch.open}
             self._desk.budget.adopt(sum(batch.reserved.values()), len(batch.reserved))
             self._reserved += len(batch.reserved)

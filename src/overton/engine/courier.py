@@ -56,12 +56,12 @@ class Box:
 
 
 class Courier:
-    """Carries batches for a desk. `ids` are those of the run's batches; `tell` is called after each poll."""
+    """Carries batches for a desk. `ids` are those of the run's batches; `report` is called after each poll."""
 
-    def __init__(self, desk: Desk, ids: Callable[[], set[str]], tell: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, ids: Callable[[], set[str]], report: Callable[[], None]) -> None:
         self._desk = desk
         self._ids = ids
-        self._tell = tell
+        self._report = report
 
     async def send(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> None:
         """Upload the calls and make a batch of them, unless either is already done."""
@@ -110,7 +110,7 @@ class Courier:
                     raise
             else:
                 batch.looked, blind = looked, 0
-                self._tell()
+                self._report()
                 if looked.over:
                     return looked
             await desk.pause(wait)

@@ -173,13 +173,13 @@ class Desk:
         Raises:
             Stopped: see `outcome`.
         """
-        if self.recall_only or self.journal.holds(identity.slot):
+        if self.recall_only or self.journal.has(identity.slot):
             return await self.outcome(bound, identity, place, request)
         if identity.slot not in self._shared:
             if len(self._shared) >= self._most_shared:
                 # Outcomes already in the journal need not be kept here. Looked through whenever the number doubles,
                 # since many may wait at once for a batch.
-                self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.holds(slot)}
+                self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.has(slot)}
                 self._most_shared = 2 * len(self._shared)
             self._shared[identity.slot] = self._lasting(self.outcome(bound, identity, place, request))
         return await asyncio.shield(self._shared[identity.slot])

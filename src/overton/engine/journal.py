@@ -140,12 +140,12 @@ class Journal:
             for row in rows
         ]
 
-    def holds(self, slot: bytes) -> bool:
+    def has(self, slot: bytes) -> bool:
         """Whether an earlier session left an outcome in this slot or, for a shared call, this session committed one."""
         return slot in self._rows
 
     def recall(self, identity: Identity) -> Reply | Failure | None:
-        """The outcome journaled for `identity`, None if the journal does not contain it (see `holds`).
+        """The outcome journaled for `identity`, None if the journal does not contain it (see `has`).
 
         Raises:
             RunMismatch: another call was made in its place.

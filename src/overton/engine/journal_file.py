@@ -186,8 +186,8 @@ def rows_of(connection: sqlite3.Connection, path: Path, found: int = FORMAT) -> 
         mark = Mark(number, row.checksum)
         yield row
     if found == FORMAT and (counted := state_of(connection, path).mark) != mark:
-        held = f"it has {mark.outcomes:,} outcomes, but its own count says {counted.outcomes:,}"
-        raise JournalError(f"{path} is damaged: {held}. {_ADVICE}")
+        counts = f"it has {mark.outcomes:,} outcomes, but its own count says {counted.outcomes:,}"
+        raise JournalError(f"{path} is damaged: {counts}. {_ADVICE}")
 
 
 def row_at(connection: sqlite3.Connection, number: int, path: Path) -> Row:

@@ -69,8 +69,8 @@ class _Keeper:
             else:
                 member.leaving = False
         fleet.members += [Member(fleet, one, fleet.most_each) for one in servers.values()]
-        for tell in fleet.grown if servers else ():
-            tell()
+        for notify in fleet.grown if servers else ():
+            notify()
 
     def _let_go(self, member: Member) -> None:
         fleet = self._fleet

@@ -231,4 +231,4 @@ def _dtype(hint: Any) -> pl.DataType:
         return pl.List(_dtype(arguments[0]))
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return pl.Struct(record_type_columns(hint))
-    raise TypeError(f"a record's column cannot hold {hint!r}")
+    raise TypeError(f"a record's column cannot store {hint!r}")

@@ -174,8 +174,8 @@ class EmbeddedModel:
             return {}
         first = msgspec.to_builtins(request.messages[0])
         alone = {"messages": [first | {"content": head}], "max_tokens": 0, "cache_prompt": head == kept}
-        told = server.handle_chat_completions({**{key: body[key] for key in _TEMPLATED if key in body}, **alone})
-        self._own.head = "" if "error" in told else head
+        reply = server.handle_chat_completions({**{key: body[key] for key in _TEMPLATED if key in body}, **alone})
+        self._own.head = "" if "error" in reply else head
         return {"cache_prompt": True}
 
     def _server(self) -> Any:
@@ -225,7 +225,7 @@ def _literal(text: str) -> str:
 def _error(name: str, error: dict[str, Any]) -> AnswerError:
     if error.get("type") == "exceed_context_size_error":
         tokens, context = error.get("n_prompt_tokens"), error.get("n_ctx")
-        message = f"the prompt has {tokens} tokens, and the context holds {context} (context=N sets it, up to what the"
+        message = f"the prompt has {tokens} tokens, but the context only {context} (context=N sets it, up to what the"
         return RejectedError("too long", f"{name}: {message} model was trained on)")
     message = f"{name}: {_short(error.get('message', ''))}"
     if 400 <= int(error.get("code", 500)) < 500:
@@ -249,9 +249,9 @@ def _reply(completion: dict[str, Any]) -> Reply:
     )
 
 
-def _token(told: dict[str, Any]) -> TokenChance:
-    others = [(one["token"], one["logprob"]) for one in told["top_logprobs"]]
-    return TokenChance.of(told["token"], told.get("bytes"), told["logprob"], others)
+def _token(token: dict[str, Any]) -> TokenChance:
+    others = [(one["token"], one["logprob"]) for one in token["top_logprobs"]]
+    return TokenChance.of(token["token"], token.get("bytes"), token["logprob"], others)
 
 
 @cache

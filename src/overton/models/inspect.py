@@ -30,9 +30,9 @@ __all__ = [
     "InspectModel",
     "cause_of",
     "chat_messages",
+    "extra_fields",
     "reply_of",
     "said",
-    "said_besides",
     "weighed",
     "weighing",
 ]
@@ -188,8 +188,8 @@ def reply_of(output: Any) -> Reply:
         refused=output.stop_reason == "content_filter",
         usage=Usage() if output.usage is None else _usage(output.usage),
         model=output.model,
-        fingerprint=_besides(output, "fingerprint"),
-        served_by=_besides(output, "served_by"),
+        fingerprint=_extra_field(output, "fingerprint"),
+        served_by=_extra_field(output, "served_by"),
     )
 
 
@@ -226,21 +226,21 @@ def weighed(reply: Reply, output: Any, request: Request, name: str) -> Reply:
     return msgspec.structs.replace(reply, spots=spots)
 
 
-def _besides(output: Any, name: str) -> str | None:
-    told = (output.metadata or {}).get(name)
-    return told if isinstance(told, str) else None
+def _extra_field(output: Any, name: str) -> str | None:
+    extra = (output.metadata or {}).get(name)
+    return extra if isinstance(extra, str) else None
 
 
-_SAID = ("fingerprint", "served_by")
+_EXTRA = ("fingerprint", "served_by")
 """Fields of our answerers' replies that Inspect has no place for."""
 
 
-def said_besides(reply: Reply) -> dict[str, Any] | None:
+def extra_fields(reply: Reply) -> dict[str, Any] | None:
     """These fields of a reply as an output's metadata, and what was weighed; None if there is neither."""
-    told: dict[str, Any] = {name: said for name in _SAID if (said := getattr(reply, name))}
+    extra: dict[str, Any] = {name: said for name in _EXTRA if (said := getattr(reply, name))}
     if reply.spots:
-        told[SPOTS] = msgspec.to_builtins(reply.spots)
-    return told or None
+        extra[SPOTS] = msgspec.to_builtins(reply.spots)
+    return extra or None
 
 
 def _usage(usage: Any) -> Usage:

@@ -212,12 +212,12 @@ class OpenAIModel:
         choice = decoded(body, target, _decode_weighed, _decode_weighed).choices[0]
         if choice.message.reasoning_content or choice.message.reasoning:
             raise reasoned(self.name)
-        told = choice.logprobs.content if choice.logprobs is not None else None
-        if told is None and reply.text and not reply.refused:
+        content = choice.logprobs.content if choice.logprobs is not None else None
+        if content is None and reply.text and not reply.refused:
             raise no_probabilities(self.name)
         tokens = [
             TokenChance.of(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs])
-            for one in told or ()
+            for one in content or ()
         ]
         sampler = sampler_of(request.settings, self._dialect.sampler)
         # If choices are enforced by a schema, the choice is inside it: the text is then JSON.

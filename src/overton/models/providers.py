@@ -108,5 +108,5 @@ _OTHER_PROVIDERS = ("anthropic", "inspect", "embedded", "simulated", *EMBEDDERS)
 
 
 def provider_names() -> list[str]:
-    """Every word that may stand before the slash of a spec."""
+    """Every word that may precede the slash of a spec."""
     return [*CHAT_PROVIDERS, *_OTHER_PROVIDERS]

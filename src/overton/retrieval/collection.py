@@ -185,9 +185,9 @@ def _check_files(folder: Path, digests: dict[str, str]) -> None:
     Raises:
         InputError: one is missing or has changed.
     """
-    held = {one.name: one for one in folder.iterdir() if one.is_file()}
+    present = {one.name: one for one in folder.iterdir() if one.is_file()}
     for name, digest in digests.items():
-        if name not in held or _file_digest(held[name]) != digest:
+        if name not in present or _file_digest(present[name]) != digest:
             raise _unusable(folder, f"the index is damaged ({name} is not as written): index the pages again")
 
 

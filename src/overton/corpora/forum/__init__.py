@@ -1,4 +1,4 @@
-"""Readers of forum dumps and of answers of the forum's API: streamed, whatever their size.
+"""Readers of forum dumps and of responses of the forum's API: streamed, whatever their size.
 
 The input is hostile text: only the fields used are decoded, lines and nesting have limits, and what cannot be read is
 counted and skipped.

@@ -140,19 +140,19 @@ def _one_by_one(number: int, block: bytes, path: Path, kind: _Kind[T], tally: Ta
 
 def _of_documents(lines: Iterator[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: Tally) -> Iterator[list[T]]:
     """One document per line; or, if the first line is not JSON by itself, the whole file as one, if that is JSON."""
-    held = list(islice(lines, 1))
-    if held and _is_json(held[0][1].split(b"\n", 1)[0]):
-        yield from _of_document_lines(chain(held, lines), path, kind, tally)
+    buffered = list(islice(lines, 1))
+    if buffered and _is_json(buffered[0][1].split(b"\n", 1)[0]):
+        yield from _of_document_lines(chain(buffered, lines), path, kind, tally)
         return
-    size = sum(len(block) for _, block in held)
+    size = sum(len(block) for _, block in buffered)
     while size <= LONGEST_DOCUMENT and (more := next(lines, None)):
-        held.append(more)
+        buffered.append(more)
         size += len(more[1])
-    document = b"".join(block for _, block in held) if size <= LONGEST_DOCUMENT else b""
+    document = b"".join(block for _, block in buffered) if size <= LONGEST_DOCUMENT else b""
     if document and _is_json(document):
         yield list(_of_document(document, path.name, kind, tally))
     else:
-        yield from _of_document_lines(chain(held, lines), path, kind, tally)
+        yield from _of_document_lines(chain(buffered, lines), path, kind, tally)
 
 
 def _of_document_lines(

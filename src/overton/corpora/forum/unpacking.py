@@ -57,24 +57,24 @@ def _opened(file: BinaryIO, path: Path) -> Iterator[bytes]:
 
 def _blocks(parts: Iterator[bytes]) -> Iterator[bytes]:
     """The same bytes in blocks of equal size; what precedes damage is yielded first."""
-    held: list[bytes] = []
+    buffered: list[bytes] = []
     size = 0
     try:
         for part in parts:
-            held.append(part)
+            buffered.append(part)
             size += len(part)
             if size >= BLOCK:
-                yield from _cut(held)
+                yield from _cut(buffered)
                 size = 0
     except Damaged:
-        yield from _cut(held)
+        yield from _cut(buffered)
         raise
-    yield from _cut(held)
+    yield from _cut(buffered)
 
 
-def _cut(held: list[bytes]) -> Iterator[bytes]:
-    data = b"".join(held)
-    held.clear()
+def _cut(buffered: list[bytes]) -> Iterator[bytes]:
+    data = b"".join(buffered)
+    buffered.clear()
     for start in range(0, len(data), BLOCK):
         yield data[start : start + BLOCK]
 
@@ -111,23 +111,23 @@ def whole_lines(blocks: Iterable[bytes], longest: int, skip: Callable[[int], Non
     A line of more than `longest` bytes (give or take a block) is left out and never kept; `skip` gets its number.
     Only the last block may end without a line break.
     """
-    number, held, size = 1, list[bytes](), 0
+    number, buffered, size = 1, list[bytes](), 0
     for block in blocks:
         first = block.find(b"\n") + 1
         if not first:
             size += len(block)
-            held = [*held, block] if size <= longest else []
+            buffered = [*buffered, block] if size <= longest else []
             continue
         if size > longest:
             skip(number)
             number, block = number + 1, block[first:]  # noqa: PLW2901
         last = block.rfind(b"\n") + 1
         if last:
-            whole = b"".join([*held, block[:last]])
+            whole = b"".join([*buffered, block[:last]])
             yield number, whole
             number += whole.count(b"\n")
-        held, size = ([block[last:]], len(block) - last) if last < len(block) else ([], 0)
+        buffered, size = ([block[last:]], len(block) - last) if last < len(block) else ([], 0)
     if size > longest:
         skip(number)
-    elif held:
-        yield number, b"".join(held)
+    elif buffered:
+        yield number, b"".join(buffered)

@@ -101,8 +101,8 @@ def _recalled(folder: RunFolder, study: AnyStudy, manifest: Manifest, gathered: 
     try:
         return recall_records(folder, study, manifest, lacking=gathered.lacking)
     except RunMismatch as error:
-        told = str(error).removeprefix(f"{folder.path}: ")
-        raise RunMismatch([Problem(named, "", f"does not contain the calls of {study.name}. {told}")]) from error
+        reason = str(error).removeprefix(f"{folder.path}: ")
+        raise RunMismatch([Problem(named, "", f"does not contain the calls of {study.name}. {reason}")]) from error
     except OvertonError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:

@@ -131,11 +131,11 @@ class LaneLog:
 
     def _scored(self, found: Sequence[Recalled], records: Sequence[Any]) -> Any:
         """The score that the study's task gives these records, with the records in its metadata."""
-        told = {
+        metadata = {
             "answer": condition_of(self._study, found[0].trial),
             "metadata": {RECORDS: msgspec.to_builtins(records)},
         }
-        return self._scoring.score(records).model_copy(update=told)
+        return self._scoring.score(records).model_copy(update=metadata)
 
     def _count(self, calls: Sequence[Heard]) -> None:
         """Add a sample's tokens to the log's; calls that trials share count once."""

@@ -23,7 +23,7 @@ from overton.hosts.inspect.privates import prerequisite
 from overton.hosts.inspect.settings import FORM, form_in
 from overton.hosts.inspect.sources import check_backend
 from overton.models import Model, open_model
-from overton.models.inspect import said_besides
+from overton.models.inspect import extra_fields
 
 __all__ = ["OvertonAPI", "Own"]
 
@@ -128,7 +128,7 @@ def _output(model: str, reply: Reply) -> Any:
         model=reply.model or model,
         choices=[ChatCompletionChoice(message=ChatMessageAssistant(content=reply.text), stop_reason=stop)],
         usage=_usage(usage.input_tokens or 0, usage.output_tokens or 0) if counted else None,
-        metadata=said_besides(reply),
+        metadata=extra_fields(reply),
     )
 
 

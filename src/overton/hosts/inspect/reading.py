@@ -129,15 +129,15 @@ def open_log(path: Path) -> Log:
     """
     with _troubles_named(path):
         spec = _head_of(path).eval
-    held = (spec.metadata or {}).get(KEY)
-    if not isinstance(held, dict):
+    data = (spec.metadata or {}).get(KEY)
+    if not isinstance(data, dict):
         reason = f"is a log of the task {quoted(spec.task)}, not of one of Overton's: it does not record what was asked"
         raise InputError([Problem(str(path), "", reason)])
-    if held.get("format") != FORMAT:
-        made, by = quoted(held.get("format")), quoted(held.get("overton"))
+    if data.get("format") != FORMAT:
+        made, by = quoted(data.get("format")), quoted(data.get("overton"))
         raise InputError([Problem(str(path), "", f"has format {made} of Overton {by}; this version reads {FORMAT}")])
     try:
-        task, created = converted(held, TaskData), _utc(spec.created)
+        task, created = converted(data, TaskData), _utc(spec.created)
     except (Unreadable, ValueError, OverflowError) as error:
         raise InputError([Problem(str(path), KEY, f"its metadata is damaged: {error}")]) from None
     planned = tuple(map(str, spec.dataset.sample_ids or ()))
@@ -166,8 +166,8 @@ def _samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
     """Samples of the first epoch. A JSON log is read whole; an .eval log one sample at a time."""
     if path.suffix == ".json":
         found = _decoded(bytes_of(path.resolve(), _LARGEST), _whole, _Whole).samples or ()
-        held = {str(sample.id): sample for sample in found if sample.epoch == 1}
-        yield from (held[name] for name in planned if name in held)
+        by_id = {str(sample.id): sample for sample in found if sample.epoch == 1}
+        yield from (by_id[name] for name in planned if name in by_id)
         return
     with Zip(path, _MEMBER) as archive:
         for name in planned:

@@ -90,9 +90,9 @@ def form_in(extra_body: dict[str, Any]) -> Form | None:
     Raises:
         InputError: what came is not a form.
     """
-    held = extra_body.get(FORM)
+    sent = extra_body.get(FORM)
     try:
-        return None if held is None else converted(held, Form)
+        return None if sent is None else converted(sent, Form)
     except Unreadable as error:
         raise InputError([Problem("extra_body", FORM, f"is not a form: {error.reason}")]) from None
 

@@ -10,7 +10,7 @@ from typing import Any
 from overton.calls import Failure, Message, Price, Reply, Settings
 from overton.hosts.inspect.layout import CallData, span_name
 from overton.hosts.local.recalling import Heard, Recalled
-from overton.models.inspect import chat_messages, said_besides
+from overton.models.inspect import chat_messages, extra_fields
 
 __all__ = ["Transcriber", "call_data", "each_once", "inspect_name"]
 
@@ -141,7 +141,7 @@ class Transcriber:
         stop = "content_filter" if reply.refused else _STOPS.get(reply.finish, "unknown")
         choice = ChatCompletionChoice(message=message, stop_reason=stop)
         return ModelOutput(
-            model=reply.model or name, choices=[choice], usage=self._usage(call), metadata=said_besides(reply)
+            model=reply.model or name, choices=[choice], usage=self._usage(call), metadata=extra_fields(reply)
         )
 
     def _usage(self, call: Heard) -> Any:

@@ -44,9 +44,7 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
     manifest = folder.manifest()
     wanted = wanted_of(manifest)
     with closing(open_journal(folder, manifest)) as journal:
-        noted = [
-            batch for batch in noted_batches(journal.notes()) if any(not journal.holds(slot) for slot in batch.open)
-        ]
+        noted = [batch for batch in noted_batches(journal.notes()) if any(not journal.has(slot) for slot in batch.open)]
     if not noted:
         return []
     check_trusted(study, folder.path, wanted, trust)

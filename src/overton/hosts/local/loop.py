@@ -120,12 +120,12 @@ async def until_interrupted(work: Coroutine[None, None, None], desk: Desk) -> No
         Stopped: it was interrupted, or terminated.
     """
     task = asyncio.ensure_future(work)
-    told: list[str] = []
+    signals: list[str] = []
 
     def interrupt(word: str = _INTERRUPTED) -> None:
-        told.append(word)
+        signals.append(word)
         desk.stop(Stopped(word))
-        if len(told) > 1:
+        if len(signals) > 1:
             task.cancel()
 
     with _on_signals(interrupt):
@@ -134,7 +134,7 @@ async def until_interrupted(work: Coroutine[None, None, None], desk: Desk) -> No
                 return await asyncio.shield(task)
             except asyncio.CancelledError:
                 if task.cancelled():
-                    twice = " and ".join(dict.fromkeys(told)) if len(set(told)) > 1 else f"{told[-1]} twice"
+                    twice = " and ".join(dict.fromkeys(signals)) if len(set(signals)) > 1 else f"{signals[-1]} twice"
                     raise Stopped(f"{twice}: calls in flight were cancelled and will be paid for again") from None
                 _forget_cancellation()
                 interrupt()

@@ -228,15 +228,15 @@ def _thinks(settings: Settings) -> bool:
     return settings.reasoning_effort not in (None, "none")
 
 
-def unweighable(reasons: bool, told: bool) -> str:
+def unweighable(reasons: bool, has_any: bool) -> str:
     """Why a model cannot be asked for token probabilities, '' if it can: whether it `reasons` first, and whether its
-    endpoint has `told` that it returns any."""
+    endpoint has `has_any` that it returns any."""
     if reasons:
         return (
             "reasons before it answers, so a letter's probability would be that after a single line of thought, not"
             " the share of its answers: use shares=sampled"
         )
-    return "" if told else "has no token probabilities, as its endpoint returns none: use shares=sampled"
+    return "" if has_any else "has no token probabilities, as its endpoint returns none: use shares=sampled"
 
 
 def with_defaults(settings: Settings, spec: str, role: Role, seed: int, *, reasons: bool, most: int) -> Settings:

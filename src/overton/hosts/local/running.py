@@ -241,12 +241,12 @@ def _warn_of_low_prices(manifest: Manifest) -> None:
         if manifest.limits.cost is None or entry.price is None or known is None:
             continue
         if entry.price.input < known.input or entry.price.output < known.output or _share(entry.price) < _share(known):
-            told = (
+            own = (
                 f"${entry.price.input:g} in and ${entry.price.output:g} out, {_share(entry.price):g} of that in batches"
             )
             listed = f"${known.input:g} and ${known.output:g}, {_share(known):g} in batches"
             warnings.warn(
-                f"{entry.name}: --max-cost counts at the price in the run's folder, {told}; list prices are {listed}",
+                f"{entry.name}: --max-cost counts at the price in the run's folder, {own}; list prices are {listed}",
                 Notice,
                 stacklevel=2,
             )
