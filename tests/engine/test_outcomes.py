@@ -142,7 +142,7 @@ def test_an_annotation_that_no_column_can_hold_is_refused() -> None:
     class Odd(msgspec.Struct):
         table: dict[str, int]
 
-    with pytest.raises(TypeError, match="cannot hold"):
+    with pytest.raises(TypeError, match="cannot store"):
         record_type_columns(Odd)
 
 

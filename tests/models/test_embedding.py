@@ -69,7 +69,7 @@ def test_it_is_known_by_the_hash_of_its_weights(embedder: WordLlamaEmbedder) -> 
 
 
 def test_weights_that_are_not_in_the_package_are_refused() -> None:
-    with pytest.raises(InputError, match="there are l2_supercat"):
+    with pytest.raises(InputError, match="available are l2_supercat"):
         WordLlamaEmbedder("l3_supercat")
 
 

@@ -290,7 +290,7 @@ def test_a_connection_that_ends_early_is_reported_and_nothing_is_kept(
     assert kept(tmp_path) == {"tiny.lock"}
 
 
-@pytest.mark.parametrize("moment", ["fetching tiny (", "writing tiny"])
+@pytest.mark.parametrize("moment", ["fetching tiny (", "converting tiny"])
 def test_an_interruption_leaves_nothing_broken(moment: str, tiny: Weights, tmp_path: Path) -> None:
     def interrupt(text: str) -> None:
         if text.startswith(moment):

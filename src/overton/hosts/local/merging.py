@@ -129,7 +129,7 @@ def _lacks(parts: Sequence[_Part], *, unfinished: bool) -> list[Problem]:
         )
     return out + [
         Problem(
-            str(part.folder.path), "", f"has not finished ({_state(part.manifest)}); {_go_on(part)}or use --unfinished"
+            str(part.folder.path), "", f"has not finished ({_state(part.manifest)}); {_go_on(part)} or use --unfinished"
         )
         for part in parts
         if part.manifest.status != "finished"

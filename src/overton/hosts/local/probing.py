@@ -28,7 +28,7 @@ READY = "ready"
 PROBE = (user(f"Reply with the single word: {READY}"),)
 """The prompt. The settings are the judge's own, since they are what is tried."""
 
-NOT_SENT = "refuses our temperature: none is sent, and it samples by its endpoint's default"
+NOT_SENT = "refuses the temperature: none is sent, and its endpoint's default applies"
 """The note on a judge that refused."""
 
 _TEMPERATURE = "temperature"

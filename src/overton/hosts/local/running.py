@@ -328,7 +328,7 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
 def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
     items = folder.items(study.items.kind)
     if manifest.precision is not None:
-        reason = "stops once precise, and its looks were set for its present options: start another run"
+        reason = "stops once precise, and its looks were planned for its current options: start another run"
         raise InputError([Problem(str(folder.path), "", reason)])
     trials_by_item(study, items, options, manifest.seed)
     old = study.trials(items, folder.options(study, manifest.options), manifest.seed)

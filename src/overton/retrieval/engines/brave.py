@@ -82,7 +82,7 @@ class Brave:
             advice = f"the plan's queries of {self._key.variable} are used up: resume when they renew, or upgrade"
             return self._service.refused("quota", f"{advice}: {said}")
         if answer.status == 403:
-            return self._service.refused("no permission", f"the plan of {self._key.variable} lacks this: {said}")
+            return self._service.refused("no permission", f"the plan of {self._key.variable} excludes it: {said}")
         if answer.status == 429:
             wait = retry_after(answer.headers)
             wait = _reset(answer.headers) if wait is None else wait
