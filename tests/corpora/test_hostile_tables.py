@@ -1,4 +1,4 @@
-"""Tables from anybody: what cannot be read is an InputError with its place, and nothing small takes much memory."""
+"""Tables from anyone: an unreadable one is an InputError with its place, and no small file takes much memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ REAL = {
 
 
 def problems_of(read: Callable[[], object]) -> list[Problem]:
-    """What an InputError says, nothing where there is none; any other error goes through."""
+    """An InputError's text, or nothing if there is none; any other error passes through."""
     try:
         read()
     except InputError as refused:
@@ -188,7 +188,7 @@ def test_pages_that_grow_too_much_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_would_end_the_process_is_refused(tmp_path: Path) -> None:
-    """Polars steps into each level until the stack ends; thirty lists in each other are read by nobody anyway."""
+    """Polars recurses into each level until the stack overflows; nobody reads thirty nested lists anyway."""
     kind: pl.DataType = pl.Int64()
     for _ in range(40):
         kind = pl.List(kind)

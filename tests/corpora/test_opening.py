@@ -1,4 +1,4 @@
-"""From a path to texts: which files it means, and what is told of those that cannot be read."""
+"""From a path to texts: which files it means, and how unreadable ones are reported."""
 
 from __future__ import annotations
 

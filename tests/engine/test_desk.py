@@ -1,4 +1,4 @@
-"""Calls are asked until there is an outcome, every outcome is journaled, and a stop is prompt."""
+"""Calls are tried until there is an outcome, every outcome is journaled, and a stop is prompt."""
 
 from __future__ import annotations
 
@@ -377,7 +377,7 @@ async def test_bills_beyond_the_worst_case_raise_what_is_set_aside_for_the_next(
     assert desk.budget.cost == pytest.approx(6.0)
     assert len(answerer.asked) == 2
 
-    again = bench.again(limits=Limits(cost=5.0))  # the bills are learned from again where they are recalled
+    again = bench.again(limits=Limits(cost=5.0))  # recalled bills are learned from again
     bound = bind(answerer, price=Price(0, 1.0), max_tokens=1_000_000)
     await asking(again, bound)("subject", says("q"))
     assert again.tally.notes == desk.tally.notes
@@ -393,7 +393,7 @@ async def test_an_answerer_whose_calls_should_cost_nothing_is_expected_to_bill_w
         return Reply("yes", usage=Usage(0, 500_000))
 
     desk = bench.desk(limits=Limits(cost=1.2))
-    bound = bind(puppet(behave), price=Price(0, 1.0))  # no max_tokens: nothing tells what it may bill
+    bound = bind(puppet(behave), price=Price(0, 1.0))  # no max_tokens: nothing shows what it may bill
     for trial in "tu":
         await asking(desk, bound, trial)("subject", says("q"))
     with pytest.raises(LimitReached):

@@ -1,4 +1,4 @@
-"""Two calls are the same exactly when nothing that was asked, or where, differs."""
+"""Two calls are the same exactly if neither their content nor their place differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal keeps what it was given, says what is wrong, and can be copied once closed."""
+"""The journal keeps its outcomes, reports what is wrong, and can be copied once closed."""
 
 # ruff: noqa: ASYNC221, ASYNC240 (nothing else runs on a test's loop)
 
@@ -174,7 +174,7 @@ async def test_a_damaged_file_is_a_journal_error_that_names_it(path: Path, damag
         list(entries(path))
     if damage == "text":
         path.unlink()
-        Journal(path).close()  # the lock was given back
+        Journal(path).close()  # the lock was released
 
 
 def changed(path: Path, *statements: str) -> None:
@@ -217,7 +217,7 @@ async def test_a_row_that_is_not_what_was_written_is_told_with_its_number(path: 
 
 
 def relaxed(damage: str) -> list[str]:
-    """A statement that damages, where need be once columns may be NULL."""
+    """A statement that does damage, if need be after columns allow NULL."""
     loose = "UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'calls'"
     return [loose, "PRAGMA writable_schema=RESET", damage] if "NULL" in damage else [damage]
 

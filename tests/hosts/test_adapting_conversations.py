@@ -1,4 +1,4 @@
-"""Conversations that stop when they are precise: the same decisions and records however often a run is killed."""
+"""Conversations that stop once precise: the same decisions and records however often a run is killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WANTED = {"deliberation": {"consensus": 0.27}, "stance-stability": {"change_rate
 
 
 class Asking(NamedTuple):
-    """A study with what its runs are given; they differ in their folders."""
+    """A study with its runs' arguments; the runs differ in their folders."""
 
     study: str
     arguments: dict[str, Any]
@@ -72,7 +72,7 @@ def asking(request: Any, endpoint: Any, tmp_path: Path) -> Asking:
 
 @pytest.fixture
 def whole(asking: Asking) -> Any:
-    """A run of which nothing was killed."""
+    """A run that was never killed."""
     made = asking.run("whole")
     assert made.finished
     return made

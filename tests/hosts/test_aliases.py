@@ -1,4 +1,4 @@
-"""One model under several names: planned, run, killed, resumed, extended, told apart wherever it is named."""
+"""One model under several names: planned, run, killed, resumed, extended, and distinguished wherever it is named."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = ["careful", "bold"]
 
 @pytest.fixture
 def given(runs: Any, tmp_path: Path) -> Any:
-    """What `overton.run` is given: one model of the endpoint under two names."""
+    """Arguments of `overton.run`: one model of the endpoint under two names."""
     items = tmp_path / "issues.jsonl"
     items.write_bytes(b"".join(msgspec.json.encode(issue) + b"\n" for issue in runs.issues))
 
@@ -235,7 +235,7 @@ def test_a_stopped_run_names_what_is_missing(runs: Any) -> None:
 
 
 class Weights:
-    """Stands for a file's weights."""
+    """Stands in for a file's weights."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name, self.path = name, path
@@ -247,7 +247,7 @@ class Weights:
         return Reply("position <<A>>")
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 @pytest.mark.parametrize(("prefix", "name"), [("", "gguf:model.gguf"), ("small=", "small")])

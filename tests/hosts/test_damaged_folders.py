@@ -1,4 +1,4 @@
-"""Whatever a manifest or a file of items holds, it is read or refused in an error of ours that names the file."""
+"""Whatever a manifest or a file of items contains, it is read, or refused with an error of ours that names it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(whole: Path) -> Path:
-    """A copy to be damaged."""
+    """A copy to damage."""
     copy = whole.with_name("copy")
     copytree(whole, copy)
     return copy
 
 
 def use(run: Path) -> None:
-    """Everything that reads the two files, but for measures: they read records."""
+    """Everything that reads the two files, except measures, which read records."""
     opened = open_run(run)
     opened.items()
     overton.resume(run)
@@ -77,7 +77,7 @@ def places(value: Any, found: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 @st.composite
 def damages(draw: st.DrawFn, text: bytes) -> bytes:
-    """A file with bytes changed, cut, deepened, or with a value in the place of another, or gone."""
+    """A file with bytes changed, cut, deepened, or with a value replaced or removed."""
     way = draw(st.sampled_from(["bytes", "cut", "deep", "value", "value", "value", "gone"]))
     place = draw(st.integers(0, len(text) - 1))
     if way == "bytes":
@@ -202,7 +202,7 @@ def test_a_manifest_that_asks_for_more_trials_than_a_run_may_have_is_refused(who
 
 
 def test_records_from_before_a_column_came_are_read_with_its_default(whole: Path, run: Path) -> None:
-    """`faults` came later than runs that are kept."""
+    """`faults` was added after some existing runs."""
     for name in ("manifest.json", "items.jsonl"):
         (run / name).write_bytes((whole / name).read_bytes())
     source = open_run(whole).path / "records.parquet"

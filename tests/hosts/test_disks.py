@@ -1,4 +1,4 @@
-"""A disk that is full or may only be read is told in a sentence; nothing half-written is left, and a run goes on."""
+"""A full or read-only disk is reported in a sentence; nothing half-written is left, and a run can be resumed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(size: int, name: str, *positional: Any, warm: str = "", **named: Any) -> str:
-    """What a process says that may write no file larger than so many bytes: forks of this one have no tables."""
+    """The output of a process that may write no file larger than that many bytes; forks of this one have no tables."""
     words = json.dumps([size, name, positional, named, warm])
     done = subprocess.run([sys.executable, "-c", SMALL, words], capture_output=True, text=True, check=True, timeout=120)
     return done.stdout

@@ -1,4 +1,4 @@
-"""How long a run still takes: from its calls against what its trials are expected to ask."""
+"""How long a run will still take: from its calls so far and those expected of its trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overton.studies import deliberation, open_mindedness, pluralism
 
 
 def told(clock: Clock, total: int, calls: int, seconds_each: float, ended: Any) -> list[float]:
-    """By which factor the clock errs after each call of a run whose calls take equally long, one after the other."""
+    """The clock's error factor after each call of a run whose calls take equally long, one after the other."""
     factors = []
     for answered in range(calls):
         seconds = answered * seconds_each
@@ -31,8 +31,8 @@ def test_a_run_of_few_long_trials_is_told_from_its_first_tenth_on() -> None:
 
 @pytest.mark.parametrize("at_once", [1, 2, 8])
 def test_calls_that_only_wait_in_flight_are_not_taken_for_half_done(at_once: int) -> None:
-    """Eight in flight, of which a model works on so many at once, 3 s each: where these end together, just afterwards
-    none of the next is half done yet."""
+    """Eight in flight, of which a model works on `at_once` at a time, 3 s each: when these end together, none of the
+    next is half done yet just afterwards."""
     clock, calls, factors = Clock(CallsEach(1.0, fixed=True), width=8), 88, []
     for second in range(0, int(calls * 3 / at_once) - 3, 1):
         answered = second // 3 * at_once

@@ -1,4 +1,4 @@
-"""Runs, their records and their datasets say their formats; one that is not known is refused in a sentence."""
+"""Runs, their records and their datasets state their formats; an unknown one is refused in a sentence."""
 
 from __future__ import annotations
 

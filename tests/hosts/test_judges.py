@@ -1,4 +1,4 @@
-"""Judges are asked at temperature 0 where their endpoint takes one: one journaled request finds that out."""
+"""Judges are called at temperature 0 if their endpoint accepts it: one journaled request finds that out."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ PATIENCE = Patience(2, 0.002, 0.02)
 
 
 class Judges:
-    """Runs over an endpoint whose models 'reasons' and 'claude' take no temperature; it keeps every body sent."""
+    """Runs over an endpoint whose models 'reasons' and 'claude' accept no temperature; it keeps every body sent."""
 
     def __init__(self, endpoint: Any, folder: Path) -> None:
         self.endpoint, self.folder = endpoint, folder
@@ -141,7 +141,7 @@ def test_a_judge_that_refuses_is_asked_without_one_and_the_manifest_says_so(judg
     (said,) = [f"{name} {note}" for name, note in manifest.notes.items()]
     assert said.startswith(f"{entry.name} as judge takes no temperature of ours: none is sent")
     assert manifest.status == "finished"
-    assert manifest.spent.failed == 0  # a refusal is what was asked for
+    assert manifest.spent.failed == 0  # a refusal is the answer sought
 
 
 def test_it_is_asked_once_before_anything_else(judges: Judges) -> None:
@@ -220,7 +220,7 @@ def test_a_judge_that_rejects_the_request_for_another_reason_is_asked_on_at_0(ju
     assert judges.sent("judge") == [0.0] * (1 + len(TEXTS))
     assert manifest.models["judge"][0].unsure
     assert judges.resume(retry_failed=True).status == "finished"
-    assert judges.probes() == 1  # nothing is left to ask
+    assert judges.probes() == 1  # no call is left to make
 
 
 def test_a_lane_that_is_added_keeps_what_was_found_out(judges: Judges) -> None:
@@ -245,7 +245,7 @@ CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from test_judges import ki
 
 
 def killed(url: str, out: str) -> None:
-    """In a process of its own: a run of a judge that refuses."""
+    """In a separate process: a run with a judge that refuses."""
     wanted = {"subject": [ModelRequest(f"{url}#m")], "judge": [ModelRequest(f"{url}#reasons")]}
     start(STUDY, TEXTS, wanted, Path(out), patience=PATIENCE)
 
@@ -265,7 +265,7 @@ def test_killed_after_the_probe_a_run_does_not_ask_it_again(judges: Judges) -> N
     )
     assert child[0].wait(30) == -signal.SIGKILL
     judges.endpoint.before_reply = None
-    assert RunFolder(out).manifest().models["judge"][0].unsure  # nobody wrote it down
+    assert RunFolder(out).manifest().models["judge"][0].unsure  # it was not written down
     manifest = judges.resume(trust=Trust(True))
     assert judges.probes() == 1
     assert manifest.status == "finished"

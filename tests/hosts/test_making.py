@@ -1,4 +1,4 @@
-"""A run's folder is there whole or not at all, whenever its process is killed."""
+"""A run's folder exists completely or not at all, whenever its process is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that goes on elsewhere: the same models, and what a person names needs no question."""
+"""A run that continues elsewhere: the same models, and what a user names needs no question."""
 
 from __future__ import annotations
 

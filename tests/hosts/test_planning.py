@@ -1,4 +1,4 @@
-"""A plan says what a run then does, and asks nothing."""
+"""A plan says what a run will do, and makes no calls."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_replicas_for_which_there_is_no_room_are_told_and_the_run_can_be_resumed
 @pytest.mark.long
 @pytest.mark.embedded
 def test_one_request_at_a_time_has_the_replies_of_this_process(ray_here: None, runs: Runs) -> None:
-    """The model itself, both ways; what is told of the machine's package is among what is compared."""
+    """The model itself, both ways; the fields about the machine's package are compared too."""
     pytest.importorskip("xllamacpp", reason="xllamacpp is not installed: pip install 'overton[embedded]'")
     try:
         ensure("smollm2-135m")

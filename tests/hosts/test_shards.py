@@ -1,4 +1,4 @@
-"""A run split into shards, worked on apart, killed in the middle, and merged: it is the run that was never split."""
+"""A run split into shards, worked on separately, killed midway, and merged equals the run that was never split."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def test_a_run_of_killed_shards_is_the_whole_run(name: str, tmp_path: Path) -> N
 
 
 def outcomes(run: Path) -> dict[str, Any]:
-    """What a journal holds, by the calls' identities."""
+    """A journal's content, by the calls' identities."""
     return {str(one.identity): one.outcome for one in entries(run / "journal.db")}
 
 
 @pytest.fixture
 def split(runs: Runs, endpoint: Endpoint) -> list[Path]:
-    """Two shards of a run over the endpoint, nothing of them asked yet."""
+    """Two shards of a run over the endpoint, with no calls made yet."""
     shards = overton.split("open-mindedness", into=2, out=runs.folder / "shards", **asked(runs))
     assert not endpoint.asked
     return [shard.path for shard in shards]
@@ -208,7 +208,7 @@ def test_what_cannot_be_split_is_refused_before_anything_is_asked(
 
 
 def test_different_answers_to_a_shared_call_are_not_merged(runs: Runs, split: list[Path]) -> None:
-    """As where a page was other on two machines: one run has one answer."""
+    """As when a page differed between two machines: one run has one answer."""
     for shard, text in zip(split, ("yesterday", "today"), strict=True):
         overton.resume(shard)
         run_to_end(told(shard, text))
@@ -233,7 +233,7 @@ def test_what_trials_share_is_asked_once_and_before_the_split(tmp_path: Path) ->
     for shard in shards:
         overton.resume(shard)
     merged = overton.merge(shards, tmp_path / "merged")
-    # What follows from a trial's own replies and is shared all the same was asked by each shard, and is paid by each.
+    # Shared calls that follow from a trial's own replies were made by each shard, and each pays for them.
     own = [{str(one.identity) for one in entries(shard / "journal.db")} - set(held[0]) for shard in shards]
     asked = len(held[0]) + len(own[0]) + len(own[1])
     assert merged.manifest.spent.requests == asked

@@ -53,7 +53,7 @@ def question(text: str, *, seed: int | None = 1, form: Form | None = None, **set
 
 
 def small_gguf(path: Path) -> Path:
-    """A whole GGUF file, of a kind of model that llama.cpp does not know."""
+    """A complete GGUF file, of a kind of model that llama.cpp does not know."""
     writer = gguf.GGUFWriter(path, "nonesuch")
     writer.add_array("tokenizer.ggml.tokens", ["a", "b", "c"])
     writer.add_array("tokenizer.ggml.scores", [0.5, 1.5])
@@ -101,7 +101,7 @@ async def test_answers_are_held_to_begin_with_an_opening(model: EmbeddedModel) -
 
 @pytest.mark.embedded
 async def test_the_letters_probability_is_the_one_that_llama_draws_by(weights: Path, model: EmbeddedModel) -> None:
-    """Against what llama.cpp itself says of its draw, where a grammar lets nothing else through."""
+    """Compared with llama.cpp's own report of its draw, where a grammar lets nothing else through."""
     form = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
     text = "Should shops take cash? Answer 'position <<A>>' for yes or 'position <<B>>' for no."
     server = open_server(weights, threads=1, context=512)

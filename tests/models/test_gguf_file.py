@@ -1,4 +1,4 @@
-"""Headers of GGUF files from anybody: walked through in little memory and time, or refused with a sentence."""
+"""Headers of GGUF files from anyone: read in little memory and time, or refused with a sentence."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ CHAT = msgspec.json.encode({"model": "m", "choices": [{"message": {"role": "assi
 
 @pytest.fixture(params=[asyncio.DefaultEventLoopPolicy, *([uvloop.EventLoopPolicy] if uvloop else [])])
 def event_loop_policy(request):
-    """Runs use uvloop where it exists; notebooks and Windows have asyncio's own loop."""
+    """Runs use uvloop if available; notebooks and Windows have asyncio's own loop."""
     return request.param()
 
 
 class Scripted:
-    """A server that answers each request with the next bytes, and notes what it was sent.
+    """A server that answers each request with the next bytes, and records what it was sent.
 
     None in the script closes the connection; after the script's end the connection stays open.
     """
@@ -266,7 +266,7 @@ async def test_a_secure_endpoint_is_reached_and_kept(listen, question, authority
 
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_a_bad_certificate_stops_the_run(listen, question, authority, trusted):
-    """One of a stranger's making, or one for another host."""
+    """One that a stranger made, or one for another host."""
     context = certified(authority if trusted else trustme.CA(), "elsewhere.example" if trusted else "localhost")
     server = Scripted(reply())
     with pytest.raises(AccessError, match=r"localhost:\d+: check its certificate"):

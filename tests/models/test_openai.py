@@ -483,7 +483,7 @@ WEIGHED = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
 
 
 def logprobs(*tokens):
-    """What OpenAI tells of tokens: each with its alternatives and their log probabilities."""
+    """OpenAI's tokens: each with its alternatives and their log probabilities."""
     return {
         "content": [
             {

@@ -1,4 +1,4 @@
-"""Price lists: the date they are of, what a file of the user's own may hold, and what calls cost by them."""
+"""Price lists: their dates, what a user's own file may contain, and what calls cost by them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_cached_tokens_count_at_their_own_price() -> None:
         (100 * 10 + 600 * 1 + 300 * 12.5 + 10 * 100) / 2e6
     )
     assert price.worst_input == 12.5
-    # Nobody promises the price of cached tokens in a batch where writing them is free; nor more cached than sent.
+    # No provider promises the cached price in a batch if writing is free; nor can more be cached than sent.
     assert Price(10.0, 100.0, cached=1.0, batch=0.5).in_batches.cost(Usage(1000, 10, cached=600)) == pytest.approx(
         0.0055
     )

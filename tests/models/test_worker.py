@@ -18,7 +18,7 @@ REPLY = Reply("<b>\n🦙", spots=(Spot(1, "A", (Alternative("A", 0.1 + 0.2, 1 / 
 
 
 class Engine:
-    """Answers with what it is given, and keeps what it was asked."""
+    """Answers with what it is given, and records its requests."""
 
     name = identity = "engine"
     holds_form = False
@@ -40,7 +40,7 @@ class Engine:
 
 
 class NoRay:
-    """As much of Ray as listening takes."""
+    """As much of Ray as receiving messages needs."""
 
     class exceptions:
         class RayError(Exception):

@@ -112,7 +112,7 @@ async def test_another_run_reads_the_same_pages_without_the_network(
 async def test_pages_of_other_tools_archives_are_read_anew(
     site: Any, web: Any, ask: Ask, pages: Any, tmp_path: Path
 ) -> None:
-    """What another crawler wrote has responses, but no pages as a model saw them."""
+    """Another crawler's archive has responses, but no pages as a model saw them."""
     site.paths |= {"/old": pages.answers(status=301, Location="/new"), "/new": pages.answers(pages.article())}
     web.keep_in(tmp_path)
     read = page_of(await ask(web.answerer, f"{site.url}/old"))
@@ -277,7 +277,7 @@ def test_what_is_no_archive_says_so(tmp_path: Path) -> None:
 
 
 async def test_an_archive_that_misleads_is_read_no_further(ask: Ask, tmp_path: Path) -> None:
-    """Another tool's records may hold anything."""
+    """Another tool's records may contain anything."""
 
     def record(kind: str, content_type: str, block: bytes) -> bytes:
         head = (
@@ -311,7 +311,7 @@ def filled(folder: Path, pages: int = 6) -> bytes:
 
 
 def test_no_flipped_byte_ever_makes_a_resume_cut_an_archive(tmp_path: Path) -> None:
-    """Each is either a damage that is named, with nothing changed, or only the last record, which is put aside."""
+    """Each is either reported as damage, with nothing changed, or only the last record, which is moved aside."""
     sound = filled(tmp_path)
     path, aside = tmp_path / ARCHIVE, tmp_path / TORN
     last = members(path)[-1].start
@@ -345,7 +345,7 @@ def test_a_damaged_archive_of_another_run_is_named_with_its_place(spec: str, tmp
 
 
 def bomb(kind: str, uri: str, content_type: str, mebibytes: int = 30) -> bytes:
-    """A record of so many MiB that takes a thousandth of it in a file."""
+    """A record of this many MiB that takes a thousandth of that in a file."""
     press = zlib.compressobj(9, zlib.DEFLATED, 31)
     head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {content_type}\r\n"
     head += f"Content-Length: {mebibytes << 20}\r\n\r\n"
@@ -382,7 +382,7 @@ async def test_hits_that_are_none_are_a_rejection_that_names_the_place(ask: Ask,
 @given(data=st.data())
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) -> None:
-    """Records that lack what their type must have, or hold anything else, in members that are whole."""
+    """Records that lack what their type must have, or contain anything else, in complete members."""
     lines = st.sampled_from(
         [
             b"WARC-Type: response",

@@ -147,7 +147,7 @@ def test_an_index_without_digests_of_its_files_still_opens(whole: Path, tmp_path
 def test_a_damaged_index_finds_something_or_is_refused(
     data: st.DataObject, whole: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # The folder is left to pytest: the index's own threads may still write while it would be removed.
+    # The folder is left to pytest: the index's own threads might still write during its removal.
     folder = tmp_path_factory.mktemp("damaged") / "index"
     shutil.copytree(whole, folder)
     file = folder / data.draw(st.sampled_from(sorted(path.name for path in whole.iterdir())))

@@ -22,7 +22,7 @@ Ask = Callable[[Any, str], Awaitable[Reply]]
 
 @dataclass
 class Service:
-    """A search service: plays a script, one answer a request, and remembers what it was asked."""
+    """A search service: plays a script, one answer per request, and records its requests."""
 
     port: int = 0
     script: list[tuple[int, Any, dict[str, str]]] = field(default_factory=list)
@@ -57,7 +57,7 @@ async def service() -> Any:
 
 @pytest.fixture
 async def search(service: Service, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Search once with an engine of the given spec, asked at the local service."""
+    """Search once with an engine of the given spec, called at the local service."""
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_CSE_ID", ENGINE)
     monkeypatch.setenv("BRAVE_API_KEY", KEY)

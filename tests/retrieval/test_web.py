@@ -1,4 +1,4 @@
-"""What the fetcher makes of sites that are well-behaved, clumsy or hostile."""
+"""How the fetcher handles sites that are well-behaved, clumsy or hostile."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ async def test_what_says_nothing_of_its_type_is_looked_at(
         ("text/html; charset=utf-8", "utf-8", "{}"),
         ("text/html; charset=iso-8859-1", "cp1252", "{}"),
         ("text/html", "utf-8", "{}"),
-        ("text/html; charset=utf-8", "cp1252", "{}"),  # says one thing and is another
+        ("text/html; charset=utf-8", "cp1252", "{}"),  # declares one and is another
         ("text/html; charset=utf-8", "cp1252", "<meta charset=windows-1252>{}"),
         ("text/html; charset=zlib_codec", "utf-8", "{}"),
         ("text/html; charset=unicode_escape", "utf-8", "{}"),
@@ -354,7 +354,7 @@ async def test_a_dead_network_is_not_taken_for_dead_pages(site: Any, names: Any,
 
 
 async def test_an_untrusted_certificate_is_an_answer(names: Any) -> None:
-    """A plain HTTP server is no TLS server."""
+    """A plain HTTP server is not a TLS server."""
     from aiohttp import web as server
 
     runner = server.ServerRunner(server.Server(lambda request: server.Response()))

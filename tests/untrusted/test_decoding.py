@@ -1,4 +1,4 @@
-"""Whatever bytes come, a value or `Unreadable` comes of them."""
+"""Any bytes become a value or `Unreadable`."""
 
 from __future__ import annotations
 

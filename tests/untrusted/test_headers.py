@@ -1,4 +1,4 @@
-"""Whatever a header holds is a number of seconds that can be meant, or nothing."""
+"""Whatever a header contains becomes a plausible number of seconds, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A panic of a library in Rust becomes an error of ours; every other error goes through."""
+"""A Rust library's panic becomes an error of ours; every other error passes through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are there whole or not at all, and nothing is left beside them."""
+"""Files exist completely or not at all, and nothing is left next to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zip archives of anybody: a member comes out as it went in, or is refused with its name, within little memory."""
+"""Zip archives from anyone: a member comes out as it went in, or is refused with its name, within little memory."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def test_whatever_stands_around_it_a_good_line_is_read(
 ) -> None:
     lines.insert(place, json.dumps(post(id="good")).encode())
     tally = Tally()
-    data = b"\n" + b"\n".join(lines) + end  # no garbage may look like the beginning of a compressed file
+    data = b"\n" + b"\n".join(lines) + end  # no garbage may look like the start of a compressed file
     found = ids(read_posts(plain_dump(data), tally=tally))
     assert "good" in found
     assert tally.records == len(found)

@@ -1,4 +1,4 @@
-"""Evals that go wrong, stop, or are set up wrongly: what is paid, recorded and said."""
+"""Evals that fail, stop, or are misconfigured: what is paid, recorded and reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from overton.studies.registry import study_named
 
 ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
 SMALL = {"trials": 1, "templates": [1, 4], "conditions": ["baseline", "balanced"], "only": ISSUES}
-"""Two issues, three samples each, two trials a sample."""
+"""Two issues, three samples each, two trials per sample."""
 BACKENDS = ("asyncio", "trio")
 
 

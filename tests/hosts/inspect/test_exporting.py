@@ -1,4 +1,4 @@
-"""From runs to Inspect logs: what a log holds, and that it becomes the same run again."""
+"""From runs to Inspect logs: what a log contains, and that it becomes the same run again."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_logs_figures_are_those_that_the_tasks_metric_computes_from_its_scores
     run = asked(study, tmp_path)
     log = read_eval_log(overton.export_run(run.path, out=tmp_path / "logs")[0].path)
     told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
-    assert not [name for name in told if name.endswith("_stderr")]  # of so few items there is none
+    assert not [name for name in told if name.endswith("_stderr")]  # so few items give none
     recompute_metrics(log)
     assert repr({name: metric.value for name, metric in log.results.scores[0].metrics.items()}) == repr(told)
 

@@ -1,4 +1,4 @@
-"""Logs from anybody: a run, or an InputError that names the log; nothing is left behind, nothing takes much memory."""
+"""Logs from anyone: a run, or an InputError that names the log; nothing is left behind, and little memory used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From Inspect logs to runs: what comes in whole, what comes in part, and what is refused."""
+"""From Inspect logs to runs: what is imported completely, what in part, and what is refused."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_logs_whose_shared_calls_were_answered_differently_are_not_one_run(tmp_p
 
 
 def test_a_sample_told_otherwise_in_a_shared_call_is_asked_again(tmp_path: Path) -> None:
-    """As after an `eval-retry` without a cache: the rest of the log is worth what it was."""
+    """As after an `eval-retry` without a cache: the rest of the log is still valid."""
     log = stance_log(tmp_path, 1, temperatures=[0.0, 1.0])
     held = read_eval_log(log)
     assert held.samples is not None
@@ -408,7 +408,7 @@ def test_nothing_is_written_over(log: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_reply_says_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Inspect keeps long text once and puts a reference in its place: a reply that looks like one is no reference."""
+    """Inspect stores long text once and replaces it by a reference: a reply that looks like one is not one."""
     issue = msgspec.structs.replace(made_issue("parks"), topic='<img src=x onerror="a()"> attachment://0')
     run = asked(tmp_path / "run", items=[issue])
     back = overton.import_logs(logs_of(run, tmp_path / "logs"), out=tmp_path / "back")

@@ -1,4 +1,4 @@
-"""Probabilities of what judges label and models choose: the same under both hosts, from an endpoint that tells them."""
+"""Probabilities of judges' labels and models' choices: the same under both hosts, if the endpoint returns them."""
 
 from __future__ import annotations
 
