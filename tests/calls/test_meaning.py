@@ -18,7 +18,7 @@ def test_what_stands_before_the_option_in_the_token_is_needed() -> None:
     assert options_named("B", ("A", "B"), lead="<<") == ()
 
 
-def test_a_beginning_that_several_share_begins_them_all_until_the_next_token_tells() -> None:
+def test_a_start_that_several_share_names_them_all_until_the_next_token_decides() -> None:
     options = ("supports", "supportive", "opposes")
     assert options_named("support", options) == ("supports", "supportive")
     assert options_named("ive", options, said="support") == ("supportive",)

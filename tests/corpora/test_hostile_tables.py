@@ -265,7 +265,7 @@ def series(odd: str) -> pl.Series:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_whatever_a_column_holds_it_is_read_or_refused_with_file_and_column(table: Table) -> None:
+def test_whatever_a_column_contains_it_is_read_or_refused_with_file_and_column(table: Table) -> None:
     frame = frame_of(table)
     names = frame.columns
     for number, odd in enumerate(ODD):

@@ -110,7 +110,7 @@ def test_lines_are_numbered_and_those_that_cannot_be_used_are_problems(tmp_path:
         (b"x" * 11, "", "is larger than 10 bytes"),
     ],
 )
-def test_a_file_that_cannot_be_read_whole_is_told(tmp_path: Path, content: bytes, key: str, reason: str) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path, content: bytes, key: str, reason: str) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(InputError) as error:
         FileText(tmp_path / "a", largest=10).read()

@@ -77,7 +77,7 @@ async def test_what_is_worth_asking_again_is_asked_again(
     assert journaled(bench) == {"t/subject/0": reply}
 
 
-async def test_a_call_that_fails_for_good_is_journaled_and_replayed_and_retried_only_when_told(
+async def test_a_call_that_fails_permanently_is_journaled_and_replayed_and_retried_only_on_request(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     desk, answerer = bench.desk(), puppet(failing(99, UnavailableError("server error", "oops")))
@@ -248,7 +248,7 @@ async def test_a_stop_during_a_backoff_or_a_hold_is_prompt(
     assert journaled(bench) == {}
 
 
-async def test_a_retry_after_that_comes_after_the_stop_holds_nobody(
+async def test_a_retry_after_that_comes_after_the_stop_delays_nobody(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     gate = asyncio.Event()

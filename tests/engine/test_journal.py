@@ -134,7 +134,7 @@ async def test_failed_counts_the_calls_whose_last_outcome_is_a_failure(path: Pat
     journal.close()
 
 
-async def test_another_process_is_told_that_the_run_is_locked(path: Path) -> None:
+async def test_another_process_gets_an_error_that_the_run_is_locked(path: Path) -> None:
     journal = Journal(path)
     script = (
         "import sys; from pathlib import Path\n"
@@ -208,7 +208,7 @@ async def test_damage_met_while_recalling_is_a_journal_error(path: Path) -> None
         "UPDATE calls SET (slot, trial) = (SELECT slot, trial FROM calls WHERE row = 4) WHERE row = 3",
     ],
 )
-async def test_a_row_that_is_not_what_was_written_is_told_with_its_number(path: Path, damage: str) -> None:
+async def test_a_row_that_is_not_what_was_written_is_reported_with_its_number(path: Path, damage: str) -> None:
     await written(path, *[entry(f"t{k}") for k in range(6)])
     changed(path, "PRAGMA ignore_check_constraints=ON", "PRAGMA writable_schema=ON", *relaxed(damage))
     for opened in (lambda: Journal(path), lambda: list(entries(path))):
@@ -514,7 +514,7 @@ async def test_someone_who_reads_the_journal_does_not_hinder_its_close(path: Pat
     assert not path.with_name("journal.db-wal").exists()
 
 
-async def test_the_memory_of_a_session_holds_no_outcome(path: Path) -> None:
+async def test_a_session_keeps_no_outcome_in_memory(path: Path) -> None:
     await written(path, *[entry(f"t{k}", Reply("x" * 4000)) for k in range(300)])
     journal = Journal(path)
     assert all(isinstance(slot, bytes) and isinstance(row, int) for slot, row in journal._rows.items())

@@ -99,7 +99,7 @@ def outcomes_of(path: Path, given: list[Entry], mark: Mark) -> list[Reply | Fail
 @pytest.mark.parametrize(
     "damage", [flip_a_bit, change_a_byte_of_a_head, cut_it, zero_a_page, swap_pages, swap_cells, write_over]
 )
-def test_damage_is_told_or_does_no_harm(tmp_path: Path, kept: tuple[bytes, list[Entry], Mark], damage: Damage) -> None:
+def test_damage_is_reported_or_harmless(tmp_path: Path, kept: tuple[bytes, list[Entry], Mark], damage: Damage) -> None:
     whole, given, mark = kept
     told, path = 0, tmp_path / "journal.db"
     for seed in range(EACH):

@@ -156,7 +156,7 @@ async def test_a_longer_hold_stands_over_a_shorter_one() -> None:
     assert loop.time() >= told + 0.06
 
 
-async def test_closing_ends_a_hold_and_holds_that_come_later() -> None:
+async def test_closing_ends_a_pause_and_pauses_that_come_later() -> None:
     pacer = Pacer(1)
     ticket = await pacer.enter()
     pacer.overloaded(ticket, 600)

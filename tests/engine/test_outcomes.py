@@ -219,7 +219,7 @@ def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[...,
     assert kept.unmade[planned[0].name].startswith("column inners: ")
 
 
-def test_a_part_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_part_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "records.parts").write_bytes(b"")
     outcomes = Outcomes(tmp_path / "records.parts" / "0", Row, {})
     with pytest.raises(RunError, match="is not a folder"):

@@ -142,7 +142,7 @@ def test_several_judges_are_refused_before_anything_is_asked(asking: Asking, end
     assert not endpoint.asked
 
 
-def test_a_plan_expects_what_a_pilot_tells(asking: Asking, whole: Any) -> None:
+def test_a_plan_expects_what_a_pilot_shows(asking: Asking, whole: Any) -> None:
     planned = overton.plan(
         asking.study,
         **{k: v for k, v in asking.given("plan").items() if k != "out"},

@@ -156,7 +156,7 @@ def test_the_line_of_an_item_is_named(whole: Path, run: Path, line: bytes, said:
         open_run(run).items()
 
 
-def test_a_damaged_table_of_records_is_told_with_what_mends_it(whole: Path, run: Path) -> None:
+def test_a_damaged_table_of_records_is_reported_with_its_remedy(whole: Path, run: Path) -> None:
     for file in FILES:
         (run / file).write_bytes((whole / file).read_bytes())
     (run / "records.parquet").write_bytes(b"PAR1" + b"\xff" * 99)
@@ -166,7 +166,7 @@ def test_a_damaged_table_of_records_is_told_with_what_mends_it(whole: Path, run:
     assert open_run(run).records().equals(open_run(whole).records())
 
 
-def test_a_file_of_the_agreement_is_read_or_told(whole: Path, run: Path) -> None:
+def test_a_file_of_the_agreement_is_read_or_reported(whole: Path, run: Path) -> None:
     from overton.api.results import agreements_of
 
     (run / "manifest.json").write_bytes((whole / "manifest.json").read_bytes())

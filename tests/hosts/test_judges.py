@@ -173,7 +173,7 @@ def test_the_probe_counts_as_a_request_and_is_paid(judges: Judges) -> None:
     assert refused.cost < taken.cost  # what was refused cost nothing
 
 
-def test_a_limit_holds_for_the_probe_too(judges: Judges) -> None:
+def test_a_limit_applies_to_the_probe_too(judges: Judges) -> None:
     manifest = judges.start(limits=Limits(calls=1))
     assert (manifest.status, manifest.reached, len(judges.bodies)) == ("stopped", "calls", 1)
     assert judges.resume(limits=Limits(calls=100)).status == "finished"
@@ -233,7 +233,7 @@ def test_a_lane_that_is_added_keeps_what_was_found_out(judges: Judges) -> None:
     assert judges.sent("reasons")[1:] == [None] * 2 * len(TEXTS)
 
 
-def test_a_judge_whose_settings_were_changed_in_the_manifest_is_told(judges: Judges) -> None:
+def test_a_judge_whose_settings_were_changed_in_the_manifest_is_reported(judges: Judges) -> None:
     judges.start("reasons", limits=Limits(calls=3))
     path = judges.folder / "run" / "manifest.json"
     path.write_text(path.read_text().replace('"not_sent": [\n          "temperature"\n        ]', '"not_sent": []'))

@@ -59,7 +59,7 @@ def test_a_killed_replica_costs_only_its_calls_and_records_are_those_of_one_proc
 
 
 @pytest.mark.long
-def test_a_run_begun_in_one_process_goes_on_on_a_cluster_and_back(
+def test_a_run_started_in_one_process_continues_on_a_cluster_and_back(
     ray_here: None, runs: Runs, tiny_weights: Path
 ) -> None:
     records = whole(runs, tiny_weights)
@@ -81,7 +81,7 @@ def test_other_weights_of_the_same_name_are_refused(runs: Runs, tiny_weights: Pa
 
 
 @pytest.mark.long
-def test_replicas_for_which_there_is_no_room_are_told_and_the_run_can_be_resumed(
+def test_replicas_without_room_are_reported_and_the_run_can_be_resumed(
     ray_here: None, runs: Runs, tiny_weights: Path
 ) -> None:
     manifest = runs.start("placed", models=[request(tiny_weights, cpus=1024, patience=1)])

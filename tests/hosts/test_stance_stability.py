@@ -185,7 +185,7 @@ def test_progress_counts_the_models_requests_not_searches_and_pages(given: Any) 
     assert max(one.in_flight for one in seen) <= 2 * CONNECTIONS
 
 
-def test_a_finished_run_is_held_again_without_network_or_archive(endpoint: Any, given: Any) -> None:
+def test_a_finished_run_is_replayed_without_network_or_archive(endpoint: Any, given: Any) -> None:
     run = overton.run("stance-stability", **given("run"))
     records = run.records()
     endpoint.stop()

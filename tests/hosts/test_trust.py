@@ -135,7 +135,7 @@ def test_a_person_is_asked_and_may_say_no(stopped: Any, endpoint: Any) -> None:
         ),
     ],
 )
-def test_a_damaged_configuration_is_told_and_is_no_trust(runs: Any, configuration: Path, damage: Any) -> None:
+def test_a_damaged_configuration_is_reported_and_grants_no_trust(runs: Any, configuration: Path, damage: Any) -> None:
     runs.start(limits=Limits(calls=5))
     kept = configuration.read_bytes()
     configuration.unlink()

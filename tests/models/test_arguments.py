@@ -162,7 +162,7 @@ def test_what_a_replica_needs_is_read_and_is_no_setting_of_the_model():
         ("ray.max_restarts", "3", "not a Ray option for placing a replica"),
     ],
 )
-def test_what_ray_is_not_to_be_told_is_refused(key, value, reason):
+def test_options_that_ray_must_not_get_are_refused(key, value, reason):
     with pytest.raises(InputError, match=reason):
         read_arguments(ON_RAY, [(key, value)])
 

@@ -93,7 +93,7 @@ async def test_a_connection_that_the_server_ends_is_replaced(listen, question, h
     assert server.connections == 2
 
 
-async def test_requests_side_by_side_have_connections_of_their_own(listen, question):
+async def test_parallel_requests_have_connections_of_their_own(listen, question):
     async def wait_for_both(reader, writer):
         both.append(writer)
         if len(both) == 2:

@@ -138,7 +138,7 @@ async def test_a_form_is_not_sent_unless_asked_for(server, opened, question):
     assert server.seen[0].body.keys() == {"model", "messages"}
 
 
-async def test_a_schema_is_held_by_response_format(server, opened, question):
+async def test_a_schema_is_enforced_by_response_format(server, opened, question):
     model = opened("openai/gpt-4o", ("hold", "true"))
     schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
     await model.answer(question(form=Form(schema=schema), seed=4))
@@ -151,14 +151,14 @@ async def test_a_schema_is_held_by_response_format(server, opened, question):
     assert body["seed"] == 4
 
 
-async def test_vllm_holds_choices_by_name(server, opened, question):
+async def test_vllm_enforces_choices_by_name(server, opened, question):
     server.otherwise = reply_with(message={"content": "B"})
     model = opened("vllm/m", ("hold", "true"))
     assert (await model.answer(question(form=Form(choices=("A", "B"))))).text == "B"
     assert server.seen[0].body["structured_outputs"] == {"choice": ["A", "B"]}
 
 
-async def test_vllm_holds_openings_by_a_pattern(server, opened, question):
+async def test_vllm_enforces_openings_by_a_pattern(server, opened, question):
     model = opened("vllm/m", ("hold", "true"))
     await model.answer(question(form=Form(openings=("My verdict: (A).", "My verdict: B."))))
     pattern = server.seen[0].body["structured_outputs"]["regex"]
@@ -464,7 +464,7 @@ async def test_a_dead_replica_does_not_draw_the_load(serve, opened, question, un
     assert len(alive.seen) == 5
 
 
-async def test_one_model_asked_side_by_side_gives_each_its_own_reply(server, opened):
+async def test_one_model_called_in_parallel_gives_each_its_own_reply(server, opened):
     async def echo(request):
         text = server.seen[-1].body["messages"][0]["content"]
         return await server.replies(reply_with(message={"content": text}))(request)

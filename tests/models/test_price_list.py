@@ -75,7 +75,7 @@ def test_what_is_no_price_is_refused_with_its_key(tmp_path: Path, text: str, sai
     assert str(raised.value).isprintable()
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_price_list(tmp_path / "none.toml")
 

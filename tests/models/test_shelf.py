@@ -72,7 +72,7 @@ def test_pieces_that_do_not_follow_each_other_are_refused(tmp_path: Path, start:
         node.take(start, piece)
 
 
-def test_no_room_is_told(tmp_path: Path) -> None:
+def test_lack_of_room_is_reported(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file is in the folder's place")
     with pytest.raises(OvertonError, match="weights cannot be stored in"):
         Shelf(sought(tmp_path / "elsewhere"), tmp_path / "cache").take(0, CONTENT)

@@ -36,7 +36,7 @@ def test_a_spec_is_taken_apart(text, provider, name, identity):
     assert spec.identity == (identity or f"{provider}/{name}")
 
 
-def test_a_server_s_identity_holds_no_address():
+def test_a_server_s_identity_contains_no_address():
     spec = parse_spec("http://node7:8000/v1/#meta/llama@2")
     assert (spec.base_url, spec.name, spec.identity) == ("http://node7:8000/v1", "meta/llama@2", "http/meta/llama@2")
     assert parse_spec("https://elsewhere.example/v1#meta/llama@2").identity == spec.identity

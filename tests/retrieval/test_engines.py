@@ -308,7 +308,7 @@ async def test_searxngs_refusals_say_what_to_do(
 
 
 @pytest.mark.parametrize("spec", ["google", "brave"])
-async def test_no_error_log_or_repr_holds_a_key(
+async def test_no_error_log_or_repr_contains_a_key(
     spec: str, service: Service, search: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

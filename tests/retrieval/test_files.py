@@ -51,7 +51,7 @@ def test_text_html_and_lines_are_pages(tmp_path: Path, pages: Any) -> None:
         ({"url": "https://a.test/", "text": "x"}, "line 2, url: is also the address of some.jsonl, line 1"),
     ],
 )
-def test_a_line_that_cannot_be_read_is_told_and_left_out(line: Any, problem: str, tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_read_is_reported_and_left_out(line: Any, problem: str, tmp_path: Path) -> None:
     good = {"url": "https://a.test/", "text": "One."}
     (tmp_path / "some.jsonl").write_text(lines(good, line, {"url": "https://b.test/", "text": "Two."}))
     found, problems, _ = read(tmp_path)
@@ -60,7 +60,7 @@ def test_a_line_that_cannot_be_read_is_told_and_left_out(line: Any, problem: str
     assert problems[0].startswith(f"some.jsonl: {problem}")
 
 
-def test_a_line_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
+def test_a_line_that_is_not_utf_8_is_reported(tmp_path: Path) -> None:
     (tmp_path / "some.jsonl").write_bytes(b'{"url": "u:1", "text": "\xff"}\n')
     assert read(tmp_path)[1] == ["some.jsonl: line 1: is not JSON: is not UTF-8 (at byte 0)"]
 

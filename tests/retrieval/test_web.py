@@ -93,9 +93,7 @@ async def test_a_robots_file_without_end_is_read_to_its_limit(site: Any, read: R
     assert (await read(f"{site.url}/")).skipped == ""
 
 
-async def test_a_redirect_is_held_to_the_rules_of_its_target(
-    site: Any, other_site: Any, read: Read, pages: Any
-) -> None:
+async def test_a_redirect_obeys_the_rules_of_its_target(site: Any, other_site: Any, read: Read, pages: Any) -> None:
     site.paths["/"] = pages.answers(status=301, Location=f"{other_site.url}/closed")
     other_site.paths["/robots.txt"] = pages.answers("User-agent: *\nDisallow: /closed", content_type="text/plain")
     page = await read(f"{site.url}/", ("allow", "127.0.0.1"), ("allow", "127.0.0.2"), ("delay", "0"))
@@ -106,7 +104,7 @@ async def test_a_redirect_is_held_to_the_rules_of_its_target(
 # Redirects
 
 
-async def test_redirects_are_followed_and_told(site: Any, read: Read, pages: Any) -> None:
+async def test_redirects_are_followed_and_reported(site: Any, read: Read, pages: Any) -> None:
     site.paths |= {"/old": pages.answers(status=301, Location="/new"), "/new": pages.answers(pages.article())}
     page = await read(f"{site.url}/old")
     assert (page.url, page.final_url) == (f"{site.url}/old", f"{site.url}/new")
@@ -205,7 +203,7 @@ async def test_headers_without_end_are_not_read(site: Any, read: Read) -> None:
         ("text/html", b"<html><body></body></html>", "no text"),
     ],
 )
-async def test_what_holds_no_text_is_skipped_by_its_type(
+async def test_what_contains_no_text_is_skipped_by_its_type(
     content_type: str, body: bytes, reason: str, *, site: Any, read: Read, pages: Any
 ) -> None:
     site.paths["/"] = pages.answers(body, content_type=content_type)

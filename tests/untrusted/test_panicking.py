@@ -9,7 +9,7 @@ from overton.errors import Unreadable
 from overton.untrusted import panics_as_unreadable
 
 
-def test_a_panic_is_told_as_damage() -> None:
+def test_a_panic_is_reported_as_damage() -> None:
     assert not issubclass(pl.exceptions.PanicException, Exception)
     with pytest.raises(Unreadable, match="is damaged"), panics_as_unreadable():
         raise pl.exceptions.PanicException("index out of bounds")

@@ -132,7 +132,7 @@ def test_a_truncated_zstandard_file_gives_what_it_has(
     assert damage.first[0].startswith("dump after line ")
 
 
-def test_a_community_is_told_apart_in_any_case(dump: Write, post: Make) -> None:
+def test_a_community_is_recognised_in_any_case(dump: Write, post: Make) -> None:
     path = dump([post(), post(id="p2", subreddit="relationship_advice"), post(id="p3", subreddit=None)])
     tally = Tally()
     assert ids(read_posts(path, community="r/amitheasshole", tally=tally)) == ["p1"]
@@ -156,7 +156,7 @@ class TestTheAPI:
         for indent in (None, 2):
             assert ids(read_posts(plain_dump(json.dumps(page, indent=indent).encode()))) == ["p1", "p2"]
 
-    def test_a_page_of_comments_holds_the_post_and_the_nested_replies(
+    def test_a_page_of_comments_contains_the_post_and_the_nested_replies(
         self, plain_dump: Write, post: Make, comment: Make
     ) -> None:
         answer = comment(id="c2", parent_id="t1_c1", replies="")

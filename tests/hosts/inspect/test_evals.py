@@ -324,7 +324,7 @@ def test_the_command_finds_all_four_tasks(talking: Any, monkeypatch: Any, tmp_pa
         assert records_in(log.samples[0])
 
 
-def test_a_bad_parameter_is_told_by_the_command_in_a_line(talking: Any) -> None:
+def test_a_bad_parameter_is_reported_by_the_command_in_one_line(talking: Any) -> None:
     command = [
         sys.executable,
         "-m",

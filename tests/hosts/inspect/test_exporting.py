@@ -235,7 +235,7 @@ def test_no_key_is_in_a_log(runs: Any, tmp_path: Path, monkeypatch: pytest.Monke
         assert not [name for name in archive.namelist() if KEY_TEXT.encode() in archive.read(name)]
 
 
-def test_the_viewer_is_told_to_render_nothing_of_what_others_wrote(tmp_path: Path) -> None:
+def test_the_viewer_is_set_to_render_no_foreign_text(tmp_path: Path) -> None:
     log = log_of(asked("open-mindedness", tmp_path), tmp_path / "logs")
     assert log.eval.viewer.trust_content is False
 

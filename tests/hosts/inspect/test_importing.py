@@ -225,7 +225,7 @@ def test_logs_whose_shared_calls_were_answered_differently_are_not_one_run(tmp_p
     assert not (tmp_path / "back").exists()
 
 
-def test_a_sample_told_otherwise_in_a_shared_call_is_asked_again(tmp_path: Path) -> None:
+def test_a_sample_with_another_answer_to_a_shared_call_is_asked_again(tmp_path: Path) -> None:
     """As after an `eval-retry` without a cache: the rest of the log is still valid."""
     log = stance_log(tmp_path, 1, temperatures=[0.0, 1.0])
     held = read_eval_log(log)
