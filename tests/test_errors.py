@@ -19,10 +19,10 @@ def test_a_path_in_a_command_to_copy_is_one_word_of_a_shell_and_no_option(name: 
     assert words[3:] == ["--max-calls", "MORE"]
 
 
-def test_a_run_that_exists_is_gone_on_with_by_a_command_that_can_be_copied() -> None:
-    assert str(RunExists("a b")).endswith("or go on with it: overton resume 'a b'")
+def test_an_existing_run_is_resumed_by_a_command_that_can_be_copied() -> None:
+    assert str(RunExists("a b")).endswith("or resume the run in it: overton resume 'a b'")
 
 
-def test_why_a_file_cannot_be_used_is_told_in_a_line_without_its_name() -> None:
+def test_why_a_file_cannot_be_used_is_said_in_one_line_without_its_name() -> None:
     told = [FileNotFoundError(2, "No such file", "x"), Unreadable("is a link", place="x"), ValueError("odd\nand so on")]
     assert [reason_of(error) for error in told] == ["No such file", "is a link", "odd"]

@@ -1,7 +1,7 @@
-"""Every error that Overton raises, in one tree.
+"""Every error that Overton raises, as one class tree.
 
-The command line turns them into its exit codes: `InputError` is 2 (nothing was asked, nothing was paid),
-`Stopped` is 4 (resumable), everything else is 1.
+The command line maps them to its exit codes: `InputError` is 2 (no call was made, nothing was paid), `Stopped` is 4
+(resumable), everything else is 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OvertonError(Exception):
 class Problem:
     """One thing wrong with some input: where it is, and why.
 
-    `place` is a file, an option or a table; `key` what inside it (a JSON key, a line, a column), or "".
+    `place` is a file, an option or a table; `key` what in it (a JSON key, a line, a column), or "".
     """
 
     place: str
@@ -57,38 +57,38 @@ class Problem:
 
 
 def quoted(value: object, longest: int = 60) -> str:
-    """A value of the input for a message: in quotation marks, control characters escaped, cut where it is long."""
+    """An input value for a message: in quotation marks, control characters escaped, cut if it is long."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}...{text[0]}"
 
 
 def reason_of(error: Exception) -> str:
-    """Why a file cannot be read or written, for a message that names it: what the system says, or what is wrong."""
+    """Why a file cannot be read or written, for a message that names it: the system's reason, or ours."""
     if isinstance(error, Unreadable):
         return error.reason
     return (error.strerror if isinstance(error, OSError) else None) or str(error).partition("\n")[0]
 
 
 def command(*words: str | Path) -> str:
-    """A command of Overton's for a person to copy into a shell: what a shell would take for more than a word is quoted,
-    and a path that begins as an option does is told from one."""
-    told = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
-    return shlex.join(["overton", *told])
+    """An Overton command to copy into a shell: words that a shell would split or expand are quoted, and a path that
+    looks like an option is marked as a path."""
+    safe = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
+    return shlex.join(["overton", *safe])
 
 
 class Notice(UserWarning):
-    """Something that a person should know and that stops nothing; a warning, shown as a sentence."""
+    """Something that the user should know but that stops nothing: a warning, shown as a sentence."""
 
 
 class InputError(OvertonError):
-    """Input that cannot be used. Raised before any call is made; holds every problem found, not only the first."""
+    """Input that cannot be used. Raised before any call is made; lists every problem found, not only the first."""
 
     def __init__(self, problems: Sequence[Problem] | str) -> None:
         self.problems = [Problem("input", "", problems)] if isinstance(problems, str) else list(problems)
         super().__init__(problems if isinstance(problems, str) else "\n".join(str(p) for p in self.problems))
 
     def placed(self, word: Callable[[str], str]) -> Self:
-        """This error with each problem's place as `word` gives it: how a surface calls what it was given."""
+        """This error with each place renamed by `word`, to the name that the interface in use gives it."""
         changed = [replace(problem, place=word(problem.place)) for problem in self.problems]
         if changed != self.problems:
             self.problems = changed
@@ -104,11 +104,11 @@ class MissingExtra(InputError):
 
 
 class Unreadable(OvertonError):
-    """Something from outside that makes no value: `reason` reads after its name ('is not UTF-8 ...').
+    """Outside input that cannot be read as a value: `reason` continues its name ('is not UTF-8 ...').
 
-    Whoever knows of which file, model or page it speaks says so in an error of its own. `wrong_form` is True where it
-    was read and is something else than wanted, `too_large` where it passes a limit, `ends_early` where it is well as
-    far as it goes; `line`, `column` and `byte` say where, None if nobody knows; `place` is the path of a file.
+    Callers that know which file, model or page it is raise an error of their own. `wrong_form` is True if it was read
+    but is not what was expected, `too_large` if it exceeds a limit, `ends_early` if it is sound as far as it goes;
+    `line`, `column` and `byte` say where, None if unknown; `place` is the path of a file.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Unreadable(OvertonError):
 class AnswerError(OvertonError):
     """An answerer did not answer. `kind` is a short stable word used in tables ('rate limit', 'timeout', ...).
 
-    `maybe_billed` is True where the request may have been carried out although no reply was read (time-outs, dropped,
+    `maybe_billed` is True if the request may have been carried out although no reply was read (time-outs, dropped,
     truncated and endless replies).
     """
 
@@ -148,10 +148,10 @@ class AnswerError(OvertonError):
 
 
 class UnavailableError(AnswerError):
-    """Worth asking again: rate limits, server errors, time-outs, dropped connections, broken bodies.
+    """Worth retrying: rate limits, server errors, time-outs, dropped connections, broken bodies.
 
-    `retry_after` is the endpoint's own wish in seconds, if it gave one; `elsewhere` that another server of the model is
-    there to be asked at once.
+    `retry_after` is the wait that the endpoint asked for, in seconds, if any; `elsewhere` says that another server of
+    the model is available at once.
     """
 
     def __init__(
@@ -169,15 +169,15 @@ class UnavailableError(AnswerError):
 
 
 class RejectedError(AnswerError):
-    """This one request will never be answered (too long, filtered, malformed): a failure for good."""
+    """This one request will never be answered (too long, filtered, malformed): a permanent failure."""
 
 
 class AccessError(AnswerError):
-    """No request of this answerer can succeed (bad key, no permission, unknown model): the run stops at once."""
+    """No request to this answerer can succeed (bad key, no permission, unknown model): the run stops at once."""
 
 
 class CallFailed(OvertonError):
-    """Raised by `ask` when a call failed for good. `failure` is what the journal holds."""
+    """Raised by `ask` when a call has failed permanently. `failure` is the journal's entry."""
 
     def __init__(self, kind: str, message: str) -> None:
         self.kind = kind
@@ -186,15 +186,15 @@ class CallFailed(OvertonError):
 
 
 class RunError(OvertonError):
-    """A run folder cannot be used as asked."""
+    """A run folder cannot be used as requested."""
 
 
 class RunExists(RunError, InputError):
-    """The folder for a new run exists already; nothing is ever written over. `is_run` says that it is a run's."""
+    """The folder for a new run already exists; nothing is ever overwritten. `is_run` says that it contains a run."""
 
     def __init__(self, path: str, *, is_run: bool = True) -> None:
-        go_on = f", or go on with it: {command('resume', Path(path))}" if is_run else ""
-        InputError.__init__(self, f"{path} exists already: name another --out{go_on}")
+        go_on = f", or resume the run in it: {command('resume', Path(path))}" if is_run else ""
+        InputError.__init__(self, f"{path} already exists: choose another --out{go_on}")
 
 
 class RunLocked(RunError):
@@ -202,7 +202,7 @@ class RunLocked(RunError):
 
 
 class RunMismatch(RunError, InputError):
-    """A run cannot go on because what would be asked differs from what was asked; says what differs."""
+    """A run cannot continue because its calls would differ from those already made; says how."""
 
 
 class JournalError(RunError):
@@ -210,11 +210,11 @@ class JournalError(RunError):
 
 
 class Stopped(OvertonError):
-    """The run was stopped before its end and can be resumed."""
+    """The run stopped before its end and can be resumed."""
 
 
 class LimitReached(Stopped):
-    """A limit would have been passed; `limit` says which: 'calls' or 'cost'."""
+    """A limit would have been exceeded; `limit` says which: 'calls' or 'cost'."""
 
     def __init__(self, message: str, *, limit: Literal["calls", "cost"]) -> None:
         self.limit = limit

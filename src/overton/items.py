@@ -1,6 +1,6 @@
-"""What studies ask about: read, checked, made. `overton items NAME` is `overton.items.NAME(...)` here.
+"""What studies ask about: to read, check and make. `overton items NAME` is `overton.items.NAME(...)` here.
 
-`check`, `list`, `new`, `read` and `write` are for the items of any study. Every study that makes or judges items is a
+`check`, `list`, `new`, `read` and `write` work on the items of any study. Every study that makes or judges items is a
 function of its own name (`rephrase`, `audit`, `topics`, `references`), called as `overton.run` is, and so is every
 command that a study adds (`dilemmas`, `threads`, `fill_templates`, `compare_clusterings`, ...).
 """
@@ -22,7 +22,7 @@ __all__ = ["Listing", "check", "list", "new", "read", "write"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """A study that makes items, or a command of a study's own."""
+    """A study that makes items, or a command that a study adds."""
     makers = {one.name.replace("-", "_"): one for one in listed() if one.kind == "makes"}
     if name in makers:
         return call_of(makers[name])

@@ -1,7 +1,7 @@
-"""Judges: what exists already labelled by one, and people's check of it. `overton judge NAME` is a function here.
+"""Judges: label existing text with one, and check it against people. `overton judge NAME` is a function here.
 
-Every study that labels what exists is a function called as the command line calls it, with arguments as `overton.run`
-has them.
+Every study that labels existing text is a function, called as on the command line, with the arguments of
+`overton.run`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """A study that labels what exists."""
+    """A study that labels existing text."""
     labelling = {one.word.replace("-", "_"): one for one in listed() if one.kind == "labels"}
     if name not in labelling:
         raise AttributeError(f"module 'overton.judge' has no attribute {name!r}")

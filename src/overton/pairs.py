@@ -1,4 +1,4 @@
-"""KEY=VALUE: how settings are written wherever a person gives them, taken apart and checked in one place."""
+"""KEY=VALUE: the form in which users write settings everywhere, parsed and checked in one place."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = [
 ]
 
 Pairs = Sequence[tuple[str, str]]
-"""Keys and values in the order in which they were given; a key may stand there several times."""
+"""Keys and values in the order given; a key may occur several times."""
 Given = Mapping[str, str | Sequence[str]]
 """Values by key; a list of values repeats the key."""
 Reader = Callable[[str], Any]
-"""From a word to a value; raises `ValueError` with the reason where it is none."""
+"""From a word to a value; raises `ValueError` with the reason if it cannot be one."""
 
 
 def pair_of(word: str, place: str, form: str = "KEY=VALUE") -> tuple[str, str]:
     """Key and value of one word.
 
     Raises:
-        InputError: it is not KEY=VALUE; `place` says where it stands, `form` how it is to be written.
+        InputError: it is not KEY=VALUE; `place` says where it was given, `form` how to write it.
     """
     key, equals, value = word.partition("=")
     if not key or not equals:
@@ -75,10 +75,11 @@ def values_of(
     repeatable: Collection[str] = (),
     whose: str = "",
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """Pairs as values by key, and all that is wrong with them.
+    """Pairs as values by key, and all problems with them.
 
-    `known` reads each key; `fields` gives, for keys written PREFIX.FIELD, what reads a field, by prefix. A `repeatable`
-    key gives the list of its values, any other stands once. `whose` settings they are says the error about an unknown.
+    `known` reads each key; `fields` gives, by prefix, what reads the field of a key written PREFIX.FIELD. A
+    `repeatable` key gives the list of its values; any other may occur once. `whose` names the owner of the settings
+    in the error about an unknown key.
     """
     values: dict[str, Any] = {}
     problems = []
@@ -138,18 +139,18 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 _LONGEST_PATH = 32_767
-"""Windows allows so many characters, others fewer."""
+"""The longest path that Windows allows, in characters; other systems allow fewer."""
 
 
 def path_of(word: str, place: str) -> Path:
-    """The path that a word names, `~` and `~USER` being homes.
+    """The path that a word names, with `~` and `~USER` expanded.
 
     Raises:
-        InputError: no file can have that name; `place` says where it stands.
+        InputError: no file can have that name; `place` says where it was given.
     """
     try:
         if len(word) > _LONGEST_PATH:
-            raise ValueError("no system has such paths, and to look for one takes long")
+            raise ValueError("no system allows paths this long")
         path = Path(word).expanduser()
         path.resolve().exists()
     except (RuntimeError, ValueError, OSError) as error:
@@ -159,18 +160,18 @@ def path_of(word: str, place: str) -> Path:
 
 
 def address_of(url: str) -> str:
-    """A base URL in the one form in which it is compared and shown: SCHEME://HOST[:PORT]/PATH, the host in lower case
-    and in ASCII, so that letters that look like others are seen ('xn--...'), the scheme's usual port left out."""
+    """A base URL in the one form in which it is compared and shown: SCHEME://HOST[:PORT]/PATH, the host in lower-case
+    ASCII so that look-alike letters show ('xn--...'), the scheme's default port omitted."""
     parts = urlsplit(url)
     usual = {"http": 80, "https": 443}.get(parts.scheme)
     return f"{parts.scheme}://{authority(parts, usual=usual)}{parts.path.rstrip('/')}"
 
 
 def authority(parts: SplitResult, *, usual: int | None = None) -> str:
-    """HOST[:PORT] of a URL as a Host header has it: the host in ASCII, an IPv6 address in brackets, the port left out
-    where it is the `usual` one. The port is no part of the name, whose parts may have 63 letters each."""
+    """HOST[:PORT] of a URL as a Host header has it: the host in ASCII, an IPv6 address in brackets, the port omitted
+    if it is the `usual` one. The port is not part of the name, each label of which may have 63 letters."""
     host = (parts.hostname or "").encode("ascii", "xmlcharrefreplace").decode()
-    with suppress(UnicodeError):  # it is no name that could be looked up
+    with suppress(UnicodeError):  # it is not a name that could be looked up
         host = (parts.hostname or "").encode("idna").decode()
     port = "" if parts.port in (None, usual) else f":{parts.port}"
     return f"[{host}]{port}" if ":" in host else f"{host}{port}"
@@ -180,7 +181,7 @@ _QUERY = re.compile(r"(?<=\?)[^#]+")
 
 
 def without_credentials(text: str) -> str:
-    """A word for a message: where it holds an address, what stands before an '@' or after a '?' in it is left out."""
+    """A word for a message: if it contains an address, what precedes an '@' or follows a '?' in it is omitted."""
     before, slashes, address = text.partition("//")
     if not slashes:
         return text
@@ -192,7 +193,7 @@ def checked_base_url(url: str) -> str:
     """The URL without a trailing slash, if it can be a base URL.
 
     Raises:
-        ValueError: it cannot; the reason names no part of the URL, which may hold credentials.
+        ValueError: it cannot; the reason quotes no part of the URL, which may hold credentials.
     """
     if "@" in url:
         raise ValueError("credentials do not belong in a URL: put the key in an environment variable")
@@ -200,7 +201,7 @@ def checked_base_url(url: str) -> str:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
         (parts.hostname or "").encode("idna")
-    except ValueError:  # also where the host is no name that could be looked up
+    except ValueError:  # also if the host is not a name that could be looked up
         usable = False
     if not usable or not url.isprintable() or " " in url:
         raise ValueError("not a base URL: write it like http://host:port/v1")

@@ -60,7 +60,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> bytes:
         (b"[" * 200_000, "is not the key of a sheet: "),
         (b'{"sheet": ' + b"[" * 200_000, "is not the key of a sheet: "),
         (b'{"seed": ' + b"9" * 5000 + b"}", "is not the key of a sheet: "),
-        (b"", "is not the key of a sheet: is not whole JSON"),
+        (b"", "is not the key of a sheet: is not complete JSON"),
         (changed(lambda held: held.update(labels=[1])), "is not the key of a sheet: Expected `str`"),
         (changed(lambda held: held.update(labels=["supporting"])), "was changed after it was written"),
         (changed(lambda held: held["rows"].pop()), "was changed after it was written"),
@@ -116,7 +116,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> overton.Run:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda held: b"\xff", "cannot be read: is not whole JSON|cannot be read: is not UTF-8"),
+        (lambda held: b"\xff", "cannot be read: is not complete JSON|cannot be read: is not UTF-8"),
         (lambda held: b'[{"a":' + b"[" * 200_000, "cannot be read: is nested too deeply"),
         (lambda held: held.replace(b'"drawn":6', b'"drawn":' + b"9" * 400), "cannot be read: "),
         (lambda held: held.replace(b'"supporting":1', b'"supporting":4611686018427387904'), "do not add up"),

@@ -1,4 +1,4 @@
-"""Draws are part of every published result: these tests hold them still."""
+"""Draws are part of every published result: these tests keep them fixed."""
 
 from __future__ import annotations
 

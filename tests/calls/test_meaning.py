@@ -1,24 +1,24 @@
 import pytest
 
-from overton.calls import begun
+from overton.calls import options_named
 
 
 @pytest.mark.parametrize("token", ["A", " A", "a", "\nA", "A>>", "A)"])
 def test_tokens_of_one_meaning_begin_one_option(token: str) -> None:
-    assert begun(token, ("A", "B")) == ("A",)
+    assert options_named(token, ("A", "B")) == ("A",)
 
 
 @pytest.mark.parametrize("token", ["C", "As", "Answer", " ", "", "<", "AB"])
 def test_other_words_begin_none(token: str) -> None:
-    assert begun(token, ("A", "B")) == ()
+    assert options_named(token, ("A", "B")) == ()
 
 
 def test_what_stands_before_the_option_in_the_token_is_needed() -> None:
-    assert begun("<<B", ("A", "B"), lead="<<") == ("B",)
-    assert begun("B", ("A", "B"), lead="<<") == ()
+    assert options_named("<<B", ("A", "B"), lead="<<") == ("B",)
+    assert options_named("B", ("A", "B"), lead="<<") == ()
 
 
-def test_a_beginning_that_several_share_begins_them_all_until_the_next_token_tells() -> None:
+def test_a_start_that_several_share_names_them_all_until_the_next_token_decides() -> None:
     options = ("supports", "supportive", "opposes")
-    assert begun("support", options) == ("supports", "supportive")
-    assert begun("ive", options, said="support") == ("supportive",)
+    assert options_named("support", options) == ("supports", "supportive")
+    assert options_named("ive", options, said="support") == ("supportive",)

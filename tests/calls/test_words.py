@@ -1,4 +1,4 @@
-"""The shared words: what they cost, what they draw, and how they are kept."""
+"""The shared vocabulary: costs, draws, and how values are stored."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_what_cannot_be_read_is_left_out_and_told_on_wish(folder: Path, tmp_path
     (folder / "b.txt").write_text("")
     done = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(tmp_path / "index"), "--lenient"])
     assert done.exit_code == 0
-    assert "left out: b.txt: holds no text" in done.stderr
+    assert "left out: b.txt: contains no text" in done.stderr
 
 
 def test_a_place_that_is_taken_and_a_folder_without_pages_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_a_run_goes_out_and_comes_back(overton: Any, tmp_path: Path) -> None:
     assert "Report: back/report.html" in back.stdout
     again = overton(tmp_path, "export", "run", "--to", "inspect")
     assert again.returncode == 2
-    assert "is there already; nothing is written over" in again.stderr
+    assert "already exists; nothing is overwritten" in again.stderr
 
 
 def test_what_is_left_out_and_missing_is_said(overton: Any, tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_what_is_left_out_and_missing_is_said(overton: Any, tmp_path: Path) -> N
     back = overton(tmp_path, "import", "elsewhere", "--out", "back")
     assert back.returncode == 0
     assert "Left out: " in back.stderr
-    assert "items of which the logs hold no sample" in back.stderr
+    assert "items without a sample in the logs" in back.stderr
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_conversations_that_share_their_decision_are_refused(overton: Any, of_it
     role = {"deliberation": "--values-judge", "stance-stability": "--judge"}[name]
     several = overton("run", *of_items(name), role, "simulated/degenerate/x", role, "simulated/degenerate/y")
     assert several.returncode == 2
-    assert "judges would each have another place to stop" in several.stderr
+    assert "judges would each stop at a different point" in several.stderr
     shards = overton("split", *of_items(name), "--into", "2", "--out", "shards")
     assert shards.returncode == 2
     assert "a shard knows only its own" in shards.stderr
@@ -133,7 +133,7 @@ def test_a_study_without_blocks_refuses_in_a_sentence(overton: Any, name: str) -
     }[name]
     done = overton("run", name, *words, "--precision", "share=0.1", "--out", "run")
     assert done.returncode == 2
-    assert f"{name} does not say what its blocks are" in done.stderr
+    assert f"{name} does not declare its blocks" in done.stderr
 
 
 def test_a_plan_says_what_to_expect_and_what_it_costs(overton: Any) -> None:

@@ -1,4 +1,4 @@
-"""Tables from anybody: what cannot be read is an InputError with its place, and nothing small takes much memory."""
+"""Tables from anyone: an unreadable one is an InputError with its place, and no small file takes much memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ REAL = {
 
 
 def problems_of(read: Callable[[], object]) -> list[Problem]:
-    """What an InputError says, nothing where there is none; any other error goes through."""
+    """An InputError's text, or nothing if there is none; any other error passes through."""
     try:
         read()
     except InputError as refused:
@@ -79,17 +79,17 @@ def test_of_a_damaged_table_there_is_the_rest_or_an_input_error(
     [
         (".csv", b"a,b\n1,2\n\xff,3\n", "line 3, byte 0: is not UTF-8"),
         (".csv", "a,b\n1,2\n".encode("utf-16"), "line 1: is not UTF-8"),
-        (".csv", b"a,b\n1,2\n1,2,3\n", "line 3: has 3 cells, and the first row 2"),
+        (".csv", b"a,b\n1,2\n1,2,3\n", "line 3: has 3 cells, but the first row 2"),
         (".csv", b'a,b\n1,2\n"x"y,3\n', "line 3: is not CSV"),
         (".csv", b'a,"' + b"b" * 2_000_000, "line 1: has a first row of more than 1,048,576 bytes"),
         (".csv", b"", "cannot be read as csv: empty CSV"),
-        (".jsonl", b'{"a":1}\n{"a":\n', "line 2: is not whole JSON"),
+        (".jsonl", b'{"a":1}\n{"a":\n', "line 2: is not complete JSON"),
         (".jsonl", b'{"a":1}\n[1]\n', "line 2: Expected `object`, got `array`"),
         (".jsonl", b'{"a":1}\n{"a":"\xff"}\n', "line 2: is not UTF-8"),
-        (".jsonl", b'{"a":"\\ud800"}\n', "line 1: is not whole JSON"),  # Polars reads it as a NUL
+        (".jsonl", b'{"a":"\\ud800"}\n', "line 1: is not complete JSON"),  # Polars reads it as a NUL
         (".jsonl", b'{"a":' + b"[" * 40 + b"]" * 40 + b"}\n", "line 1: is nested more than 32 levels deep"),
         (".jsonl", b'{"a":' + b"[" * 200_000, "line 1: is nested too deeply"),
-        (".jsonl", b'{"a":NaN}\n', "line 1: is not whole JSON"),
+        (".jsonl", b'{"a":NaN}\n', "line 1: is not complete JSON"),
         (".jsonl", b'{"a":' + b"9" * 400 + b"}\n", "cannot be read as jsonl"),
         (".parquet", b"PAR1", "is damaged: it is too short"),
         (".parquet", b"not a table at all", "is not a Parquet file"),
@@ -174,7 +174,7 @@ def test_small_files_that_stand_for_much_are_refused_within_little_memory(tmp_pa
     assert not done.returncode, done.stderr[-2000:]
     said = done.stdout.splitlines()
     assert [line.split(": ")[0] for line in said] == list(map(str, paths))
-    assert all("of so small a file" in line or "fold when it is decompressed" in line for line in said), said
+    assert all("for so small a file" in line or "fold when decompressed" in line for line in said), said
 
 
 def test_pages_that_grow_too_much_are_refused(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_pages_that_grow_too_much_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_would_end_the_process_is_refused(tmp_path: Path) -> None:
-    """Polars steps into each level until the stack ends; thirty lists in each other are read by nobody anyway."""
+    """Polars recurses into each level until the stack overflows; nobody reads thirty nested lists anyway."""
     kind: pl.DataType = pl.Int64()
     for _ in range(40):
         kind = pl.List(kind)
@@ -265,7 +265,7 @@ def series(odd: str) -> pl.Series:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_whatever_a_column_holds_it_is_read_or_refused_with_file_and_column(table: Table) -> None:
+def test_whatever_a_column_contains_it_is_read_or_refused_with_file_and_column(table: Table) -> None:
     frame = frame_of(table)
     names = frame.columns
     for number, odd in enumerate(ODD):

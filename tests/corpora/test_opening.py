@@ -1,4 +1,4 @@
-"""From a path to texts: which files it means, and what is told of those that cannot be read."""
+"""From a path to texts: which files it means, and how unreadable ones are reported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_dataset_goes_before_other_files_of_its_layout_but_not_of_another(tmp_
     assert named(tmp_path, dataset="things.jsonl", suffixes=(".json",)) == ["things.jsonl"]
     filled(tmp_path, "one.json")
     reason = refused(tmp_path, dataset="things.jsonl", suffixes=(".json",))
-    assert reason == "holds both things.jsonl and one.json: name the file that is meant"
+    assert reason == "contains both things.jsonl and one.json: name the file you mean"
 
 
 def test_folders_without_what_is_meant_are_refused(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_folders_without_what_is_meant_are_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("overton.corpora.opening._MOST_FILES", 2)
-    assert refused(filled(tmp_path, "a.jsonl", "b.jsonl", "c.jsonl")) == "holds more than 2 files"
+    assert refused(filled(tmp_path, "a.jsonl", "b.jsonl", "c.jsonl")) == "contains more than 2 files"
 
 
 def test_a_path_that_no_system_can_open_is_a_problem(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_lines_are_numbered_and_those_that_cannot_be_used_are_problems(tmp_path:
         (b"x" * 11, "", "is larger than 10 bytes"),
     ],
 )
-def test_a_file_that_cannot_be_read_whole_is_told(tmp_path: Path, content: bytes, key: str, reason: str) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path, content: bytes, key: str, reason: str) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(InputError) as error:
         FileText(tmp_path / "a", largest=10).read()
@@ -136,7 +136,7 @@ class Thing(msgspec.Struct):
 def test_objects_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     file = write_objects([Thing("a"), Thing("b")], tmp_path / "new" / "things.jsonl")
     assert file.read_text() == '{"id":"a"}\n{"id":"b"}\n'
-    with pytest.raises(InputError, match="exists already; nothing is ever written over"):
+    with pytest.raises(InputError, match="already exists; nothing is ever overwritten"):
         write_objects([], file)
     with pytest.raises(TypeError):
         write_objects([Thing("c"), Thing(object())], file, replace=True)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Tables are opened without being believed: their columns first, their rows when a study asks for them."""
+"""Tables are opened without being trusted: their columns first, their rows when a study asks for them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Row(msgspec.Struct, frozen=True):
 
 @dataclass
 class Puppet:
-    """An answerer that does what the test says; `asked` holds the text of every attempt, in order."""
+    """An answerer that does what the test says; `asked` has the text of every attempt, in order."""
 
     behave: Callable[[str, int], Awaitable[Reply]]
     name: str = "test/puppet"
@@ -40,7 +40,7 @@ class Puppet:
         return await self.behave(text, self.asked.count(text))
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Bench:
         return Desk(journal, Budget(limits), patience or Patience(4, 0.001, 0.002), **more)
 
     def again(self, **more: Any) -> Desk:
-        """A desk of the next session."""
+        """A desk for the next session."""
         self.close()
         return self.desk(**more)
 
@@ -102,7 +102,7 @@ def asking() -> Callable[..., TrialAsk]:
 
 @pytest.fixture
 def study(tmp_path: Path) -> SimpleNamespace:
-    """A study of one question a trial: `trials(count, items)`, `conduct`, and `lane(bound, trials)`."""
+    """A study of one question per trial: `trials(count, items)`, `conduct`, and `lane(bound, trials)`."""
 
     def trials(count: int, items: int = 1) -> list[Trial]:
         return [Trial(f"i{k * items // count}/r{k}", f"i{k * items // count}", 0) for k in range(count)]

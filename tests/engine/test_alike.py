@@ -1,4 +1,4 @@
-"""Which of several servers serve the same is told by the most of them."""
+"""Which of several servers serve the same is decided by the majority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials are conducted side by side; a stop is clean, and one trial's error takes nothing from the others."""
+"""Trials are conducted in parallel; a stop is clean, and one trial's error costs the others nothing."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ async def test_a_shared_call_is_recalled_later_in_the_session_and_in_the_next(
     while not desk.journal.written:  # noqa: ASYNC110 (a thread writes it)
         await asyncio.sleep(0.005)
     await asking(desk, bound, "second")("subject", (user("other"),), shared=True)
-    assert len(desk._shared) == 1  # what is on disk is not held in memory as well
+    assert len(desk._shared) == 1  # what is on disk is not also kept in memory
     await asking(desk, bound, "third")("subject", HELLO, shared=True)
     again = bench.again()
     assert (await asking(again, bound, "fourth")("subject", HELLO, shared=True)).text == "re: hello"
@@ -304,7 +304,7 @@ async def test_what_is_shared_differs_by_content_speaker_and_answerer(
 async def test_shared_calls_leave_the_numbers_of_a_trials_own_alone(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
-    """A call that other trials happened to make before must not change what this trial's later calls are."""
+    """A call that other trials happened to make before must not change this trial's later calls."""
     model, desk = puppet(), bench.desk()
     await asking(desk, bind(model), "t")("subject", HELLO)
     again = bench.again()
@@ -356,7 +356,7 @@ async def test_a_shared_call_that_is_only_recalled_is_not_asked(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     model, desk = puppet(), bench.desk(recall_only=True)
-    with pytest.raises(Stopped, match="does not hold"):
+    with pytest.raises(Stopped, match="is not in the journal"):
         await asking(desk, bind(model))("subject", HELLO, shared=True)
     assert not model.asked
 
@@ -375,7 +375,7 @@ async def test_settings_of_a_call_take_the_place_of_its_roles_where_they_say_som
             return Reply("")
 
         async def close(self) -> None:
-            """Nothing to give back."""
+            """Nothing to release."""
 
     ask = asking(bench.desk(), bind(Model(), temperature=1.0, max_tokens=9, extra={"a": 1}))
     await ask("subject", HELLO, settings=Settings(temperature=0.0, extra={"b": 2}))

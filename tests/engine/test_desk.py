@@ -1,4 +1,4 @@
-"""Calls are asked until there is an outcome, every outcome is journaled, and a stop is prompt."""
+"""Calls are tried until there is an outcome, every outcome is journaled, and a stop is prompt."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_what_is_worth_asking_again_is_asked_again(
     assert journaled(bench) == {"t/subject/0": reply}
 
 
-async def test_a_call_that_fails_for_good_is_journaled_and_replayed_and_retried_only_when_told(
+async def test_a_call_that_fails_permanently_is_journaled_and_replayed_and_retried_only_on_request(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     desk, answerer = bench.desk(), puppet(failing(99, UnavailableError("server error", "oops")))
@@ -248,7 +248,7 @@ async def test_a_stop_during_a_backoff_or_a_hold_is_prompt(
     assert journaled(bench) == {}
 
 
-async def test_a_retry_after_that_comes_after_the_stop_holds_nobody(
+async def test_a_retry_after_that_comes_after_the_stop_delays_nobody(
     bench: Any, puppet: Any, bind: Any, asking: Any
 ) -> None:
     gate = asyncio.Event()
@@ -377,7 +377,7 @@ async def test_bills_beyond_the_worst_case_raise_what_is_set_aside_for_the_next(
     assert desk.budget.cost == pytest.approx(6.0)
     assert len(answerer.asked) == 2
 
-    again = bench.again(limits=Limits(cost=5.0))  # the bills are learned from again where they are recalled
+    again = bench.again(limits=Limits(cost=5.0))  # recalled bills are learned from again
     bound = bind(answerer, price=Price(0, 1.0), max_tokens=1_000_000)
     await asking(again, bound)("subject", says("q"))
     assert again.tally.notes == desk.tally.notes
@@ -393,7 +393,7 @@ async def test_an_answerer_whose_calls_should_cost_nothing_is_expected_to_bill_w
         return Reply("yes", usage=Usage(0, 500_000))
 
     desk = bench.desk(limits=Limits(cost=1.2))
-    bound = bind(puppet(behave), price=Price(0, 1.0))  # no max_tokens: nothing tells what it may bill
+    bound = bind(puppet(behave), price=Price(0, 1.0))  # no max_tokens: nothing shows what it may bill
     for trial in "tu":
         await asking(desk, bound, trial)("subject", says("q"))
     with pytest.raises(LimitReached):
@@ -438,7 +438,7 @@ async def test_recalling_only_asks_nothing(bench: Any, puppet: Any, bind: Any, a
     desk = bench.desk(recall_only=True)
     ask = asking(desk, bind(answerer))
     assert (await ask("subject", says("q"))).text == "re: q"
-    with pytest.raises(NotRecalled, match="trial t: the journal does not hold ask 1 of subject"):
+    with pytest.raises(NotRecalled, match="trial t: ask 1 of subject is not in the journal"):
         await ask("subject", says("q"))
     assert answerer.asked == ["q"]
 

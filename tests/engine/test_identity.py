@@ -1,4 +1,4 @@
-"""Two calls are the same exactly when nothing that was asked, or where, differs."""
+"""Two calls are the same exactly if neither their content nor their place differs."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_who_is_asked_is_the_speakers_seat_or_the_roles() -> None:
     assert place("subject", ASKED, "someone", None, None, False)[2].answerer == "m"
 
 
-def test_what_serves_several_lanes_is_told_apart_by_the_lanes_own_model() -> None:
+def test_what_serves_several_lanes_is_distinguished_by_the_lanes_own_model() -> None:
     place = placing("m").call
     assert place("subject", ASKED, None, None, None, False)[2].trial == "t"
     assert place("judge", ASKED, None, None, None, False)[2].trial == "t of m"

@@ -1,4 +1,4 @@
-"""The journal keeps what it was given, says what is wrong, and can be copied once closed."""
+"""The journal keeps its outcomes, reports what is wrong, and can be copied once closed."""
 
 # ruff: noqa: ASYNC221, ASYNC240 (nothing else runs on a test's loop)
 
@@ -134,7 +134,7 @@ async def test_failed_counts_the_calls_whose_last_outcome_is_a_failure(path: Pat
     journal.close()
 
 
-async def test_another_process_is_told_that_the_run_is_locked(path: Path) -> None:
+async def test_another_process_gets_an_error_that_the_run_is_locked(path: Path) -> None:
     journal = Journal(path)
     script = (
         "import sys; from pathlib import Path\n"
@@ -174,7 +174,7 @@ async def test_a_damaged_file_is_a_journal_error_that_names_it(path: Path, damag
         list(entries(path))
     if damage == "text":
         path.unlink()
-        Journal(path).close()  # the lock was given back
+        Journal(path).close()  # the lock was released
 
 
 def changed(path: Path, *statements: str) -> None:
@@ -208,16 +208,16 @@ async def test_damage_met_while_recalling_is_a_journal_error(path: Path) -> None
         "UPDATE calls SET (slot, trial) = (SELECT slot, trial FROM calls WHERE row = 4) WHERE row = 3",
     ],
 )
-async def test_a_row_that_is_not_what_was_written_is_told_with_its_number(path: Path, damage: str) -> None:
+async def test_a_row_that_is_not_what_was_written_is_reported_with_its_number(path: Path, damage: str) -> None:
     await written(path, *[entry(f"t{k}") for k in range(6)])
     changed(path, "PRAGMA ignore_check_constraints=ON", "PRAGMA writable_schema=ON", *relaxed(damage))
     for opened in (lambda: Journal(path), lambda: list(entries(path))):
-        with pytest.raises(JournalError, match=r"journal\.db is damaged at row [13]: .*Put back a copy"):
+        with pytest.raises(JournalError, match=r"journal\.db is damaged at row [13]: .*Restore a copy"):
             opened()
 
 
 def relaxed(damage: str) -> list[str]:
-    """A statement that damages, where need be once columns may be NULL."""
+    """A statement that does damage, if need be after columns allow NULL."""
     loose = "UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'calls'"
     return [loose, "PRAGMA writable_schema=RESET", damage] if "NULL" in damage else [damage]
 
@@ -253,12 +253,12 @@ async def test_a_journal_that_is_not_the_one_that_the_run_knows_is_refused(path:
     journal.close()
     Journal(path, since=known).close()
     Journal(path, since=Mark(2)).close()  # an earlier version kept no checksum in its manifest
-    with pytest.raises(JournalError, match=r"holds 3 outcomes, but the run had journaled 4 .* Put the run's own back"):
+    with pytest.raises(JournalError, match=r"has 3 outcomes, but the run had journaled 4 .* Restore the run's own"):
         Journal(path, since=Mark(4))
     other = path.with_name("other.db")
     await written(other, *[entry(name) for name in "axc"])
     shutil.copy(other, path)
-    with pytest.raises(JournalError, match="holds others, but the run had journaled 3"):
+    with pytest.raises(JournalError, match="has different outcomes, but the run had journaled 3"):
         Journal(path, since=Mark(3, known.last + 1))
     for emptied in (b"", None):
         path.unlink() if emptied is None else path.write_bytes(emptied)
@@ -321,7 +321,7 @@ async def test_a_journal_of_the_first_format_that_is_damaged_is_left_as_it_is(pa
     changed(path, "UPDATE calls SET trial = 'x' WHERE row = 2")
     before = path.read_bytes()
     for opened in (lambda: Journal(path), lambda: list(entries(path))):
-        with pytest.raises(JournalError, match="row 2: it is not what stood there"):
+        with pytest.raises(JournalError, match="row 2: its values contradict each other"):
             opened()
     assert [row[:2] for row in rows(path)] == [(1, entry("t").identity.slot), (2, entry("u").identity.slot)]
     assert len(before) == path.stat().st_size
@@ -514,7 +514,7 @@ async def test_someone_who_reads_the_journal_does_not_hinder_its_close(path: Pat
     assert not path.with_name("journal.db-wal").exists()
 
 
-async def test_the_memory_of_a_session_holds_no_outcome(path: Path) -> None:
+async def test_a_session_keeps_no_outcome_in_memory(path: Path) -> None:
     await written(path, *[entry(f"t{k}", Reply("x" * 4000)) for k in range(300)])
     journal = Journal(path)
     assert all(isinstance(slot, bytes) and isinstance(row, int) for slot, row in journal._rows.items())

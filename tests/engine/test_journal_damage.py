@@ -1,4 +1,4 @@
-"""Whatever befalls a journal's file, it is told or does no harm: no other outcome than the one kept is ever given."""
+"""Any damage to a journal's file is reported or harmless: no outcome other than the stored one is ever returned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def entry(number: int, chance: random.Random) -> Entry:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[Entry], Mark]:
-    """A closed journal's file, what it holds, and how far its run knows that it had come."""
+    """A closed journal's file, its content, and how far its run knows it to have come."""
     path, chance = tmp_path_factory.mktemp("whole") / "journal.db", random.Random(1)
     given = [entry(number, chance) for number in range(80)]
 
@@ -54,7 +54,7 @@ def flip_a_bit(file: bytearray, chance: random.Random) -> None:
 
 
 def change_a_byte_of_a_head(file: bytearray, chance: random.Random) -> None:
-    """Of the file's head, or of a page's, where little damage does much."""
+    """In the head of the file or of a page, where a little damage does much harm."""
     page = chance.randrange(len(file) // PAGE)
     file[page * PAGE + chance.randrange(120)] = chance.randrange(256)
 
@@ -74,7 +74,7 @@ def swap_pages(file: bytearray, chance: random.Random) -> None:
 
 
 def swap_cells(file: bytearray, chance: random.Random) -> None:
-    """Two rows of a leaf change places, as the page's own directory of them has it."""
+    """Two rows of a leaf swap places in the page's own directory."""
     leaves = [page for page in range(1, len(file) // PAGE) if file[page * PAGE] == 13]
     page = chance.choice(leaves) * PAGE
     cells = int.from_bytes(file[page + 3 : page + 5])
@@ -99,7 +99,7 @@ def outcomes_of(path: Path, given: list[Entry], mark: Mark) -> list[Reply | Fail
 @pytest.mark.parametrize(
     "damage", [flip_a_bit, change_a_byte_of_a_head, cut_it, zero_a_page, swap_pages, swap_cells, write_over]
 )
-def test_damage_is_told_or_does_no_harm(tmp_path: Path, kept: tuple[bytes, list[Entry], Mark], damage: Damage) -> None:
+def test_damage_is_reported_or_harmless(tmp_path: Path, kept: tuple[bytes, list[Entry], Mark], damage: Damage) -> None:
     whole, given, mark = kept
     told, path = 0, tmp_path / "journal.db"
     for seed in range(EACH):

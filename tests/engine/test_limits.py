@@ -1,4 +1,4 @@
-"""An endpoint gets no more at once than it bears, and nobody waits for ever."""
+"""An endpoint gets no more at once than it can take, and no call waits for ever."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ async def test_a_longer_hold_stands_over_a_shorter_one() -> None:
     assert loop.time() >= told + 0.06
 
 
-async def test_closing_ends_a_hold_and_holds_that_come_later() -> None:
+async def test_closing_ends_a_pause_and_pauses_that_come_later() -> None:
     pacer = Pacer(1)
     ticket = await pacer.enter()
     pacer.overloaded(ticket, 600)
@@ -187,7 +187,7 @@ async def test_a_place_given_to_one_who_gives_up_at_that_moment_passes_on() -> N
     await pacer.enter()
     first, second = asyncio.create_task(pacer.enter()), asyncio.create_task(pacer.enter())
     await rest()
-    pacer.leave()  # the place is the first one's now, but it has not run since
+    pacer.leave()  # the place is now the first one's, but it has not run since
     first.cancel()
     await asyncio.wait_for(second, 5)
     assert first.cancelled()
@@ -449,7 +449,7 @@ async def test_once_all_has_ended_what_was_set_aside_leaves_nothing_behind() -> 
         await budget.reserve(one)
     for one in worst:
         budget.settle(one, 0.0)
-    assert sum(worst) - 0.1 - 0.2 - 0.3 != 0.0  # what fractions leave
+    assert sum(worst) - 0.1 - 0.2 - 0.3 != 0.0  # rounding of fractions
     assert budget.spent == Spending(3, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Records come out in plan order and of the right types, whatever order trials end in."""
+"""Records come out in plan order and of the right types, whatever order trials finish in."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_rows_are_in_plan_order_whatever_ends_first(outcomes: Callable[..., Outc
     planned, kept = trials(12_000), outcomes()
     order = list(range(len(planned)))
     chance = random.Random(seed)
-    for start in range(0, len(order), 500):  # as with many under way at once
+    for start in range(0, len(order), 500):  # as with many in progress at once
         part = order[start : start + 500]
         chance.shuffle(part)
         order[start : start + 500] = part
@@ -93,7 +93,7 @@ def test_a_trial_may_have_many_records_or_none(outcomes: Callable[..., Outcomes]
 
 def test_rows_of_incomplete_items_are_left_out(outcomes: Callable[..., Outcomes]) -> None:
     planned, kept = trials(9, items=3), outcomes()
-    fill(kept, planned, [0, 1, 2, 3, 5, 8, 7, 6])  # position 4, of item 1, never ends
+    fill(kept, planned, [0, 1, 2, 3, 5, 8, 7, 6])  # position 4, of item 1, never finishes
     frame = kept.close(["i1"]).collect()
     assert frame["trial"].to_list() == [planned[k].name for k in (0, 1, 2, 6, 7, 8)]
 
@@ -142,7 +142,7 @@ def test_an_annotation_that_no_column_can_hold_is_refused() -> None:
     class Odd(msgspec.Struct):
         table: dict[str, int]
 
-    with pytest.raises(TypeError, match="cannot hold"):
+    with pytest.raises(TypeError, match="cannot store"):
         record_type_columns(Odd)
 
 
@@ -219,7 +219,7 @@ def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[...,
     assert kept.unmade[planned[0].name].startswith("column inners: ")
 
 
-def test_a_part_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_part_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "records.parts").write_bytes(b"")
     outcomes = Outcomes(tmp_path / "records.parts" / "0", Row, {})
     with pytest.raises(RunError, match="is not a folder"):

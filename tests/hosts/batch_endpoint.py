@@ -15,7 +15,7 @@ USAGE = (40, 6)
 
 
 def answered(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """The reply to a call, as it follows from its body."""
+    """The reply to a call, which follows from its body."""
     chance = int(key_of(body), 16) / 2**64
     texts = ("position <<A>>", "I choose position <<B>>.", "position <<A>>", "I would rather not say. <b>é</b>")
     text = _label(body, chance) if "judge" in body["model"] else texts[int(chance * 4)]
@@ -34,7 +34,7 @@ def _label(body: dict[str, Any], chance: float) -> str:
 
 @dataclass
 class BatchEndpoint:
-    """`alone` counts the calls that came by themselves, by their bodies; `steps` what was done about batches."""
+    """`alone` counts the calls sent outside batches, by their bodies; `steps` the operations on batches."""
 
     provider: Provider = field(default_factory=lambda: Provider(answered))
     alone: Counter[str] = field(default_factory=Counter)

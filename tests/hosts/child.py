@@ -1,10 +1,10 @@
-"""A process of its own that runs open-mindedness through `hosts.local`, to be killed or interrupted by tests.
+"""A separate process that runs open-mindedness through `hosts.local`, to be killed or interrupted by tests.
 
-`python child.py` reads jobs from its standard input, a JSON object a line, and forks a process for each, so that
-imports are paid once: it prints the process's id, then, when that has ended, its status. `python child.py JOB` does one
-job in this process. A job with `announce` prints 'stopping' once the run is; one with `notebook` runs beside a loop
-that runs already; one with `file_limit` may write no file larger than so many bytes; one with `precision` stops when it
-is precise. A job with a `study` runs that, by the Python call and what is `given` to it.
+`python child.py` reads jobs from its standard input, one JSON object per line, and forks a process for each, so that
+imports are paid for once: it prints the process's id and, when that has ended, its status. `python child.py JOB` does
+one job in this process. A job with `announce` prints 'stopping' once the run is; one with `notebook` runs next to a
+loop that is already running; one with `file_limit` may write no file larger than that many bytes; one with `precision`
+stops once precise. A job with a `study` runs that, by the Python call and what is `given` to it.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ def call(study: str, given: dict) -> int:
         if (out / "manifest.json").is_file():
             run = overton.resume(out, patience=patience)
         else:
-            shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when nothing had been asked
+            shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when no call had been made
             run = overton.run(study, **given, patience=patience)
     except OvertonError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
@@ -61,7 +61,7 @@ def call(study: str, given: dict) -> int:
 
 
 async def cell(job: dict) -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # as a notebook's kernel has it while a cell runs
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a notebook's kernel while a cell runs
     return work(job)
 
 
@@ -76,7 +76,7 @@ def work(job: dict) -> int:
         if (out / "manifest.json").is_file():
             manifest = resume(STUDY, out, limits=limits, patience=patience, watch=watch)
         else:
-            shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when nothing had been asked
+            shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when no call had been made
             lines = Path(job["items"]).read_bytes().splitlines()
             issues = [msgspec.json.decode(line, type=Issue) for line in lines]
             manifest = start(

@@ -30,7 +30,7 @@ from overton.studies.open_mindedness.templates import render_templates
 
 CHILD = Path(__file__).with_name("child.py")
 SEED = 5
-"""The models' seed: each call then sends a seed of its own, by which the endpoint tells calls apart."""
+"""The models' seed: each call then sends its own seed, by which the endpoint distinguishes calls."""
 
 
 @dataclass
@@ -60,8 +60,8 @@ Behaviour = Callable[[Asked], Awaitable[web.StreamResponse | None]]
 
 @dataclass
 class Endpoint:
-    """OpenAI's chat completions in a thread. `behave` may reply in another way, or None for the usual reply; `serves`
-    is what it lists of its models, and `reported` what its replies say besides."""
+    """OpenAI's chat completions in a thread. `behave` may reply in another way, or return None for the usual reply;
+    `serves` is its list of models, and `reported` further fields of its replies."""
 
     asked: list[Asked] = field(default_factory=list)
     replied: list[Asked] = field(default_factory=list)
@@ -223,8 +223,8 @@ class Runs:
         return RunFolder(self.folder / out).manifest()
 
     def outcomes(self, out: str = "run") -> dict[int, Reply | Failure]:
-        """What the journal holds, by the seed that the call sent."""
-        with tempfile.TemporaryDirectory() as copy:  # a killed run's is put in order by whoever opens it to write
+        """The journal's content, by the seed that the call sent."""
+        with tempfile.TemporaryDirectory() as copy:  # the first to open a killed run's for writing repairs it
             for path in (self.folder / out).glob("journal.db*"):
                 if not path.name.endswith("-shm"):
                     shutil.copy(path, copy)
@@ -246,7 +246,7 @@ class Runs:
         }
 
     def child(self, out: str = "run", env: dict[str, str] | None = None, **more: Any) -> subprocess.Popen[str]:
-        """A process of its own that does a job; its output is on `stderr`."""
+        """A separate process that does a job; its output is on `stderr`."""
         return subprocess.Popen(
             [sys.executable, str(CHILD), json.dumps(self.job(out, **more))],
             stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""`python killed.py SHARD...` works on each shard in processes that are killed in the middle, until it has ended."""
+"""`python killed.py SHARD...` works on each shard in processes that are killed midway, until it has finished."""
 
 import json
 import os
@@ -12,7 +12,7 @@ _append = Journal.append
 
 
 def dying(after: int) -> None:
-    """Have this process killed, without a word, at so many outcomes."""
+    """Have this process killed, without warning, after that many outcomes."""
     left = after
 
     async def append(self, entry):
@@ -26,7 +26,7 @@ def dying(after: int) -> None:
 
 
 def worked(shard: str, after: int | None) -> bool:
-    """Resume it in a process of its own; whether that came to its end."""
+    """Resume it in a separate process; returns whether that finished."""
     pid = os.fork()
     if pid == 0:
         if after is not None:

@@ -1,4 +1,4 @@
-"""Runs that stop when they are precise: the same decisions and records however often they are killed, and replayed."""
+"""Runs that stop once precise: the same decisions and records however often they are killed, and replayed."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ BOTH = {"share": 0.3, "open_mindedness": 20.0}
 
 
 def decisions(path: Path) -> list[tuple[int, str]]:
-    """The rounds that a run's journal notes, each as it was first decided."""
+    """The rounds in a run's journal, each as first decided."""
     noted = [(one.place.number, one.outcome) for one in entries(path / "journal.db") if one.place.speaker == "~round"]
     assert len({number for number, _ in noted}) == len(noted), "a round was decided twice"
     return [(number, getattr(outcome, "text", "")) for number, outcome in noted]
 
 
 def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> list[str]:
-    """A run's decisions made again of its journal alone, without its notes and with its trials in another order."""
+    """A run's decisions, made again from its journal alone, without its notes and with its trials in another order."""
     made: list[str] = []
 
     async def again() -> None:
@@ -66,7 +66,7 @@ def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> lis
 
 @pytest.fixture
 def whole(runs: Any) -> Any:
-    """A run of which nothing was killed."""
+    """A run that was never killed."""
     assert runs.start("whole", trials=TRIALS, precision=Wanted(WANTED)).status == "finished"
     return runs
 
@@ -184,7 +184,7 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
 
 
 def test_its_options_do_not_grow(whole: Any) -> None:
-    with pytest.raises(InputError, match="begin another run"):
+    with pytest.raises(InputError, match="start another run"):
         whole.extend("whole", options=Options(trials=TRIALS + 1))
 
 
@@ -251,5 +251,5 @@ def test_killed_at_random_moments_it_decides_and_records_the_same(
 def test_notes_are_read_with_care() -> None:
     """A journal may be somebody else's."""
     for text in ("", "[]", json.dumps({"blocks": [["a", "b", "c"]]}), "{" * 10_000):
-        with pytest.raises(JournalError, match="notes of a round"):
+        with pytest.raises(JournalError, match="note of a round"):
             decision_of(text)

@@ -1,4 +1,4 @@
-"""Conversations that stop when they are precise: the same decisions and records however often a run is killed."""
+"""Conversations that stop once precise: the same decisions and records however often a run is killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WANTED = {"deliberation": {"consensus": 0.27}, "stance-stability": {"change_rate
 
 
 class Asking(NamedTuple):
-    """A study with what its runs are given; they differ in their folders."""
+    """A study with its runs' arguments; the runs differ in their folders."""
 
     study: str
     arguments: dict[str, Any]
@@ -72,7 +72,7 @@ def asking(request: Any, endpoint: Any, tmp_path: Path) -> Asking:
 
 @pytest.fixture
 def whole(asking: Asking) -> Any:
-    """A run of which nothing was killed."""
+    """A run that was never killed."""
     made = asking.run("whole")
     assert made.finished
     return made
@@ -137,12 +137,12 @@ def test_several_judges_are_refused_before_anything_is_asked(asking: Asking, end
     role = study_named(asking.study).several
     judges = [f"{endpoint.url}#judge", f"{endpoint.url}#other"]
     more = {"others": {role: judges}, "model_args": {}}
-    with pytest.raises(InputError, match="2 judges would each have another place to stop"):
+    with pytest.raises(InputError, match="2 judges would each stop at a different point"):
         asking.run("run", **more)
     assert not endpoint.asked
 
 
-def test_a_plan_expects_what_a_pilot_tells(asking: Asking, whole: Any) -> None:
+def test_a_plan_expects_what_a_pilot_shows(asking: Asking, whole: Any) -> None:
     planned = overton.plan(
         asking.study,
         **{k: v for k, v in asking.given("plan").items() if k != "out"},

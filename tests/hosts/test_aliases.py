@@ -1,4 +1,4 @@
-"""One model under several names: planned, run, killed, resumed, extended, told apart wherever it is named."""
+"""One model under several names: planned, run, killed, resumed, extended, and distinguished wherever it is named."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = ["careful", "bold"]
 
 @pytest.fixture
 def given(runs: Any, tmp_path: Path) -> Any:
-    """What `overton.run` is given: one model of the endpoint under two names."""
+    """Arguments of `overton.run`: one model of the endpoint under two names."""
     items = tmp_path / "issues.jsonl"
     items.write_bytes(b"".join(msgspec.json.encode(issue) + b"\n" for issue in runs.issues))
 
@@ -143,7 +143,7 @@ def test_settings_go_by_the_name(given: Any) -> None:
     assert [entry.settings.temperature for entry in run.entries] == [0.0, None]
     with pytest.raises(InputError, match="bolt: no such model in this run; named are bold, careful"):
         overton.run("open-mindedness", **given("other") | {"prices": {"bolt": (1.0, 1.0)}})
-    with pytest.raises(InputError, match="--max-cost: careful: its price is not known"):
+    with pytest.raises(InputError, match="--max-cost: careful: its price is unknown"):
         overton.run("open-mindedness", **given("other") | {"prices": {"bold": (1.0, 1.0)}}, max_cost=1)
 
 
@@ -155,7 +155,7 @@ def test_settings_go_by_the_name(given: Any) -> None:
         (["simulated/open-minded"] * 2, "as NAME=simulated/open-minded"),
         (["gguf:/one/m.gguf", "gguf:/two/m.gguf"], "m.gguf"),
         (["a b=simulated/open-minded"], "letters, digits"),
-        (["a=open-minded"], "written provider/name"),
+        (["a=open-minded"], "write a model as provider/name"),
     ],
 )
 def test_names_that_tell_nothing_apart_are_refused(
@@ -235,7 +235,7 @@ def test_a_stopped_run_names_what_is_missing(runs: Any) -> None:
 
 
 class Weights:
-    """Stands for a file's weights."""
+    """Stands in for a file's weights."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name, self.path = name, path
@@ -247,7 +247,7 @@ class Weights:
         return Reply("position <<A>>")
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 @pytest.mark.parametrize(("prefix", "name"), [("", "gguf:model.gguf"), ("small=", "small")])
@@ -312,7 +312,7 @@ def test_names_go_to_inspect_and_come_back(tmp_path: Path) -> None:
         model_args={"a": {"lean_spread": "0.25"}},
     )
     (same,) = overton.export_run(other.path, out=tmp_path / "more")
-    with pytest.raises(InputError, match="a: is the name of another model in"):
+    with pytest.raises(InputError, match="a: is another model's name in"):
         overton.import_logs([done[0].path, same.path], out=tmp_path / "clash")
 
 

@@ -1,4 +1,4 @@
-"""Several judges in batches: each pair waits for its answers, its judges are asked together, and nothing changes."""
+"""Several judges in batches: each pair waits for its answers, its judges are called together, with the same results."""
 
 from __future__ import annotations
 

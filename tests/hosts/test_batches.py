@@ -1,4 +1,4 @@
-"""Batches give the records of a plain run, whatever becomes of them and whenever it is killed; none is paid twice."""
+"""Batches give a plain run's records, whatever happens to them and whenever it is killed; none is paid for twice."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Asked:
         return RunFolder(self.folder / out).records()
 
     def plain(self) -> Any:
-        """The records of a run that asks one by one; what was counted is forgotten."""
+        """The records of a run without batches; the counts are reset."""
         assert self.start("plain").status == "finished"
         assert self.served.alone.total() == CALLS
         self.served.alone.clear()
@@ -121,7 +121,7 @@ def test_failed_lines_are_asked_alone_and_calls_that_expired_in_another_batch(as
     assert set(provider.struck) == set(LINE_FAULTS)
     first, second = (len(batch.calls) for batch in provider.batches.values())
     assert first == CALLS
-    # Without lines of their own in a batch that expired, calls cannot be told from those that were not begun.
+    # Without lines of their own in an expired batch, calls cannot be distinguished from those not started.
     unanswered = provider.struck["expired"] + provider.struck["missing"] + provider.struck["malformed"]
     assert second == unanswered
     assert asked.served.alone.total() == provider.struck["errored"]
@@ -264,7 +264,7 @@ def test_interrupted_a_batch_goes_on_and_is_read_by_the_next_session(asked: Aske
     manifest = asked.start("run", batch=True)
     assert (manifest.status, manifest.stopped, manifest.out) == ("stopped", "interrupted", CALLS)
     (out,) = batches_of(asked.folder / "run", trust=True)
-    assert (out.calls, out.state) == (CALLS, "going on")
+    assert (out.calls, out.state) == (CALLS, "in progress")
     for batch in provider.batches.values():
         batch.left = 0
     manifest = asked.resume("run")
@@ -295,13 +295,13 @@ def test_what_a_provider_no_longer_knows_is_asked_again(asked: Asked) -> None:
     provider.step = interrupted_when("read", asked.served)
     asked.start("run", batch=True)
     if asked.kind == "anthropic":
-        return  # its results are with the batch, whose loss is told
+        return  # its results are in the batch, whose loss is reported
     provider.files.clear()
     assert asked.resume("run").status == "finished"
     assert asked.records("run").equals(plain)
 
 
 def test_where_nobody_takes_batches_nothing_is_asked(tmp_path: Path, runs: Any) -> None:
-    with pytest.raises(InputError, match="--batch: none of these models is asked in batches"):
+    with pytest.raises(InputError, match="--batch: none of these models takes batches"):
         start(STUDY, runs.issues, {"subject": [ModelRequest("simulated/open-minded")]}, tmp_path / "run", batch=True)
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""Whatever a manifest or a file of items holds, it is read or refused in an error of ours that names the file."""
+"""Whatever a manifest or a file of items contains, it is read, or refused with an error of ours that names it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(whole: Path) -> Path:
-    """A copy to be damaged."""
+    """A copy to damage."""
     copy = whole.with_name("copy")
     copytree(whole, copy)
     return copy
 
 
 def use(run: Path) -> None:
-    """Everything that reads the two files, but for measures: they read records."""
+    """Everything that reads the two files, except measures, which read records."""
     opened = open_run(run)
     opened.items()
     overton.resume(run)
@@ -77,7 +77,7 @@ def places(value: Any, found: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 @st.composite
 def damages(draw: st.DrawFn, text: bytes) -> bytes:
-    """A file with bytes changed, cut, deepened, or with a value in the place of another, or gone."""
+    """A file with bytes changed, cut, deepened, or with a value replaced or removed."""
     way = draw(st.sampled_from(["bytes", "cut", "deep", "value", "value", "value", "gone"]))
     place = draw(st.integers(0, len(text) - 1))
     if way == "bytes":
@@ -118,8 +118,8 @@ CASES: list[tuple[str, Any, str]] = [
     ("options.agents", ["simulated/deliberator"], "options.agents: does not follow from its models"),
     ("options.more", 1, "options: cannot be read: Object contains unknown field `more`"),
     ("models", {}, r"models\.agent: is missing, though deliberation needs it"),
-    ("spent.cost", -1.0, "spent: holds a number that nothing comes to"),
-    ("spent.outcomes", 2**63, "spent: holds a number that nothing comes to"),
+    ("spent.cost", -1.0, "spent: contains an impossible number"),
+    ("spent.outcomes", 2**63, "spent: contains an impossible number"),
 ]
 
 
@@ -143,7 +143,7 @@ def test_the_file_and_the_key_are_named(whole: Path, run: Path, key: str, value:
     [
         (b"\xff", "line 2: cannot be read"),
         (b'"\xff"', "line 2: cannot be read"),
-        (b'{"id": "a', "line 2: cannot be read: is not whole JSON"),
+        (b'{"id": "a', "line 2: cannot be read: is not complete JSON"),
         (b"[" * 100_000, "line 2: cannot be read: Expected `object`, got `array`"),
         (b'{"id": 3}', "line 2, id: cannot be read: Expected `str`, got `int`"),
         (b"1" * 400, "line 2: cannot be read"),
@@ -156,17 +156,17 @@ def test_the_line_of_an_item_is_named(whole: Path, run: Path, line: bytes, said:
         open_run(run).items()
 
 
-def test_a_damaged_table_of_records_is_told_with_what_mends_it(whole: Path, run: Path) -> None:
+def test_a_damaged_table_of_records_is_reported_with_its_remedy(whole: Path, run: Path) -> None:
     for file in FILES:
         (run / file).write_bytes((whole / file).read_bytes())
     (run / "records.parquet").write_bytes(b"PAR1" + b"\xff" * 99)
-    with pytest.raises(RunError, match=r"records\.parquet: is not a Parquet file.*; to write it anew: overton resume "):
+    with pytest.raises(RunError, match=r"records\.parquet: is not a Parquet file.*to write it again: overton resume "):
         open_run(run).records()
     overton.resume(run)
     assert open_run(run).records().equals(open_run(whole).records())
 
 
-def test_a_file_of_the_agreement_is_read_or_told(whole: Path, run: Path) -> None:
+def test_a_file_of_the_agreement_is_read_or_reported(whole: Path, run: Path) -> None:
     from overton.api.results import agreements_of
 
     (run / "manifest.json").write_bytes((whole / "manifest.json").read_bytes())
@@ -202,7 +202,7 @@ def test_a_manifest_that_asks_for_more_trials_than_a_run_may_have_is_refused(who
 
 
 def test_records_from_before_a_column_came_are_read_with_its_default(whole: Path, run: Path) -> None:
-    """`faults` came later than runs that are kept."""
+    """`faults` was added after some existing runs."""
     for name in ("manifest.json", "items.jsonl"):
         (run / name).write_bytes((whole / name).read_bytes())
     source = open_run(whole).path / "records.parquet"

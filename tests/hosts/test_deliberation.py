@@ -1,4 +1,4 @@
-"""Deliberations over HTTP: agents share endpoints, and a killed run pays for no round twice."""
+"""Deliberations over HTTP: agents share endpoints, and a killed run does not pay for any round twice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN = "import json, sys, overton; given = json.loads(sys.argv[1]); overton.run('
 
 
 def stated(asked: Any) -> web.Response:
-    """A verdict that follows from the request, two in three of one kind, so that rounds go on."""
+    """A verdict that follows from the request, two in three of one kind, so that rounds continue."""
     verdict = "NTA" if asked.chance < 0.66 else "YTA"
     text = f"My current verdict: {verdict}\n\nHere's my thinking: {asked.chance:.6f}"
     body = {
@@ -110,14 +110,14 @@ def test_rounds_that_were_paid_for_are_not_asked_again_after_a_kill(endpoint: An
     again = Counter(endpoint.seeds())
     assert set(again) == kept
     twice = sum(count - 1 for count in again.values())
-    # Both models' calls in flight, and the replies of the last commit window, which is shorter than two replies take.
+    # Both models' calls in flight, and the replies of the last commit window, shorter than the time for two replies.
     assert twice <= 3 * 2 * CONNECTIONS
     assert len(endpoint.asked) - asked_before == calls.total() - (asked_before - twice)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_a_deliberation_cut_in_its_middle_goes_on_where_it_was(endpoint: Any, given: Any, monkeypatch: Any) -> None:
-    """A limit stops it cleanly between two rounds; what was said stands, and only the rest is asked."""
+    """A limit stops it cleanly between two rounds; messages are kept, and only the remaining calls are made."""
     whole = overton.run("deliberation", **given("whole"))
     calls = by_trial(whole.path / "journal.db")
     stopped = overton.run("deliberation", **given("stopped"), max_calls=31)
@@ -125,7 +125,7 @@ def test_a_deliberation_cut_in_its_middle_goes_on_where_it_was(endpoint: Any, gi
     middle = [trial for trial, count in held.items() if 0 < count < calls[trial]]
     assert stopped.manifest.status == "stopped"
     assert held.total() == 31
-    assert middle  # some deliberation has begun and has not ended
+    assert middle  # some deliberation has started and not finished
     before = len(endpoint.asked)
     resumed = overton.resume(stopped.path, max_calls=1000)
     assert len(endpoint.asked) - before == calls.total() - 31

@@ -24,12 +24,12 @@ def test_two_hash_seeds_and_shuffled_completions_give_the_same_calls_and_records
     zero, one = (list(entries(runs.folder / f"run-{seed}" / "journal.db")) for seed in "01")
     assert set(zero) == set(one)
     assert len(set(zero)) == 132
-    assert [call.place for call in zero] != [call.place for call in one]  # they were shuffled indeed
+    assert [call.place for call in zero] != [call.place for call in one]  # they were indeed shuffled
     assert runs.records("run-0").equals(runs.records("run-1"))
     manifests = [json.loads((runs.folder / f"run-{seed}" / "manifest.json").read_text()) for seed in "01"]
     for manifest in manifests:
         manifest.pop("created")
-        manifest["spent"].pop("last")  # the checksum of what came last
+        manifest["spent"].pop("last")  # the checksum of the last outcome
     assert manifests[0] == manifests[1]
 
 

@@ -1,4 +1,4 @@
-"""A disk that is full or may only be read is told in a sentence; nothing half-written is left, and a run goes on."""
+"""A full or read-only disk is reported in a sentence; nothing half-written is left, and a run can be resumed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(size: int, name: str, *positional: Any, warm: str = "", **named: Any) -> str:
-    """What a process says that may write no file larger than so many bytes: forks of this one have no tables."""
+    """The output of a process that may write no file larger than that many bytes; forks of this one have no tables."""
     words = json.dumps([size, name, positional, named, warm])
     done = subprocess.run([sys.executable, "-c", SMALL, words], capture_output=True, text=True, check=True, timeout=120)
     return done.stdout
@@ -102,7 +102,7 @@ def test_a_sheet_goes_where_a_folder_can_be(tmp_path: Path) -> None:
     assert names(tmp_path) == {"file", "sheet.csv"}  # no key is left without its sheet
 
 
-def test_records_that_do_not_fit_are_told_and_made_again(runs: Any, endpoint: Any) -> None:
+def test_records_that_do_not_fit_are_reported_and_made_again(runs: Any, endpoint: Any) -> None:
     async def at_length(asked: Any) -> web.Response:
         words = "".join(sha256(f"{asked.seed}/{number}".encode()).hexdigest() for number in range(16))
         message = {"role": "assistant", "content": f"position <<A>> {words}"}
@@ -124,7 +124,7 @@ def test_records_that_do_not_fit_are_told_and_made_again(runs: Any, endpoint: An
     assert names(runs.folder / "run") == names(runs.folder / "whole")
 
 
-def test_a_run_that_does_not_fit_is_not_begun(tmp_path: Path) -> None:
+def test_a_run_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
     told = said(1_000, "run", "open-mindedness", **SIMULATED, out=str(tmp_path / "run"))
     assert told.startswith("RunError: ")
     assert "items.jsonl cannot be written: File too large" in told

@@ -1,4 +1,4 @@
-"""How long a run still takes: from its calls against what its trials are expected to ask."""
+"""How long a run will still take: from its calls so far and those expected of its trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overton.studies import deliberation, open_mindedness, pluralism
 
 
 def told(clock: Clock, total: int, calls: int, seconds_each: float, ended: Any) -> list[float]:
-    """By which factor the clock errs after each call of a run whose calls take equally long, one after the other."""
+    """The clock's error factor after each call of a run whose calls take equally long, one after the other."""
     factors = []
     for answered in range(calls):
         seconds = answered * seconds_each
@@ -23,7 +23,7 @@ def told(clock: Clock, total: int, calls: int, seconds_each: float, ended: Any) 
     return factors
 
 
-def test_a_run_of_few_long_trials_is_told_from_its_first_tenth_on() -> None:
+def test_a_run_of_few_long_trials_is_estimated_from_its_first_tenth_on() -> None:
     clock = Clock(CallsEach(60.0, fixed=True), width=1)
     factors = told(clock, 2, 120, 3.0, lambda answered: answered // 60)
     assert all(1 / 1.2 < factor < 1.2 for factor in factors[12:])
@@ -31,8 +31,8 @@ def test_a_run_of_few_long_trials_is_told_from_its_first_tenth_on() -> None:
 
 @pytest.mark.parametrize("at_once", [1, 2, 8])
 def test_calls_that_only_wait_in_flight_are_not_taken_for_half_done(at_once: int) -> None:
-    """Eight in flight, of which a model works on so many at once, 3 s each: where these end together, just afterwards
-    none of the next is half done yet."""
+    """Eight in flight, of which a model works on `at_once` at a time, 3 s each: when these end together, none of the
+    next is half done yet just afterwards."""
     clock, calls, factors = Clock(CallsEach(1.0, fixed=True), width=8), 88, []
     for second in range(0, int(calls * 3 / at_once) - 3, 1):
         answered = second // 3 * at_once
@@ -51,7 +51,7 @@ def test_what_trials_ask_corrects_what_was_expected_of_them(each: int) -> None:
     assert all(1 / 1.3 < factor < 1.3 for factor in factors[20 * each : -3 * each])
 
 
-def test_what_the_journal_held_takes_no_time() -> None:
+def test_what_is_recalled_from_the_journal_takes_no_time() -> None:
     clock = Clock(CallsEach(1.0, fixed=True), width=1)
     assert clock.left(answered=0, in_flight=0, done=90, total=100, seconds=5.0) is None
     assert clock.left(answered=0, in_flight=1, done=90, total=100, seconds=5.0) is None
@@ -70,7 +70,7 @@ def test_trials_ask_what_the_study_lets_expect() -> None:
     assert (at_table.calls, at_table.fixed) == (2.0, False)
 
 
-def test_a_watcher_is_told_of_calls_and_ends_with_all_of_them(runs: Any) -> None:
+def test_a_watcher_sees_calls_and_ends_with_all_of_them(runs: Any) -> None:
     seen: list[Progress] = []
     runs.start(trials=1, watch=seen.append)
     assert (seen[-1].answered, seen[-1].calls) == (132, 132)

@@ -1,4 +1,4 @@
-"""More trials, conditions or models ask only what is new, and give what a larger run would have given."""
+"""More trials, conditions or models need only new calls, and give what a larger run would have given."""
 
 from __future__ import annotations
 

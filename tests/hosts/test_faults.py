@@ -1,4 +1,4 @@
-"""An endpoint that misbehaves in every way named costs time and no reply; what it bears is what it gets."""
+"""An endpoint that misbehaves in every named way costs time but no reply; it gets the load that it can bear."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_rejected_requests_are_failed_records_with_their_reason(runs: Any, endpo
 
 
 def test_a_trial_whose_record_cannot_be_made_is_counted_and_named_and_the_run_ends(runs: Any, endpoint: Any) -> None:
-    """It was once journaled, and then neither this session nor any later one could write the records."""
+    """It used to be journaled, and then neither this session nor any later one could write the records."""
 
     async def conduct(trial: Any, ask: Any) -> list[Any]:
         (record,) = await STUDY.conduct(trial, ask)

@@ -1,4 +1,4 @@
-"""Runs over several servers of one model: slow ones, dying ones, some that come back, some that serve another."""
+"""Runs over several servers of one model: slow, dying and returning ones, and some that serve another model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def request(servers: list[Endpoint], *more: tuple[str, str], listed: Path | None
 
 
 def whole(runs: Runs, servers: list[Endpoint], **more: Any) -> Any:
-    """The records of a run over one server, which those of a fleet have to equal."""
+    """The records of a run over one server, which those of a fleet must equal."""
     runs.start("alone", models=[request(servers[:1])], **more)
     asked = len(servers[0].asked)
     for one in servers:
@@ -74,7 +74,7 @@ def test_a_slow_server_is_asked_less(runs: Runs, four: list[Endpoint]) -> None:
 
 
 def dying(server: Endpoint, after: int) -> None:
-    """Have a server drop its connections, those with calls too, once it has answered so many."""
+    """Have a server drop its connections, including those with calls, once it has answered that many."""
 
     async def behave(asked: Asked) -> web.StreamResponse | None:
         if len(server.replied) < after:
@@ -171,7 +171,7 @@ def test_a_server_that_knows_no_such_model_is_left_out(runs: Runs, four: list[En
 
 
 def test_a_server_that_hangs_gives_its_calls_up(runs: Runs, four: list[Endpoint]) -> None:
-    """It takes calls, says nothing, and is not there when it is looked at, as where a node has lost its power."""
+    """It accepts calls, stays silent, and is down when polled, like a node that has lost power."""
     hung = False
 
     async def behave(asked: Asked) -> web.StreamResponse | None:

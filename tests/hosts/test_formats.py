@@ -1,4 +1,4 @@
-"""Runs, their records and their datasets say their formats; one that is not known is refused in a sentence."""
+"""Runs, their records and their datasets state their formats; an unknown one is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_records_carry_their_format(run: overton.Run) -> None:
 
 def test_records_of_another_format_are_refused_in_a_run_and_as_a_table(run: overton.Run, tmp_path: Path) -> None:
     pl.read_parquet(run.path / "records.parquet").write_parquet(tmp_path / "newer.parquet", metadata={RECORDS_KEY: "7"})
-    with pytest.raises(InputError, match="holds records of format 7; this version of Overton reads 1"):
+    with pytest.raises(InputError, match="has records of format 7; this version of Overton reads 1"):
         overton.analyze("open-mindedness", tmp_path / "newer.parquet")
     (tmp_path / "newer.parquet").replace(run.path / "records.parquet")
-    with pytest.raises(RunError, match="holds records of format 7; this version of Overton reads 1"):
+    with pytest.raises(RunError, match="has records of format 7; this version of Overton reads 1"):
         overton.report([run.path])
 
 

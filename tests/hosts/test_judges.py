@@ -1,4 +1,4 @@
-"""Judges are asked at temperature 0 where their endpoint takes one: one journaled request finds that out."""
+"""Judges are called at temperature 0 if their endpoint accepts it: one journaled request finds that out."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ PATIENCE = Patience(2, 0.002, 0.02)
 
 
 class Judges:
-    """Runs over an endpoint whose models 'reasons' and 'claude' take no temperature; it keeps every body sent."""
+    """Runs over an endpoint whose models 'reasons' and 'claude' accept no temperature; it keeps every body sent."""
 
     def __init__(self, endpoint: Any, folder: Path) -> None:
         self.endpoint, self.folder = endpoint, folder
@@ -141,7 +141,7 @@ def test_a_judge_that_refuses_is_asked_without_one_and_the_manifest_says_so(judg
     (said,) = [f"{name} {note}" for name, note in manifest.notes.items()]
     assert said.startswith(f"{entry.name} as judge takes no temperature of ours: none is sent")
     assert manifest.status == "finished"
-    assert manifest.spent.failed == 0  # a refusal is what was asked for
+    assert manifest.spent.failed == 0  # a refusal is the answer sought
 
 
 def test_it_is_asked_once_before_anything_else(judges: Judges) -> None:
@@ -173,7 +173,7 @@ def test_the_probe_counts_as_a_request_and_is_paid(judges: Judges) -> None:
     assert refused.cost < taken.cost  # what was refused cost nothing
 
 
-def test_a_limit_holds_for_the_probe_too(judges: Judges) -> None:
+def test_a_limit_applies_to_the_probe_too(judges: Judges) -> None:
     manifest = judges.start(limits=Limits(calls=1))
     assert (manifest.status, manifest.reached, len(judges.bodies)) == ("stopped", "calls", 1)
     assert judges.resume(limits=Limits(calls=100)).status == "finished"
@@ -203,7 +203,7 @@ def test_a_judge_that_is_down_stops_the_run_until_it_is_asked_again(judges: Judg
     judges.status = 503
     manifest = judges.start("reasons")
     assert manifest.status == "stopped"
-    assert "was asked whether it takes temperature 0 and did not answer" in manifest.stopped
+    assert "did not answer the request that tests whether it accepts temperature 0" in manifest.stopped
     assert manifest.models["judge"][0].unsure
     judges.status = 0
     assert judges.resume().status == "stopped"
@@ -220,7 +220,7 @@ def test_a_judge_that_rejects_the_request_for_another_reason_is_asked_on_at_0(ju
     assert judges.sent("judge") == [0.0] * (1 + len(TEXTS))
     assert manifest.models["judge"][0].unsure
     assert judges.resume(retry_failed=True).status == "finished"
-    assert judges.probes() == 1  # nothing is left to ask
+    assert judges.probes() == 1  # no call is left to make
 
 
 def test_a_lane_that_is_added_keeps_what_was_found_out(judges: Judges) -> None:
@@ -233,7 +233,7 @@ def test_a_lane_that_is_added_keeps_what_was_found_out(judges: Judges) -> None:
     assert judges.sent("reasons")[1:] == [None] * 2 * len(TEXTS)
 
 
-def test_a_judge_whose_settings_were_changed_in_the_manifest_is_told(judges: Judges) -> None:
+def test_a_judge_whose_settings_were_changed_in_the_manifest_is_reported(judges: Judges) -> None:
     judges.start("reasons", limits=Limits(calls=3))
     path = judges.folder / "run" / "manifest.json"
     path.write_text(path.read_text().replace('"not_sent": [\n          "temperature"\n        ]', '"not_sent": []'))
@@ -245,7 +245,7 @@ CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from test_judges import ki
 
 
 def killed(url: str, out: str) -> None:
-    """In a process of its own: a run of a judge that refuses."""
+    """In a separate process: a run with a judge that refuses."""
     wanted = {"subject": [ModelRequest(f"{url}#m")], "judge": [ModelRequest(f"{url}#reasons")]}
     start(STUDY, TEXTS, wanted, Path(out), patience=PATIENCE)
 
@@ -265,7 +265,7 @@ def test_killed_after_the_probe_a_run_does_not_ask_it_again(judges: Judges) -> N
     )
     assert child[0].wait(30) == -signal.SIGKILL
     judges.endpoint.before_reply = None
-    assert RunFolder(out).manifest().models["judge"][0].unsure  # nobody wrote it down
+    assert RunFolder(out).manifest().models["judge"][0].unsure  # it was not written down
     manifest = judges.resume(trust=Trust(True))
     assert judges.probes() == 1
     assert manifest.status == "finished"

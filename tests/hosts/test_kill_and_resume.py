@@ -1,4 +1,4 @@
-"""Killed at any moment and resumed, a run gives the same records, and nothing that was journaled is asked again."""
+"""Killed at any moment and resumed, a run gives the same records, and no journaled call is made again."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ KILLS = 24
 TRIALS = 2
 CALLS = 2 * 11 * 6 * TRIALS
 WINDOW = 150
-"""More replies than the endpoint gives in a commit window, even where the disk is slow."""
+"""More replies than the endpoint gives in a commit window, even if the disk is slow."""
 
 
 class Nursery:
-    """Starts processes that import nothing anew."""
+    """Starts processes that need no further imports."""
 
     def __init__(self, log: Path) -> None:
         self._log = log.open("wb")
@@ -112,7 +112,7 @@ class Executioner:
         self._timer.start()
 
     def _kill(self) -> None:
-        with suppress(ProcessLookupError):  # it may have ended just now, its nursery not yet asked of it
+        with suppress(ProcessLookupError):  # it may have just ended, before its nursery noticed
             os.kill(self._pid, signal.SIGKILL)
 
 
@@ -165,7 +165,7 @@ async def fails_now_and_then(asked: Any) -> web.Response | None:
 
 
 def billed(endpoint: Any) -> float:
-    """What the endpoint takes for its replies, those among them that nobody was there to read."""
+    """What the endpoint charges for its replies, including those that nobody read."""
     return sum(
         (len(one.prompt) // 4 * PRICE[0] + (len(one.reply) // 4 + 1) * PRICE[1]) / 1e6 for one in endpoint.replied
     )
@@ -240,7 +240,7 @@ def test_a_kill_counts_no_more_than_what_was_in_flight_and_one_block(
 
 
 def check_lost(endpoint: Any, session: int, replies: int, journaled: Any) -> None:
-    """What this session paid for and did not keep was in flight, or among the last replies."""
+    """What this session paid for but did not keep was in flight, or among the last replies."""
     lost = set(endpoint.seeds(session)) - set(journaled)
     assert len(lost) <= CONNECTIONS + WINDOW
     order = [asked.seed in journaled for asked in endpoint.replied[replies:]]

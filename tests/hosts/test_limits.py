@@ -1,4 +1,4 @@
-"""Limits on calls and cost are never passed, and what a stopped run holds is whole."""
+"""Limits on calls and cost are never exceeded, and a stopped run has complete items only."""
 
 from __future__ import annotations
 
@@ -143,11 +143,13 @@ def test_bills_beyond_the_worst_case_raise_what_is_set_aside_and_stop_the_run(ru
     assert (manifest.status, manifest.reached) == ("stopped", "cost")
     assert manifest.spent.cost == pytest.approx(len(endpoint.asked) * each)
     assert manifest.spent.cost <= 0.5 + connections * each
-    assert [name for name, note in manifest.notes.items() if "times what its calls can cost" in note] == [runs.spec()]
+    assert [name for name, note in manifest.notes.items() if "times the worst-case cost of its calls" in note] == [
+        runs.spec()
+    ]
     before = len(endpoint.asked)
     assert runs.resume().status == "stopped"
     assert len(endpoint.asked) == before
-    # What was learned holds in the next session, too: of what is left nothing is spent that does not fit.
+    # What was learned applies in the next session too: nothing is spent that does not fit in what is left.
     manifest = runs.resume(limits=Limits(cost=1.0))
     assert manifest.spent.cost <= 1.0
     assert len(endpoint.asked) > before

@@ -1,4 +1,4 @@
-"""Whoever makes a run folder does not choose what else is read or written: nothing in it may be a link."""
+"""The maker of a run folder must not choose what else is read or written: nothing in it may be a link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from overton.hosts.local import RunFolder
 from overton.studies.open_mindedness import STUDY
 
 OFTEN = ("manifest.json", "journal.db", "records.parts/0", ".records.new")
-"""Those that every change is held to; the others take a minute."""
+"""Those tested with every change; the others take a minute."""
 
 NAMES = [
     "manifest.json",
@@ -39,7 +39,7 @@ NAMES = [
 
 
 def linked(run: Path, name: str, outside: Path) -> None:
-    """Something in the run is a link to what is outside, with the same content where there was any."""
+    """Something in the run is a link to the outside, with the same content if there was any."""
     path = run / name
     path.parent.mkdir(exist_ok=True)
     if path.is_file():

@@ -1,4 +1,4 @@
-"""Work runs to its end from a script and beside a loop that runs already."""
+"""Work runs to its end from a script and next to a loop that is already running."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def until(condition: Callable[[], object]) -> None:
 
 @pytest.fixture
 def gate(endpoint: Any) -> Iterator[threading.Event]:
-    """Until it is set the endpoint receives requests and answers none."""
+    """Until it is set, the endpoint receives requests and answers none."""
     opened = threading.Event()
 
     async def behave(asked: Any) -> None:

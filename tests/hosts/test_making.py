@@ -1,4 +1,4 @@
-"""A run's folder is there whole or not at all, whenever its process is killed."""
+"""A run's folder exists completely or not at all, whenever its process is killed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_only_folders_of_ours_are_cleared_and_no_link_is_followed(tmp_path: Path
     assert (tmp_path / ".run.aaaaaaaaaaaa.lock").is_symlink()
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(processes: Any, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(processes: Any, tmp_path: Path) -> None:
     def work() -> int:
         with pytest.raises(RunError, match=r"items\.jsonl cannot be written"):
             RunFolder.create(tmp_path / "run", MANIFEST, [Item("x" * 5_000)] * 10)
@@ -88,7 +88,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(processes: Any, tmp_path:
 
 
 @pytest.mark.parametrize("below", ["file/run", "file/further/run"])
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, below: str) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(RunError, match=r"cannot be made: .*file is not a folder"):
         made(tmp_path / below)
@@ -104,13 +104,13 @@ def test_what_was_interrupted_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_a_run_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_only_a_run_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("folder", "link"):
-        with pytest.raises(RunExists, match=r"exists already: name another --out$"):
+        with pytest.raises(RunExists, match=r"already exists: choose another --out$"):
             made(tmp_path / name)
     made(tmp_path / "run")
-    with pytest.raises(RunExists, match=r"or go on with it: overton resume \S+$"):
+    with pytest.raises(RunExists, match=r"or resume the run in it: overton resume \S+$"):
         made(tmp_path / "run")
     assert not os.path.lexists(tmp_path / "nowhere")

@@ -1,4 +1,4 @@
-"""A run that goes on elsewhere: the same models, and what a person names needs no question."""
+"""A run that continues elsewhere: the same models, and what a user names needs no question."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_run_goes_on_at_another_address_with_its_other_arguments(
 
 def test_a_model_that_is_not_in_the_run_is_refused(runs: Any, endpoint: Endpoint) -> None:
     runs.start(models=[at(endpoint)], limits=Limits(calls=5))
-    with pytest.raises(InputError, match="is no model of this run, which has vllm/m"):
+    with pytest.raises(InputError, match="is not a model of this run, which has vllm/m"):
         runs.resume(elsewhere=[ModelRequest("vllm/other")], limits=MORE)
 
 

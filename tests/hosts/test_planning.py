@@ -1,4 +1,4 @@
-"""A plan says what a run then does, and asks nothing."""
+"""A plan says what a run will do, and makes no calls."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_calls_that_lanes_share_count_once_and_their_own_once_a_lane_though_one_
     assert sum(asked.model == "judge" for asked in endpoint.asked) == 1 + 3 + 2 * 3
 
 
-def test_a_plan_tells_the_price_in_batches_and_how_many_follow_one_another() -> None:
+def test_a_plan_shows_the_price_in_batches_and_how_many_follow_one_another() -> None:
     single = overton.plan("open-mindedness", models=["openai/gpt-4o-mini"], trials=1)
     assert single.batches_in_turn == 1
     assert single.hours_in_batches == 24

@@ -1,4 +1,4 @@
-"""Pluralism over HTTP: nothing paid twice after a kill; viewpoints made of a dump and asked about by commands."""
+"""Pluralism over HTTP: no call is paid for twice after a kill; commands make viewpoints from a dump and use them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORD = re.compile(r"#\w+")
 
 
 def judged(prompt: str, chance: float) -> str:
-    """Opinions of odd and even numbers oppose each other; what else the judge says follows from the request."""
+    """Odd- and even-numbered opinions oppose each other; the judge's other answers follow from the request."""
     opinions = prompt.partition("<opinions>")[2].partition("</opinions>")[0]
     if "Label all" in prompt:
         return json.dumps({number: STANCES[int(number) % 2] for number in OPINION.findall(opinions)})
@@ -121,7 +121,7 @@ def given(served: Any, tmp_path: Path) -> Callable[[str], dict[str, Any]]:
 
 
 def calls_of(journal: Path) -> Counter[str]:
-    """Calls by trial; '' holds those that trials share."""
+    """Calls by trial; '' has those that trials share."""
     return Counter(entry.place.trial for entry in entries(journal))
 
 
@@ -158,7 +158,7 @@ def test_what_was_paid_for_is_not_asked_again_after_a_kill(served: Any, given: A
     again = Counter(served.seeds())
     assert set(again) == kept
     twice = sum(count - 1 for count in again.values())
-    # Calls in flight, and the replies of the last commit window, which is shorter than two replies take.
+    # Calls in flight, and the replies of the last commit window, shorter than the time for two replies.
     assert twice <= 3 * 2 * CONNECTIONS
     assert len(served.asked) - asked_before == calls.total() - (asked_before - twice)
     assert calls_of(folder / "journal.db") == calls

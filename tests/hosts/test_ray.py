@@ -59,7 +59,7 @@ def test_a_killed_replica_costs_only_its_calls_and_records_are_those_of_one_proc
 
 
 @pytest.mark.long
-def test_a_run_begun_in_one_process_goes_on_on_a_cluster_and_back(
+def test_a_run_started_in_one_process_continues_on_a_cluster_and_back(
     ray_here: None, runs: Runs, tiny_weights: Path
 ) -> None:
     records = whole(runs, tiny_weights)
@@ -81,19 +81,19 @@ def test_other_weights_of_the_same_name_are_refused(runs: Runs, tiny_weights: Pa
 
 
 @pytest.mark.long
-def test_replicas_for_which_there_is_no_room_are_told_and_the_run_can_be_resumed(
+def test_replicas_without_room_are_reported_and_the_run_can_be_resumed(
     ray_here: None, runs: Runs, tiny_weights: Path
 ) -> None:
     manifest = runs.start("placed", models=[request(tiny_weights, cpus=1024, patience=1)])
     assert (manifest.status, manifest.spent.requests) == ("stopped", 0)
-    assert "0 of 2 replicas up; left out: replica 1 (waits for room on the cluster)" in manifest.stopped
+    assert "0 of 2 replicas up; left out: replica 1 (waiting for room on the cluster)" in manifest.stopped
     assert runs.resume("placed", elsewhere=[request(tiny_weights, patience=200)]).status == "finished"
 
 
 @pytest.mark.long
 @pytest.mark.embedded
 def test_one_request_at_a_time_has_the_replies_of_this_process(ray_here: None, runs: Runs) -> None:
-    """The model itself, both ways; what is told of the machine's package is among what is compared."""
+    """The model itself, both ways; the fields about the machine's package are compared too."""
     pytest.importorskip("xllamacpp", reason="xllamacpp is not installed: pip install 'overton[embedded]'")
     try:
         ensure("smollm2-135m")

@@ -29,7 +29,7 @@ def request(weights: Path, **args: Any) -> ModelRequest:
 def test_nodes_die_and_come_while_a_run_goes_on(
     runs: Runs, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The weights are on none of the nodes before."""
+    """Before, the weights are on none of the nodes."""
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(replicas, "on_nodes", lambda path: "/nowhere/tiny.gguf")
     runs.start("alone", models=[ModelRequest(f"gguf:{tiny_weights}", (("seed", str(SEED)),))], trials=12)

@@ -1,4 +1,4 @@
-"""A run goes on only as what it began as, needs nobody for what it has, and says what differs."""
+"""A run can only be resumed unchanged, needs no models for what it has, and says what differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from overton.studies.open_mindedness import STUDY
 
 
 def files(run: Path) -> dict[str, Any]:
-    """What a run folder holds; of the journal its entries, since opening it counts as a change of its file."""
+    """A run folder's content; for the journal its entries, since opening it changes its file."""
     return {
         path.name: list(entries(path)) if path.suffix == ".db" else path.read_bytes()
         for path in run.iterdir()
@@ -79,12 +79,12 @@ def edit_code(run: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (edit_items, r"items\.jsonl: items were changed after this run began"),
+        (edit_items, r"items\.jsonl: items were changed after this run started"),
         (edit_settings, "its settings differ"),
         (edit_arguments, r"its settings is now Settings\(temperature=0\.5"),
-        (edit_model, "its identity is now 'http/another', but the run began with 'http/m'"),
+        (edit_model, "its identity is now 'http/another', but was 'http/m' when the run started"),
         (edit_seed, "its messages"),
-        (edit_prompts, "prompt .*: differs from what this run was asked with"),
+        (edit_prompts, "prompt .*: differs from the one this run used"),
         (edit_code, r"trial night-buses/baseline/w0/t1/r1, ask 0 of subject: its messages differ"),
     ],
 )
@@ -310,15 +310,15 @@ def test_a_session_that_began_with_a_manifest_that_another_one_replaced_is_refus
     from overton.hosts.local import running
 
     runs.start(limits=Limits(calls=30))
-    hold = running.hold_session
+    hold = running.run_session
 
     def late(*given: Any, **more: Any) -> Any:
         monkeypatch.undo()
-        assert runs.resume(limits=Limits(calls=60)).spent.requests == 60  # while the other one looks at its models
+        assert runs.resume(limits=Limits(calls=60)).spent.requests == 60  # while the other one checks its models
         return hold(*given, **more)
 
-    monkeypatch.setattr(running, "hold_session", late)
-    with pytest.raises(RunLocked, match="was worked on by another process just now"):
+    monkeypatch.setattr(running, "run_session", late)
+    with pytest.raises(RunLocked, match="was just changed by another process"):
         runs.resume(limits=Limits(calls=90))
     assert runs.manifest().spent.requests == 60 == len(endpoint.asked)
 
@@ -345,7 +345,7 @@ def test_a_manifest_of_another_version_is_refused(runs: Any, version: int) -> No
     runs.start(limits=Limits(calls=5))
     manifest = runs.folder / "run" / "manifest.json"
     rewritten(manifest, '"format": 2', f'"format": {version}')
-    rewritten(manifest, '"name": ', '"called": ')  # what another version holds need not be what this one reads
+    rewritten(manifest, '"name": ', '"called": ')  # another version's content need not be readable here
     with pytest.raises(RunError, match=rf"has format {version}, of another version of Overton .*; this one reads 2"):
         runs.resume()
 

@@ -1,4 +1,4 @@
-"""A run split into shards, worked on apart, killed in the middle, and merged: it is the run that was never split."""
+"""A run split into shards, worked on separately, killed midway, and merged equals the run that was never split."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def test_a_run_of_killed_shards_is_the_whole_run(name: str, tmp_path: Path) -> N
 
 
 def outcomes(run: Path) -> dict[str, Any]:
-    """What a journal holds, by the calls' identities."""
+    """A journal's content, by the calls' identities."""
     return {str(one.identity): one.outcome for one in entries(run / "journal.db")}
 
 
 @pytest.fixture
 def split(runs: Runs, endpoint: Endpoint) -> list[Path]:
-    """Two shards of a run over the endpoint, nothing of them asked yet."""
+    """Two shards of a run over the endpoint, with no calls made yet."""
     shards = overton.split("open-mindedness", into=2, out=runs.folder / "shards", **asked(runs))
     assert not endpoint.asked
     return [shard.path for shard in shards]
@@ -131,7 +131,7 @@ def test_shards_that_have_not_ended_are_refused_or_merged_as_far_as_they_are(
     overton.resume(split[0])
     overton.resume(split[1], max_calls=5)
     with pytest.raises(
-        InputError, match=r"has not ended \(the limit of 5 calls is reached\); go on with it: overton resume"
+        InputError, match=r"has not finished \(the limit of 5 calls is reached\); resume it: overton resume"
     ):
         overton.merge(split, runs.folder / "merged")
     with pytest.raises(InputError, match="shards: 2: missing of 2"):
@@ -153,8 +153,8 @@ def test_shards_of_other_runs_and_the_same_one_twice_are_named(runs: Runs, split
     shutil.copytree(split[0], runs.folder / "copy")
     for strangers, said in (
         ([split[0], again[1].path], "another split of the same plan"),
-        ([split[0], other[1].path], "of another plan than .*: options differ"),
-        ([split[0], whole], "is a run, but no shard"),
+        ([split[0], other[1].path], "has a different plan from .*: options differ"),
+        ([split[0], whole], "is a run but not a shard"),
         ([*split, runs.folder / "copy"], "is the same shard as"),
         ([split[0], split[0]], "name each shard once|missing of 2"),
     ):
@@ -186,7 +186,7 @@ def test_a_shard_whose_manifest_was_changed_is_refused(runs: Runs, split: list[P
     manifest = folder.manifest()
     manifest.seed += 1
     write_manifest(folder.path, manifest)
-    with pytest.raises(InputError, match="was changed since the run was split"):
+    with pytest.raises(InputError, match="was changed after the run was split"):
         overton.merge(split, runs.folder / "merged")
 
 
@@ -195,7 +195,7 @@ def test_a_shard_whose_manifest_was_changed_is_refused(runs: Runs, split: list[P
     [
         ({"into": 3}, "too few for 3 shards"),
         ({"into": 0}, "one shard at least"),
-        ({"into": 2, "max_calls": 1}, "leaves less than a call"),
+        ({"into": 2, "max_calls": 1}, "leaves less than one call"),
     ],
 )
 def test_what_cannot_be_split_is_refused_before_anything_is_asked(
@@ -208,11 +208,11 @@ def test_what_cannot_be_split_is_refused_before_anything_is_asked(
 
 
 def test_different_answers_to_a_shared_call_are_not_merged(runs: Runs, split: list[Path]) -> None:
-    """As where a page was other on two machines: one run has one answer."""
+    """As when a page differed between two machines: one run has one answer."""
     for shard, text in zip(split, ("yesterday", "today"), strict=True):
         overton.resume(shard)
         run_to_end(told(shard, text))
-    with pytest.raises(InputError, match=r"was told something else than .*1 by web, asked as pages by both"):
+    with pytest.raises(InputError, match=r"got a different answer from web than .*1, asked as pages by both"):
         overton.merge(split, runs.folder / "merged")
 
 
@@ -233,7 +233,7 @@ def test_what_trials_share_is_asked_once_and_before_the_split(tmp_path: Path) ->
     for shard in shards:
         overton.resume(shard)
     merged = overton.merge(shards, tmp_path / "merged")
-    # What follows from a trial's own replies and is shared all the same was asked by each shard, and is paid by each.
+    # Shared calls that follow from a trial's own replies were made by each shard, and each pays for them.
     own = [{str(one.identity) for one in entries(shard / "journal.db")} - set(held[0]) for shard in shards]
     asked = len(held[0]) + len(own[0]) + len(own[1])
     assert merged.manifest.spent.requests == asked

@@ -1,4 +1,4 @@
-"""Conversations that search: nothing paid twice after a kill, and an archive from which a run is held again offline."""
+"""Conversations that search: nothing is paid for twice after a kill, and an archive allows a repeat run offline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CERTAINTY = ("clearly", "likely", "uncertain")
 
 
 def said(asked: Any) -> str:
-    """A judgement, a query or an answer, each as the request's own chance has it."""
+    """A judgement, a query or an answer, drawn from the request's own seed."""
     if asked.model == "judge":
         stance, sure = STANCES[int(asked.chance * 3)], CERTAINTY[int(asked.chance * 9) % 3]
         labels = {"rationale": "so", "stance": stance, "key_claims": [], "contradictions_acknowledged": True}
@@ -87,12 +87,12 @@ def given(endpoint: Any, tmp_path: Path) -> Any:
 
 
 def calls_of(journal: Path) -> Counter[str]:
-    """Calls by trial; '' holds those that trials share."""
+    """Calls by trial; '' has those that trials share."""
     return Counter(entry.place.trial for entry in entries(journal))
 
 
 def read_texts(journal: Path) -> dict[str, str]:
-    """What searches and pages answered, by the content that was asked."""
+    """The replies of searches and pages, by the content of the request."""
     return {
         str(entry.identity.content.hex()): entry.outcome.text
         for entry in entries(journal)
@@ -148,7 +148,7 @@ def test_a_conversation_killed_in_its_middle_goes_on_where_it_was(endpoint: Any,
     kept = {call_seed(one.identity, SEED) for one in entries(folder / "journal.db") if one.place.speaker != "search"}
     again = Counter(endpoint.seeds())
     assert set(again) <= kept
-    # Both models' calls in flight, and the replies of the last commit window, which is shorter than two replies take.
+    # Both models' calls in flight, and the replies of the last commit window, shorter than the time for two replies.
     assert sum(count - 1 for count in again.values()) <= 3 * 2 * CONNECTIONS
     contents = contents_of(folder / "pages.warc.gz")
     assert held <= set(contents.hits)
@@ -170,12 +170,12 @@ def test_a_limit_between_two_turns_leaves_a_conversation_that_goes_on(endpoint: 
 
 
 def test_conversations_are_under_way_as_models_take_requests_not_as_pages_do(given: Any) -> None:
-    """Else a run that stops would have begun all of its conversations and have none whole to report."""
+    """Otherwise a run that stops would have started all of its conversations and have none complete to report."""
     wanted = given("run")
     arguments = {name: one | {"connections": "1"} for name, one in wanted["model_args"].items()}
     stopped = overton.run("stance-stability", **wanted | {"model_args": arguments}, max_calls=30)
     begun = {trial.partition(" of ")[0] for trial in calls_of(stopped.path / "journal.db") if trial}
-    assert len(begun) == 2  # of four: the first has ended, one is under way
+    assert len(begun) == 2  # of four: the first has finished, one is in progress
 
 
 def test_progress_counts_the_models_requests_not_searches_and_pages(given: Any) -> None:
@@ -185,7 +185,7 @@ def test_progress_counts_the_models_requests_not_searches_and_pages(given: Any) 
     assert max(one.in_flight for one in seen) <= 2 * CONNECTIONS
 
 
-def test_a_finished_run_is_held_again_without_network_or_archive(endpoint: Any, given: Any) -> None:
+def test_a_finished_run_is_replayed_without_network_or_archive(endpoint: Any, given: Any) -> None:
     run = overton.run("stance-stability", **given("run"))
     records = run.records()
     endpoint.stop()
@@ -219,7 +219,7 @@ def test_a_query_that_the_archive_does_not_hold_ends_the_conversation_and_says_s
     run = overton.run("stance-stability", **longer)
     failures = run.records().filter(pl.col("failure").is_not_null())
     assert set(failures["turn"]) == {TURNS + 1}
-    assert all("holds no hits for the query" in failure for failure in failures["failure"])
+    assert all("has no hits for the query" in failure for failure in failures["failure"])
 
 
 def test_a_run_is_refused_where_the_archive_that_it_reads_was_changed(given: Any, tmp_path: Path) -> None:
@@ -245,9 +245,9 @@ def test_queries_are_shared_where_a_model_is_named_for_them(endpoint: Any, given
 @pytest.mark.parametrize(
     ("change", "said_of_it"),
     [
-        ({"queries": "shared"}, "shared: a model is written provider/name"),
+        ({"queries": "shared"}, "shared: write a model as provider/name"),
         ({"queries": "own", "others": {"queries": ["simulated/chameleon/q"]}}, "role queries: is given twice"),
-        ({"others": {"search": ["starter", "google"]}}, "name one only"),
+        ({"others": {"search": ["starter", "google"]}}, "name only one"),
         ({"others": {"search": ["stater"]}}, "did you mean 'starter'"),
         ({"source_args": {"search": {"tops": "3"}}}, "did you mean 'top'"),
         ({"source_args": {"judge": {"top": "3"}}}, "there is search, pages"),

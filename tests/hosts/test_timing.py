@@ -1,4 +1,4 @@
-"""Models that run here are timed on a plan's own calls; nobody else is asked."""
+"""Local models are timed on a plan's own calls; no others are called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run folder that somebody else made sends nothing anywhere before that is named and confirmed."""
+"""A run folder that somebody else made sends nothing anywhere before that is shown and confirmed."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SECRET = "AWS_SECRET_ACCESS_KEY"
 
 @pytest.fixture(autouse=True)
 def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine on which nothing was ever used; gives the file of what is confirmed."""
+    """A machine on which nothing was ever used; returns the file of confirmations."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
     return tmp_path / "configuration" / "overton" / "confirmed.json"
 
 
 @pytest.fixture
 def stopped(runs: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A run of a known provider that a colleague began, through a proxy of theirs, and that has more to ask."""
+    """A run of a known provider that a colleague started, through their proxy, and that has calls left."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-mine-0123456789abcdef")
     monkeypatch.setenv(SECRET, "the-secret-0123456789abcdef")
     monkeypatch.setenv("OPENAI_BASE_URL", runs.endpoint.url)
@@ -68,7 +68,7 @@ def test_a_secret_is_not_sent_to_the_address_that_a_folder_names(stopped: Any, e
 
 
 def test_a_refusal_reads_no_key(stopped: Any, endpoint: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were keys read first, the missing one would be told."""
+    """If keys were read first, the missing one would be reported."""
     edited(stopped.folder / "run", ("base_url", endpoint.url), ("key_env", SECRET))
     monkeypatch.delenv(SECRET)
     with pytest.raises(InputError, match="would send the content of AWS_SECRET_ACCESS_KEY"):
@@ -135,7 +135,7 @@ def test_a_person_is_asked_and_may_say_no(stopped: Any, endpoint: Any) -> None:
         ),
     ],
 )
-def test_a_damaged_configuration_is_told_and_is_no_trust(runs: Any, configuration: Path, damage: Any) -> None:
+def test_a_damaged_configuration_is_reported_and_grants_no_trust(runs: Any, configuration: Path, damage: Any) -> None:
     runs.start(limits=Limits(calls=5))
     kept = configuration.read_bytes()
     configuration.unlink()
@@ -147,7 +147,7 @@ def test_a_damaged_configuration_is_told_and_is_no_trust(runs: Any, configuratio
     with pytest.raises(InputError, match=r"confirmed\.json") as refused:
         runs.resume(limits=MORE)
     assert f"would send the content of OVERTON_API_KEY to {runs.endpoint.url}" in str(refused.value)
-    with pytest.warns(Notice, match=r"is not noted, so that it will be asked again: .*confirmed\.json"):
+    with pytest.warns(Notice, match=r"was not recorded, so you will be asked again: .*confirmed\.json"):
         assert runs.resume(limits=MORE, trust=Trust(given=True)).spent.requests == 20
     assert damage == "link" or configuration.read_bytes() == damage
 
@@ -244,7 +244,7 @@ RESUME = (sys.executable, "-c", "from overton.cli import main; main()", "resume"
 
 
 def at_a_terminal(run: Path, answer: bytes, *words: str) -> tuple[int, str]:
-    """`overton resume RUN` with a terminal on stdin and stderr, on which a person types."""
+    """`overton resume RUN` with a terminal on stdin and stderr, on which a user types."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen([*RESUME, str(run), *words], stdin=theirs, stderr=theirs, stdout=theirs)
     os.close(theirs)

@@ -1,4 +1,4 @@
-"""A local HTTP server that misbehaves on request, and what tests ask of it."""
+"""A local HTTP server that misbehaves on request, and the tests' requests to it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Seen:
 
 @dataclass
 class Misbehaving:
-    """A server that plays a script, one behaviour a request; after its end it answers `chat()`."""
+    """A server that plays a script, one behaviour per request; after its end it answers `chat()`."""
 
     url: str = ""
     script: list[Behaviour] = field(default_factory=list)
@@ -139,7 +139,7 @@ async def server(serve: Callable[[], Awaitable[Misbehaving]]) -> Misbehaving:
 
 @pytest.fixture
 async def listen() -> AsyncIterator[Callable[..., Awaitable[int]]]:
-    """Starts servers whose connections a coroutine handles; gives each one's port."""
+    """Starts servers whose connections a coroutine handles; returns each one's port."""
     servers: list[asyncio.Server] = []
 
     async def start(handler: Callable[..., Awaitable[None]], **more: Any) -> int:

@@ -56,15 +56,15 @@ def test_nothing_given_leaves_all_to_the_endpoint():
         ("hold", "yes", "neither true nor false"),
         ("base_url", "localhost:8000", "not a base URL"),
         ("base_url", "ftp://host/v1", "not a base URL"),
-        ("base_url", "@", "no list is named"),
+        ("base_url", "@", "no list is given"),
         ("base_url", "@http://host/v1?x", "has no"),
-        ("alike", "all", "none of weights, model"),
+        ("alike", "all", "not one of weights, model"),
         ("temprature", "1", "did you mean 'temperature'"),
         ("threads", "2", "unknown for openai models"),
         ("extra.messages", "[]", "the study writes the messages"),
         ("extra.seed", "1", "use seed=N"),
         ("extra.stream", "true", "read whole"),
-        ("extra.", "1", "no field is named"),
+        ("extra.", "1", "no field is given"),
     ],
 )
 def test_a_wrong_argument_is_named_with_its_key_and_reason(key, value, reason):
@@ -157,12 +157,12 @@ def test_what_a_replica_needs_is_read_and_is_no_setting_of_the_model():
         ("cpus", "-1", "number of cores from 0"),
         ("ray.resources", "[1]", "not a JSON object of numbers"),
         ("ray.label_selector", '{"zone": 1}', "not a JSON object of words"),
-        ("ray.scheduling_strategy", "ANY", "none of DEFAULT, SPREAD"),
-        ("ray.runtime_env", '{"py_executable": "sh -c true"}', "says where a replica goes"),
-        ("ray.max_restarts", "3", "says where a replica goes"),
+        ("ray.scheduling_strategy", "ANY", "not one of DEFAULT, SPREAD"),
+        ("ray.runtime_env", '{"py_executable": "sh -c true"}', "not a Ray option for placing a replica"),
+        ("ray.max_restarts", "3", "not a Ray option for placing a replica"),
     ],
 )
-def test_what_ray_is_not_to_be_told_is_refused(key, value, reason):
+def test_options_that_ray_must_not_get_are_refused(key, value, reason):
     with pytest.raises(InputError, match=reason):
         read_arguments(ON_RAY, [(key, value)])
 

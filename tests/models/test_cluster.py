@@ -19,7 +19,7 @@ def test_without_ray_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPat
         open_model("ray/gguf:/models/m.gguf")
 
 
-def test_the_cluster_that_would_be_used_is_told_beside_the_file(
+def test_the_cluster_that_would_be_used_is_named_next_to_the_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "ray://somebody:secret@head:10001")

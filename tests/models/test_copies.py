@@ -10,7 +10,7 @@ from overton.models.copies import Copies
 
 
 async def _asked(copies: Copies, heads: list[str]) -> list[int]:
-    """The threads that answered, all being asked at once."""
+    """The threads that answered, all called at once."""
     gate = threading.Event()
 
     def work() -> int:

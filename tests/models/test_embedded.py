@@ -53,7 +53,7 @@ def question(text: str, *, seed: int | None = 1, form: Form | None = None, **set
 
 
 def small_gguf(path: Path) -> Path:
-    """A whole GGUF file, of a kind of model that llama.cpp does not know."""
+    """A complete GGUF file, of a kind of model that llama.cpp does not know."""
     writer = gguf.GGUFWriter(path, "nonesuch")
     writer.add_array("tokenizer.ggml.tokens", ["a", "b", "c"])
     writer.add_array("tokenizer.ggml.scores", [0.5, 1.5])
@@ -101,7 +101,7 @@ async def test_answers_are_held_to_begin_with_an_opening(model: EmbeddedModel) -
 
 @pytest.mark.embedded
 async def test_the_letters_probability_is_the_one_that_llama_draws_by(weights: Path, model: EmbeddedModel) -> None:
-    """Against what llama.cpp itself says of its draw, where a grammar lets nothing else through."""
+    """Compared with llama.cpp's own report of its draw, where a grammar lets nothing else through."""
     form = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
     text = "Should shops take cash? Answer 'position <<A>>' for yes or 'position <<B>>' for no."
     server = open_server(weights, threads=1, context=512)
@@ -196,7 +196,7 @@ async def test_settings_and_extra_fields_reach_the_model(model: EmbeddedModel) -
 
 @pytest.mark.embedded
 async def test_a_prompt_longer_than_the_context_is_rejected_with_both_numbers(model: EmbeddedModel) -> None:
-    with pytest.raises(RejectedError, match=r"the prompt has \d{4} tokens, and the context holds 1024") as caught:
+    with pytest.raises(RejectedError, match=r"the prompt has \d{4} tokens, but the context only 1024") as caught:
         await model.answer(question("word " * 1200))
     assert caught.value.kind == "too long"
 
@@ -348,14 +348,14 @@ def test_every_cut_through_a_header_is_bad_input(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"", "the file is empty"),
-        (b"\x80\x02}q\x00.", "it does not begin with 'GGUF'"),
+        (b"\x80\x02}q\x00.", "it does not start with 'GGUF'"),
         (b"GGUF\x01\0\0\0" + bytes(16), "its GGUF version is 1"),
         (b"GGUF\0\0\0\x03" + bytes(16), "its GGUF version is 50331648"),
-        (b"GGUF\x03\0\0\0" + b"\xff" * 16, "its metadata says that there are 18,446,744,073,709,551,615"),
-        (b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(15) + b"\x63\0\0\0", "a value of the unknown kind 99"),
+        (b"GGUF\x03\0\0\0" + b"\xff" * 16, "its metadata claims 18,446,744,073,709,551,615"),
+        (b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(15) + b"\x63\0\0\0", "a value of unknown kind 99"),
         (
             b"GGUF\x03\0\0\0" + bytes(8) + b"\x01" + bytes(15) + b"\x09\0\0\0\x09\0\0\0" + bytes(8),
-            "an array of the kind 9",
+            "an array of kind 9",
         ),
     ],
     ids=["empty", "pickle", "version 1", "big-endian", "endless", "unknown kind", "nested array"],

@@ -69,7 +69,7 @@ def test_it_is_known_by_the_hash_of_its_weights(embedder: WordLlamaEmbedder) -> 
 
 
 def test_weights_that_are_not_in_the_package_are_refused() -> None:
-    with pytest.raises(InputError, match="there are l2_supercat"):
+    with pytest.raises(InputError, match="available are l2_supercat"):
         WordLlamaEmbedder("l3_supercat")
 
 
@@ -98,7 +98,7 @@ def test_an_embedder_is_opened_by_its_name_and_takes_no_settings() -> None:
     model = open_model("wordllama/l2_supercat")
     assert isinstance(model.answerer, WordLlamaEmbedder)
     assert (model.answerer.name, model.connections, model.price) == ("wordllama/l2_supercat", 1, Price(0.0, 0.0))
-    with pytest.raises(InputError, match="embedders take no settings"):
+    with pytest.raises(InputError, match="embedders have no settings"):
         open_model("wordllama/l2_supercat", [("temperature", "0")])
 
 

@@ -1,4 +1,4 @@
-"""Headers of GGUF files from anybody: walked through in little memory and time, or refused with a sentence."""
+"""Headers of GGUF files from anyone: read in little memory and time, or refused with a sentence."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def test_of_a_damaged_header_there_is_nothing_but_an_input_error(data: st.DataOb
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (header(2**63, 0), "it says that it holds 9,223,372,036,854,775,808 tensors"),
-        (header(0, 2**64 - 1), "its metadata says that there are 18,446,744,073,709,551,615 of something"),
-        (header(0, 1) + words(2**60), "its metadata says that there are 1,152,921,504,606,846,976 of something"),
+        (header(2**63, 0), "it claims to contain 9,223,372,036,854,775,808 tensors"),
+        (header(0, 2**64 - 1), "its metadata claims 18,446,744,073,709,551,615 elements"),
+        (header(0, 1) + words(2**60), "its metadata claims 1,152,921,504,606,846,976 elements"),
         (header(0, 1) + struct.pack("<Q", 2**62), "the file ends too early"),
         (header(0, 1) + text(b"a") + struct.pack("<IIQ", 9, 4, 2**62), "the file ends too early"),
     ],

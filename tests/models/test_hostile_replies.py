@@ -1,4 +1,4 @@
-"""Whatever bytes an endpoint sends, what comes of them is a reply that the journal can keep, or an error of ours."""
+"""Whatever bytes an endpoint sends, they become a reply that the journal can keep, or an error of ours."""
 
 import asyncio
 import socket
@@ -154,7 +154,7 @@ def test_numbers_that_no_call_can_take_are_not_said():
 
 
 class Closing:
-    """A server that answers each request with `reply` and then ends the connection without a word, as `ending` says."""
+    """A server that answers each request with `reply` and then ends the connection without notice, as `ending` says."""
 
     def __init__(self, ending, reply):
         self.ending = ending
@@ -196,8 +196,8 @@ def authority(monkeypatch):
 async def test_a_server_that_closes_without_a_word_is_asked_once_for_each_reply(
     listen, authority, question, ending, secure
 ):
-    """Whether its end has been seen, or crosses the next request on its way (after a reset, and of a TLS server that
-    still listens after it has said the end, that cannot be known)."""
+    """Whether its end has been seen, or crosses the next request on its way (after a reset, and for a TLS server that
+    still listens after announcing the end, that cannot be known)."""
     pause = 0.02 if secure or ending == "reset" else 0.0
     server = Closing(ending, http(openai_body()))
     context = None
@@ -215,7 +215,7 @@ async def test_a_server_that_closes_without_a_word_is_asked_once_for_each_reply(
 
 @pytest.mark.parametrize("ending", ["end", "reset"])
 async def test_a_request_that_was_taken_is_not_sent_again_by_the_wire(listen, question, ending):
-    """The server reads it and says nothing: it may have been carried out, and billed."""
+    """The server reads it and stays silent: it may have been carried out, and billed."""
     taken = []
 
     async def serve(reader, writer):
@@ -278,7 +278,7 @@ def test_a_reply_that_is_too_large_is_recognised_where_a_run_runs(head, question
 
 
 async def test_connections_that_are_always_gone_when_they_are_used_again_are_not_kept(listen, question):
-    """The server resets each as soon as a second request comes: whether it read it, and bills it, nobody knows."""
+    """The server resets each as soon as a second request comes: whether it read and bills it is unknown."""
     connections = []
 
     async def serve(reader, writer):

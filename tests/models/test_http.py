@@ -22,12 +22,12 @@ CHAT = msgspec.json.encode({"model": "m", "choices": [{"message": {"role": "assi
 
 @pytest.fixture(params=[asyncio.DefaultEventLoopPolicy, *([uvloop.EventLoopPolicy] if uvloop else [])])
 def event_loop_policy(request):
-    """Runs use uvloop where it exists; notebooks and Windows have asyncio's own loop."""
+    """Runs use uvloop if available; notebooks and Windows have asyncio's own loop."""
     return request.param()
 
 
 class Scripted:
-    """A server that answers each request with the next bytes, and notes what it was sent.
+    """A server that answers each request with the next bytes, and records what it was sent.
 
     None in the script closes the connection; after the script's end the connection stays open.
     """
@@ -93,7 +93,7 @@ async def test_a_connection_that_the_server_ends_is_replaced(listen, question, h
     assert server.connections == 2
 
 
-async def test_requests_side_by_side_have_connections_of_their_own(listen, question):
+async def test_parallel_requests_have_connections_of_their_own(listen, question):
     async def wait_for_both(reader, writer):
         both.append(writer)
         if len(both) == 2:
@@ -266,7 +266,7 @@ async def test_a_secure_endpoint_is_reached_and_kept(listen, question, authority
 
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_a_bad_certificate_stops_the_run(listen, question, authority, trusted):
-    """One of a stranger's making, or one for another host."""
+    """One that a stranger made, or one for another host."""
     context = certified(authority if trusted else trustme.CA(), "elsewhere.example" if trusted else "localhost")
     server = Scripted(reply())
     with pytest.raises(AccessError, match=r"localhost:\d+: check its certificate"):
@@ -330,7 +330,7 @@ async def _pipe(reader, writer):
 @pytest.mark.parametrize(
     ("answer", "error", "text"),
     [
-        (reply(b"", b"407 Proxy Authentication Required"), AccessError, "wants credentials"),
+        (reply(b"", b"407 Proxy Authentication Required"), AccessError, "requires credentials"),
         (reply(b"", b"502 Bad Gateway"), UnavailableError, r"no connection to models.invalid:443 \(502\)"),
         (None, UnavailableError, "no connection to models.invalid:443"),
         (b"what?\r\n\r\n", UnavailableError, "no connection to models.invalid:443"),

@@ -11,7 +11,7 @@ inspect_model = pytest.importorskip("inspect_ai.model")
 
 
 class Client:
-    """Stands for a provider's own client, which would retry by itself."""
+    """Stands in for a provider's own client, which would retry by itself."""
 
     max_retries = 2
 
@@ -24,7 +24,7 @@ class ProviderError(Exception):
 
 @inspect_model.modelapi("overton_test")
 class Provider(inspect_model.ModelAPI):
-    """A provider that does what the test says, and remembers what it was asked."""
+    """A provider that does what the test says, and records its requests."""
 
     def __init__(self, model_name, base_url=None, api_key=None, config=None, **more):
         super().__init__(model_name, base_url, api_key, [], config or inspect_model.GenerateConfig())

@@ -1,4 +1,4 @@
-"""Token probabilities of Inspect's models, from the very outputs that its providers make."""
+"""Token probabilities of Inspect's models, from outputs exactly as its providers make them."""
 
 from __future__ import annotations
 

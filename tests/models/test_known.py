@@ -72,7 +72,7 @@ def test_series_are_related_as_in_the_paper(one, other, related):
         ("openrouter/qwen/qwen3-32b", True),
     ],
 )
-def test_models_that_reason_are_told_by_their_names(spec, reasons):
+def test_models_that_reason_are_recognised_by_their_names(spec, reasons):
     assert reasons_of(parse_spec(spec)) == reasons
 
 

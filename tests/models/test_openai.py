@@ -138,7 +138,7 @@ async def test_a_form_is_not_sent_unless_asked_for(server, opened, question):
     assert server.seen[0].body.keys() == {"model", "messages"}
 
 
-async def test_a_schema_is_held_by_response_format(server, opened, question):
+async def test_a_schema_is_enforced_by_response_format(server, opened, question):
     model = opened("openai/gpt-4o", ("hold", "true"))
     schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
     await model.answer(question(form=Form(schema=schema), seed=4))
@@ -151,14 +151,14 @@ async def test_a_schema_is_held_by_response_format(server, opened, question):
     assert body["seed"] == 4
 
 
-async def test_vllm_holds_choices_by_name(server, opened, question):
+async def test_vllm_enforces_choices_by_name(server, opened, question):
     server.otherwise = reply_with(message={"content": "B"})
     model = opened("vllm/m", ("hold", "true"))
     assert (await model.answer(question(form=Form(choices=("A", "B"))))).text == "B"
     assert server.seen[0].body["structured_outputs"] == {"choice": ["A", "B"]}
 
 
-async def test_vllm_holds_openings_by_a_pattern(server, opened, question):
+async def test_vllm_enforces_openings_by_a_pattern(server, opened, question):
     model = opened("vllm/m", ("hold", "true"))
     await model.answer(question(form=Form(openings=("My verdict: (A).", "My verdict: B."))))
     pattern = server.seen[0].body["structured_outputs"]["regex"]
@@ -219,7 +219,7 @@ async def test_a_reply_is_read_whatever_its_content_type_says(server, opened, qu
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b'{"choices": [{"mess', "not whole JSON"),
+        (b'{"choices": [{"mess', "not complete JSON"),
         (b"<!doctype html><title>Login</title>", "HTML"),
         (b"", "empty"),
         (b"{}", "no choices"),
@@ -228,7 +228,7 @@ async def test_a_reply_is_read_whatever_its_content_type_says(server, opened, qu
         (b'{"choices": [{"finish_reason": "stop"}]}', "message"),
         (b'{"choices": [{"message": {"content": 7}}]}', "content"),
         (b"[1]", "object"),
-        (b"\xff\xfe", "not whole JSON"),
+        (b"\xff\xfe", "not complete JSON"),
     ],
 )
 async def test_a_reply_that_cannot_be_read_is_worth_asking_again(server, opened, question, body, reason):
@@ -464,7 +464,7 @@ async def test_a_dead_replica_does_not_draw_the_load(serve, opened, question, un
     assert len(alive.seen) == 5
 
 
-async def test_one_model_asked_side_by_side_gives_each_its_own_reply(server, opened):
+async def test_one_model_called_in_parallel_gives_each_its_own_reply(server, opened):
     async def echo(request):
         text = server.seen[-1].body["messages"][0]["content"]
         return await server.replies(reply_with(message={"content": text}))(request)
@@ -483,7 +483,7 @@ WEIGHED = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
 
 
 def logprobs(*tokens):
-    """What OpenAI tells of tokens: each with its alternatives and their log probabilities."""
+    """OpenAI's tokens: each with its alternatives and their log probabilities."""
     return {
         "content": [
             {

@@ -1,4 +1,4 @@
-"""Price lists: the date they are of, what a file of the user's own may hold, and what calls cost by them."""
+"""Price lists: their dates, what a user's own file may contain, and what calls cost by them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_known_prices_carry_their_date_and_discounts() -> None:
     [
         ("[openai]\n'a' = [1.0, 2.0]", "table.as_of"),
         ("[table]\nas_of = 'yesterday'", "table.as_of"),
-        ("[table]\nas_of = 2026-01-01\n[nobody]\n'a' = [1, 2]", "nobody: is no provider"),
+        ("[table]\nas_of = 2026-01-01\n[nobody]\n'a' = [1, 2]", "nobody: is not a provider"),
         ("[table]\nas_of = 2026-01-01\n[openai]\n'a' = [1]", "openai.a"),
         ("[table]\nas_of = 2026-01-01\n[openai]\n'a' = [1, -2]", "openai.a"),
         ("[table]\nas_of = 2026-01-01\n[openai]\n'a' = [1, nan]", "openai.a"),
@@ -61,7 +61,7 @@ def test_known_prices_carry_their_date_and_discounts() -> None:
         ("[table]\nas_of = 2026-01-01\n[openai]\n'a' = [1, '\\u001b[2J']", "openai.a"),
         ("[table]\nas_of = 2026-01-01\n[batches]\nopenai = 2", "batches.openai"),
         ("[table]\nas_of = 2026-01-01\n[caches]\nopenai = [1]", "caches.openai"),
-        ("openai = 3\n[table]\nas_of = 2026-01-01", "openai: is no provider"),
+        ("openai = 3\n[table]\nas_of = 2026-01-01", "openai: is not a provider"),
         ("[table", "is not valid TOML"),
         ("x" * (2**20 + 1), "is larger than"),
     ],
@@ -75,7 +75,7 @@ def test_what_is_no_price_is_refused_with_its_key(tmp_path: Path, text: str, sai
     assert str(raised.value).isprintable()
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_price_list(tmp_path / "none.toml")
 
@@ -89,7 +89,7 @@ def test_cached_tokens_count_at_their_own_price() -> None:
         (100 * 10 + 600 * 1 + 300 * 12.5 + 10 * 100) / 2e6
     )
     assert price.worst_input == 12.5
-    # Nobody promises the price of cached tokens in a batch where writing them is free; nor more cached than sent.
+    # No provider promises the cached price in a batch if writing is free; nor can more be cached than sent.
     assert Price(10.0, 100.0, cached=1.0, batch=0.5).in_batches.cost(Usage(1000, 10, cached=600)) == pytest.approx(
         0.0055
     )

@@ -37,7 +37,7 @@ def test_arguments_win_over_default_settings():
     assert model.settings == Settings(temperature=0.0, max_tokens=100, extra={"a": 1, "b": 2})
 
 
-def test_a_model_over_http_takes_64_connections_unless_told():
+def test_a_model_over_http_takes_64_connections_by_default():
     assert open_model("openai/gpt-4o").connections == 64
     assert open_model("simulated/open-minded", simulated=Simulated).connections == 256
 

@@ -1,4 +1,4 @@
-"""Weights on a node: used where they are, brought once where they are not, never taken for what they are not."""
+"""Weights on a node: used if present, sent once if not, and never mistaken for others."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def test_what_is_not_what_was_sought_is_thrown_away(tmp_path: Path) -> None:
 def test_pieces_that_do_not_follow_each_other_are_refused(tmp_path: Path, start: int, piece: bytes) -> None:
     node = Shelf(sought(tmp_path / "elsewhere"), tmp_path / "cache")
     node.take(0, b"ab")
-    with pytest.raises(OvertonError, match="do not follow each other"):
+    with pytest.raises(OvertonError, match="in pieces out of order"):
         node.take(start, piece)
 
 
-def test_no_room_is_told(tmp_path: Path) -> None:
+def test_lack_of_room_is_reported(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file is in the folder's place")
-    with pytest.raises(OvertonError, match="weights cannot be kept in"):
+    with pytest.raises(OvertonError, match="weights cannot be stored in"):
         Shelf(sought(tmp_path / "elsewhere"), tmp_path / "cache").take(0, CONTENT)

@@ -36,7 +36,7 @@ def test_a_spec_is_taken_apart(text, provider, name, identity):
     assert spec.identity == (identity or f"{provider}/{name}")
 
 
-def test_a_server_s_identity_holds_no_address():
+def test_a_server_s_identity_contains_no_address():
     spec = parse_spec("http://node7:8000/v1/#meta/llama@2")
     assert (spec.base_url, spec.name, spec.identity) == ("http://node7:8000/v1", "meta/llama@2", "http/meta/llama@2")
     assert parse_spec("https://elsewhere.example/v1#meta/llama@2").identity == spec.identity
@@ -48,12 +48,12 @@ def test_a_server_s_identity_holds_no_address():
         ("opnai/gpt-4o", "did you mean 'openai'"),
         ("OpenAI/gpt-4o", "did you mean 'openai'"),
         ("nonesuch/x", "known are openai, openrouter"),
-        ("gpt-4o", "written provider/name"),
-        ("", "written provider/name"),
-        ("openai/", "no model is named"),
+        ("gpt-4o", "write a model as provider/name"),
+        ("", "write a model as provider/name"),
+        ("openai/", "no model is given"),
         ("inspect/google", "inspect/PROVIDER/NAME"),
         ("inspect//x", "inspect/PROVIDER/NAME"),
-        ("gguf:", "no file is named"),
+        ("gguf:", "no file is given"),
         ("http://host/v1", "write it after a '#'"),
         ("http://host:port/v1#m", "not a base URL"),
         ("http:///v1#m", "not a base URL"),
@@ -214,7 +214,7 @@ def test_no_key_in_an_address_is_said_again(spec: str) -> None:
     "text", ["ray/", "ray/openai/gpt-4o", "ray/ray/gguf:/m.gguf", "ray/gguf:", "ray/simulated/open-minded"]
 )
 def test_what_cannot_run_on_ray_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"ray/gguf:/path/to/file|no file is named"):
+    with pytest.raises(InputError, match=r"ray/gguf:/path/to/file|no file is given"):
         parse_spec(text)
 
 

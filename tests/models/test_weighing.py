@@ -1,4 +1,4 @@
-"""What endpoints tell of tokens, made into places of a reply; llama.cpp's own figures are in `test_embedded`."""
+"""Endpoints' token probabilities, turned into spots of a reply; llama.cpp's own figures are in `test_embedded`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORM = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
 
 def told(token: str, **chances: float) -> TokenChance:
     others = [(name, log(chance)) for name, chance in chances.items()]
-    return TokenChance.told(token, list(token.encode()), log(chances.get(token, 0.9)), others)
+    return TokenChance.of(token, list(token.encode()), log(chances.get(token, 0.9)), others)
 
 
 def reply(letter: TokenChance) -> list[TokenChance]:
@@ -79,7 +79,7 @@ def test_a_grammar_leaves_the_options_alone_to_share_all() -> None:
 
 
 def test_llamas_grammar_is_asked_only_where_what_was_drawn_without_it_does_not_fit() -> None:
-    """Free: A and X are drawn, as 2 to 3, B is cut off. Of what does not fit, all is drawn again between A and B."""
+    """Free: A and X are sampled 2 to 3, B is cut off. Whatever does not fit is sampled again between A and B."""
     sampler = Sampler(1.0, 0.9, 40, 0.0, cuts_first=True, tries_first=True)
     found = chances(sampler, held=True, A=0.36, B=0.1, X=0.54)
     again = 0.36 / 0.46

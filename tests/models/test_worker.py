@@ -1,4 +1,4 @@
-"""What a replica says passes as bytes: replies and every kind of error come out as they went in."""
+"""A replica's messages pass as bytes: replies and every kind of error come out as they went in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REPLY = Reply("<b>\n🦙", spots=(Spot(1, "A", (Alternative("A", 0.1 + 0.2, 1 / 
 
 
 class Engine:
-    """Answers with what it is given, and keeps what it was asked."""
+    """Answers with what it is given, and records its requests."""
 
     name = identity = "engine"
     holds_form = False
@@ -44,7 +44,7 @@ class Engine:
 
 
 class NoRay:
-    """As much of Ray as listening takes."""
+    """As much of Ray as receiving messages needs."""
 
     class exceptions:
         class RayError(Exception):

@@ -1,4 +1,4 @@
-"""A local site that serves what a test lays out, names that resolve as a test says, and how answerers are asked."""
+"""A local site that serves what a test defines, names that resolve as a test says, and helpers to call answerers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def article(*paragraphs: str) -> str:
 def answers(
     body: str | bytes = "", status: int = 200, content_type: str | None = "text/html; charset=utf-8", **headers: str
 ) -> Behaviour:
-    """A response as it is written here. Header names are written with underscores."""
+    """A response, as defined by a test. Header names are written with underscores."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     named |= {"Content-Type": content_type} if content_type else {}
     content = body.encode() if isinstance(body, str) else body
@@ -48,7 +48,7 @@ def answers(
 
 @dataclass
 class Site:
-    """A server on a local address; what it has no path for is a 404. `seen` counts requests by path."""
+    """A server on a local address; unknown paths give a 404. `seen` counts requests by path."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -69,7 +69,7 @@ class Site:
 
 @dataclass
 class Names(AbstractResolver):
-    """Names and their addresses; several answers are given one after the other, the last for ever."""
+    """Names and their addresses; several answers are given in turn, the last for ever."""
 
     table: dict[str, list[str]]
     asked: Counter[str] = field(default_factory=Counter)
@@ -140,7 +140,7 @@ def names() -> Callable[..., Names]:
 
 @pytest.fixture
 def any_port(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the site's port pass, so that nothing but the guard stands between a fetch and the site."""
+    """Allows the site's port, so that only the guard is between a fetch and the site."""
     monkeypatch.setattr("overton.retrieval.guard._PORTS", {80, 443, site.port})
 
 
@@ -150,7 +150,7 @@ def asks(content: str) -> Request:
 
 @pytest.fixture
 def ask() -> Callable[[Any, str], Awaitable[Reply]]:
-    """Ask an answerer one thing."""
+    """Send an answerer one request."""
 
     async def asking(answerer: Any, content: str) -> Reply:
         reply: Reply = await answerer.answer(asks(content))

@@ -26,7 +26,7 @@ from overton.errors import InputError, RejectedError, RunError, Unreadable
 from overton.retrieval import open_pages, open_search
 from overton.retrieval.archive import ARCHIVE, TORN, Archive, Ranked
 from overton.retrieval.archived import contents_of
-from overton.retrieval.warc import record_at, told
+from overton.retrieval.warc import record_at, record_heads
 from overton.retrieval.wire import Exchange
 from overton.untrusted import Limit, Member
 from overton.untrusted import members as members_of
@@ -109,10 +109,10 @@ async def test_another_run_reads_the_same_pages_without_the_network(
     assert site.seen == seen
 
 
-async def test_pages_of_other_tools_archives_are_read_anew(
+async def test_pages_of_other_tools_archives_are_parsed_again(
     site: Any, web: Any, ask: Ask, pages: Any, tmp_path: Path
 ) -> None:
-    """What another crawler wrote has responses, but no pages as a model saw them."""
+    """Another crawler's archive has responses, but no pages as a model saw them."""
     site.paths |= {"/old": pages.answers(status=301, Location="/new"), "/new": pages.answers(pages.article())}
     web.keep_in(tmp_path)
     read = page_of(await ask(web.answerer, f"{site.url}/old"))
@@ -150,7 +150,7 @@ async def test_another_run_finds_the_same_hits(ask: Ask, tmp_path: Path) -> None
     archived = open_search(f"archive/{tmp_path}").answerer
     assert hits_of(await ask(archived, "mindfulness in schools")) == hits_of(first)
     assert len(hits_of(first)) == 4
-    with pytest.raises(RejectedError, match="holds no hits for the query 'something else'"):
+    with pytest.raises(RejectedError, match="has no hits for the query 'something else'"):
         await ask(archived, "something else")
 
 
@@ -256,7 +256,7 @@ def test_a_closed_archive_and_a_folder_that_is_none_say_so(tmp_path: Path) -> No
         Archive(tmp_path / "nowhere")
 
 
-def test_identities_follow_from_what_an_archive_holds(tmp_path: Path) -> None:
+def test_identities_follow_from_an_archive_s_content(tmp_path: Path) -> None:
     for name, texts in {"a": ["x", "y"], "b": ["y", "x"], "c": ["x", "z"]}.items():
         (tmp_path / name).mkdir()
         archive = Archive(tmp_path / name)
@@ -272,12 +272,12 @@ def test_what_is_no_archive_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no pages\.warc\.gz"):
         open_search(f"archive/{tmp_path}")
     (tmp_path / ARCHIVE).write_bytes(b"not gzip at all")
-    with pytest.raises(InputError, match="holds no WARC records"):
+    with pytest.raises(InputError, match="contains no WARC records"):
         open_pages(f"archive/{tmp_path}")
 
 
 async def test_an_archive_that_misleads_is_read_no_further(ask: Ask, tmp_path: Path) -> None:
-    """Another tool's records may hold anything."""
+    """Another tool's records may contain anything."""
 
     def record(kind: str, content_type: str, block: bytes) -> bytes:
         head = (
@@ -311,7 +311,7 @@ def filled(folder: Path, pages: int = 6) -> bytes:
 
 
 def test_no_flipped_byte_ever_makes_a_resume_cut_an_archive(tmp_path: Path) -> None:
-    """Each is either a damage that is named, with nothing changed, or only the last record, which is put aside."""
+    """Each is either reported as damage, with nothing changed, or only the last record, which is moved aside."""
     sound = filled(tmp_path)
     path, aside = tmp_path / ARCHIVE, tmp_path / TORN
     last = members(path)[-1].start
@@ -345,7 +345,7 @@ def test_a_damaged_archive_of_another_run_is_named_with_its_place(spec: str, tmp
 
 
 def bomb(kind: str, uri: str, content_type: str, mebibytes: int = 30) -> bytes:
-    """A record of so many MiB that takes a thousandth of it in a file."""
+    """A record of this many MiB that takes a thousandth of that in a file."""
     press = zlib.compressobj(9, zlib.DEFLATED, 31)
     head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\nContent-Type: {content_type}\r\n"
     head += f"Content-Length: {mebibytes << 20}\r\n\r\n"
@@ -382,7 +382,7 @@ async def test_hits_that_are_none_are_a_rejection_that_names_the_place(ask: Ask,
 @given(data=st.data())
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) -> None:
-    """Records that lack what their type must have, or hold anything else, in members that are whole."""
+    """Records that lack what their type must have, or contain anything else, in complete members."""
     lines = st.sampled_from(
         [
             b"WARC-Type: response",
@@ -407,12 +407,12 @@ def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) 
     content = b"\r\n".join([head, *data.draw(st.lists(lines, max_size=8)), b"", data.draw(blocks | st.binary())])
     path = tmp_path / ARCHIVE
     path.write_bytes(gzip.compress(content))
-    for record in told(path):
+    for record in record_heads(path):
         with suppress(Unreadable):
             found = record_at(path, record.start, Limit(1 << 20))
             assert isinstance(found.raw_stream.read(), bytes)
     try:
         contents_of(path)
     except InputError as error:
-        assert "holds no WARC records" in str(error)  # noqa: PT017
+        assert "contains no WARC records" in str(error)  # noqa: PT017
     Archive(tmp_path).close()

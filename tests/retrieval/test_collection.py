@@ -88,7 +88,7 @@ def test_what_is_no_index_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="make one with 'overton corpus index"):
         open_index(tmp_path)
     (tmp_path / "collection.json").write_text('{"format": 99, "digest": "", "pages": 1}')
-    with pytest.raises(InputError, match="format is 99"):
+    with pytest.raises(InputError, match="has format 99"):
         open_index(tmp_path)
     (tmp_path / "collection.json").write_text('{"format": 1, "digest": "", "pages": 1}')
     with pytest.raises(InputError, match="damaged"):
@@ -129,7 +129,7 @@ def test_a_file_that_was_changed_is_named_before_the_index_is_opened(
     file = next((tmp_path / "index").glob(f"*{suffix}"))
     file.write_bytes(file.read_bytes()[:-1] + b"\xff")
     monkeypatch.setattr("tantivy.Index.open", None)
-    with pytest.raises(InputError, match=rf"damaged \({file.name} is not as it was written\)"):
+    with pytest.raises(InputError, match=rf"damaged \({file.name} is not as written\)"):
         open_index(tmp_path / "index")
 
 
@@ -147,7 +147,7 @@ def test_an_index_without_digests_of_its_files_still_opens(whole: Path, tmp_path
 def test_a_damaged_index_finds_something_or_is_refused(
     data: st.DataObject, whole: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # The folder is left to pytest: the index's own threads may still write while it would be removed.
+    # The folder is left to pytest: the index's own threads might still write during its removal.
     folder = tmp_path_factory.mktemp("damaged") / "index"
     shutil.copytree(whole, folder)
     file = folder / data.draw(st.sampled_from(sorted(path.name for path in whole.iterdir())))

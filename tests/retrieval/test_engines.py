@@ -22,7 +22,7 @@ Ask = Callable[[Any, str], Awaitable[Reply]]
 
 @dataclass
 class Service:
-    """A search service: plays a script, one answer a request, and remembers what it was asked."""
+    """A search service: plays a script, one answer per request, and records its requests."""
 
     port: int = 0
     script: list[tuple[int, Any, dict[str, str]]] = field(default_factory=list)
@@ -57,7 +57,7 @@ async def service() -> Any:
 
 @pytest.fixture
 async def search(service: Service, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Search once with an engine of the given spec, asked at the local service."""
+    """Search once with an engine of the given spec, called at the local service."""
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_CSE_ID", ENGINE)
     monkeypatch.setenv("BRAVE_API_KEY", KEY)
@@ -216,7 +216,7 @@ async def test_brave_is_asked_page_by_page(service: Service, search: Any) -> Non
          AccessError, "key in BRAVE_API_KEY is not accepted"),
         (422, brave_error(422, "VALIDATION", "Unable to validate request parameter(s)"), {},
          RejectedError, "VALIDATION"),
-        (403, brave_error(403, "OPTION_NOT_IN_PLAN", "The option is not in the plan."), {}, AccessError, "lacks this"),
+        (403, brave_error(403, "OPTION_NOT_IN_PLAN", "The option is not in the plan."), {}, AccessError, "excludes it"),
         (500, brave_error(500, "INTERNAL", "Internal error"), {}, UnavailableError, "failed"),
         (200, {"web": {"results": "none"}}, {}, UnavailableError, "cannot be read"),
     ],
@@ -308,7 +308,7 @@ async def test_searxngs_refusals_say_what_to_do(
 
 
 @pytest.mark.parametrize("spec", ["google", "brave"])
-async def test_no_error_log_or_repr_holds_a_key(
+async def test_no_error_log_or_repr_contains_a_key(
     spec: str, service: Service, search: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

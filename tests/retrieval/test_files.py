@@ -39,19 +39,19 @@ def test_text_html_and_lines_are_pages(tmp_path: Path, pages: Any) -> None:
     ("line", "problem"),
     [
         ("{", "line 2: is not JSON"),
-        ("[1]", "line 2: is no object"),
+        ("[1]", "line 2: is not an object"),
         ("[" * 100_000, "line 2: is not JSON: is nested too deeply"),
         ({"text": "x"}, "line 2, url: is missing"),
         ({"url": "u:1"}, "line 2, text: is missing"),
-        ({"url": "u:1", "text": " "}, "line 2, text: is no text, or empty"),
-        ({"url": 7, "text": "x"}, "line 2, url: is no text, or empty"),
-        ({"url": "a b", "text": "x"}, "line 2, url: holds spaces"),
+        ({"url": "u:1", "text": " "}, "line 2, text: is not text, or is empty"),
+        ({"url": 7, "text": "x"}, "line 2, url: is not text, or is empty"),
+        ({"url": "a b", "text": "x"}, "line 2, url: has spaces"),
         ({"url": "u:1", "text": "x", "date": "May 2020"}, "line 2, date: 'May 2020' is not written YYYY-MM-DD"),
-        ({"url": "u:1", "text": "x", "title": 5}, "line 2, title: is no text"),
-        ({"url": "https://a.test/", "text": "x"}, "line 2, url: is the address of some.jsonl, line 1, too"),
+        ({"url": "u:1", "text": "x", "title": 5}, "line 2, title: is not text"),
+        ({"url": "https://a.test/", "text": "x"}, "line 2, url: is also the address of some.jsonl, line 1"),
     ],
 )
-def test_a_line_that_cannot_be_read_is_told_and_left_out(line: Any, problem: str, tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_read_is_reported_and_left_out(line: Any, problem: str, tmp_path: Path) -> None:
     good = {"url": "https://a.test/", "text": "One."}
     (tmp_path / "some.jsonl").write_text(lines(good, line, {"url": "https://b.test/", "text": "Two."}))
     found, problems, _ = read(tmp_path)
@@ -60,7 +60,7 @@ def test_a_line_that_cannot_be_read_is_told_and_left_out(line: Any, problem: str
     assert problems[0].startswith(f"some.jsonl: {problem}")
 
 
-def test_a_line_that_is_not_utf_8_is_told(tmp_path: Path) -> None:
+def test_a_line_that_is_not_utf_8_is_reported(tmp_path: Path) -> None:
     (tmp_path / "some.jsonl").write_bytes(b'{"url": "u:1", "text": "\xff"}\n')
     assert read(tmp_path)[1] == ["some.jsonl: line 1: is not JSON: is not UTF-8 (at byte 0)"]
 
@@ -71,7 +71,7 @@ def test_other_files_are_counted_and_hidden_ones_passed_over(tmp_path: Path) -> 
     found, problems, source = read(tmp_path)
     assert found == []
     assert source.skipped == {".pdf": 2, "no suffix": 1}
-    assert problems == ["empty.txt: holds no text"]
+    assert problems == ["empty.txt: contains no text"]
 
 
 def test_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ async def test_a_robots_file_that_redirects_to_a_private_address_is_not_followed
 async def test_a_name_that_changes_its_answer_gains_nothing(
     site: Any, other_site: Any, names: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """127.0.0.2 stands for a public address here. The name leads there first, and to 127.0.0.1 from then on."""
+    """127.0.0.2 represents a public address here. The name leads there first, and to 127.0.0.1 from then on."""
     from overton.retrieval.guard import refusal
 
     monkeypatch.setattr(
@@ -106,7 +106,7 @@ async def test_a_name_that_changes_its_answer_gains_nothing(
     wire = Wire(QUICK, resolver)
     url = URL(f"http://rebinding.test:{site.port}/page")
     assert (await wire.get(url, seconds=5, most=100)).status == 404
-    await wire.close()  # the kept connection would be used again; a new one is what the attacker waits for
+    await wire.close()  # the kept connection would be reused; the attacker waits for a new one
     with pytest.raises(Unread, match="private address"):
         await wire.get(url, seconds=5, most=100)
     await wire.close()

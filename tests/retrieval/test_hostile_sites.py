@@ -1,6 +1,6 @@
-"""A website or a search service may send any bytes: a page is then an answer with a reason, a search an error of ours.
+"""A website or a search service may send any bytes: a page becomes an answer with a reason, a search our error.
 
-What came is archived as it came, and can be read again.
+Responses are archived as received, and can be read again.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def test_any_text_is_an_address_that_can_be_written_and_read_again_or_unread(tex
         except Unread:
             continue
         assert parsed_address(str(url)) == url
-        if url.scheme in ("http", "https") and url.host:  # what redirects come from
+        if url.scheme in ("http", "https") and url.host:  # where redirects come from
             assert parsed_address(joined(url, "/x")).host == url.host
 
 

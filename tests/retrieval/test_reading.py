@@ -1,4 +1,4 @@
-"""Pages are taken apart by processes that may be lost."""
+"""Pages are parsed by processes that may be lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fetcher makes of sites that are well-behaved, clumsy or hostile."""
+"""How the fetcher handles sites that are well-behaved, clumsy or hostile."""
 
 from __future__ import annotations
 
@@ -93,9 +93,7 @@ async def test_a_robots_file_without_end_is_read_to_its_limit(site: Any, read: R
     assert (await read(f"{site.url}/")).skipped == ""
 
 
-async def test_a_redirect_is_held_to_the_rules_of_its_target(
-    site: Any, other_site: Any, read: Read, pages: Any
-) -> None:
+async def test_a_redirect_obeys_the_rules_of_its_target(site: Any, other_site: Any, read: Read, pages: Any) -> None:
     site.paths["/"] = pages.answers(status=301, Location=f"{other_site.url}/closed")
     other_site.paths["/robots.txt"] = pages.answers("User-agent: *\nDisallow: /closed", content_type="text/plain")
     page = await read(f"{site.url}/", ("allow", "127.0.0.1"), ("allow", "127.0.0.2"), ("delay", "0"))
@@ -106,7 +104,7 @@ async def test_a_redirect_is_held_to_the_rules_of_its_target(
 # Redirects
 
 
-async def test_redirects_are_followed_and_told(site: Any, read: Read, pages: Any) -> None:
+async def test_redirects_are_followed_and_reported(site: Any, read: Read, pages: Any) -> None:
     site.paths |= {"/old": pages.answers(status=301, Location="/new"), "/new": pages.answers(pages.article())}
     page = await read(f"{site.url}/old")
     assert (page.url, page.final_url) == (f"{site.url}/old", f"{site.url}/new")
@@ -205,7 +203,7 @@ async def test_headers_without_end_are_not_read(site: Any, read: Read) -> None:
         ("text/html", b"<html><body></body></html>", "no text"),
     ],
 )
-async def test_what_holds_no_text_is_skipped_by_its_type(
+async def test_what_contains_no_text_is_skipped_by_its_type(
     content_type: str, body: bytes, reason: str, *, site: Any, read: Read, pages: Any
 ) -> None:
     site.paths["/"] = pages.answers(body, content_type=content_type)
@@ -232,7 +230,7 @@ async def test_what_says_nothing_of_its_type_is_looked_at(
         ("text/html; charset=utf-8", "utf-8", "{}"),
         ("text/html; charset=iso-8859-1", "cp1252", "{}"),
         ("text/html", "utf-8", "{}"),
-        ("text/html; charset=utf-8", "cp1252", "{}"),  # says one thing and is another
+        ("text/html; charset=utf-8", "cp1252", "{}"),  # declares one and is another
         ("text/html; charset=utf-8", "cp1252", "<meta charset=windows-1252>{}"),
         ("text/html; charset=zlib_codec", "utf-8", "{}"),
         ("text/html; charset=unicode_escape", "utf-8", "{}"),
@@ -354,7 +352,7 @@ async def test_a_dead_network_is_not_taken_for_dead_pages(site: Any, names: Any,
 
 
 async def test_an_untrusted_certificate_is_an_answer(names: Any) -> None:
-    """A plain HTTP server is no TLS server."""
+    """A plain HTTP server is not a TLS server."""
     from aiohttp import web as server
 
     runner = server.ServerRunner(server.Server(lambda request: server.Response()))

@@ -1,4 +1,4 @@
-"""Whatever bytes come, a value or `Unreadable` comes of them."""
+"""Any bytes become a value or `Unreadable`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ convert = msgspec.convert
 
 DEEP = "[" * 200_000
 BAD = {
-    "half": (b'{"tokens": 1', "is not whole JSON"),
+    "half": (b'{"tokens": 1', "is not complete JSON"),
     "not UTF-8": (b'{"tokens": "\xff"}', "is not UTF-8"),
     "not UTF-8 in a key": (b'{"\xff": 1}', "is not UTF-8"),
     "deep": (b'{"tokens": 1, "x": ' + DEEP.encode(), ""),

@@ -1,4 +1,4 @@
-"""Files of others are opened without following links, and read within a size."""
+"""Foreign files are opened without following links, and read within a size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a header holds is a number of seconds that can be meant, or nothing."""
+"""Whatever a header contains becomes a plausible number of seconds, or nothing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_any_text_is_a_wish_within_a_year_or_none(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "7", float("nan")])
-def test_a_client_s_idea_of_a_pause_is_held_to_the_same_range(value: object) -> None:
+def test_a_client_s_idea_of_a_pause_is_limited_to_the_same_range(value: object) -> None:
     assert meant(value) is None  # type: ignore[arg-type]
     assert meant(3) == 3.0
     assert meant(-1.5) == 0.0

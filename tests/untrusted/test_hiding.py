@@ -15,7 +15,7 @@ KEY = "sk-test/0123456789+abcdefghij="
 
 
 def spelled(key: str, draw: st.DataObject) -> str:
-    """The key as a JSON text may hold it: each character in a way of its own."""
+    """The key as a JSON text may contain it: each character escaped in its own way."""
     ways = [lambda c: c, lambda c: f"\\u{ord(c):04x}", lambda c: f"\\u{ord(c):04X}", lambda c: f"%{ord(c):02X}"]
     return "".join(draw.draw(st.sampled_from(ways))(c) if c != "/" else "\\/" for c in key)
 

@@ -1,4 +1,4 @@
-"""A panic of a library in Rust becomes an error of ours; every other error goes through."""
+"""A Rust library's panic becomes an error of ours; every other error passes through."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import polars as pl
 import pytest
 
 from overton.errors import Unreadable
-from overton.untrusted import panics_told
+from overton.untrusted import panics_as_unreadable
 
 
-def test_a_panic_is_told_as_damage() -> None:
+def test_a_panic_is_reported_as_damage() -> None:
     assert not issubclass(pl.exceptions.PanicException, Exception)
-    with pytest.raises(Unreadable, match="is damaged"), panics_told():
+    with pytest.raises(Unreadable, match="is damaged"), panics_as_unreadable():
         raise pl.exceptions.PanicException("index out of bounds")
 
 
 @pytest.mark.parametrize("other", [KeyboardInterrupt, SystemExit, ValueError])
 def test_what_is_no_panic_goes_through(other: type[BaseException]) -> None:
-    with pytest.raises(other), panics_told():
+    with pytest.raises(other), panics_as_unreadable():
         raise other

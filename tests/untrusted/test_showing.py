@@ -1,4 +1,4 @@
-"""Hostile text made fit to be shown."""
+"""Hostile text made safe to show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from overton.untrusted import cell, uncelled, visible, visible_json, visible_lin
 
 
 @given(st.text(st.characters(codec=None)))
-def test_visible_text_holds_nothing_unseen_and_can_be_encoded(text):
+def test_visible_text_contains_nothing_invisible_and_can_be_encoded(text):
     shown = visible(text)
     shown.encode()
     assert not set(shown) & {*map(chr, range(9)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2066", "\u2028", "\ufffe"}

@@ -1,4 +1,4 @@
-"""Files are there whole or not at all, and nothing is left beside them."""
+"""Files exist completely or not at all, and nothing is left next to them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_it_has_the_mode_asked_for_but_for_the_users_mask(tmp_path: Path, mode: 
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode & ~0o027
 
 
-def test_what_cannot_be_written_is_told_with_its_path(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_reported_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"kept")
     (tmp_path / "folder").mkdir()
     for path, why in (
@@ -68,7 +68,7 @@ def test_what_cannot_be_written_is_told_with_its_path(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(processes: Any, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(processes: Any, tmp_path: Path) -> None:
     write_whole(tmp_path / "file", [b"old"])
 
     def work() -> int:

@@ -1,4 +1,4 @@
-"""Zip archives of anybody: a member comes out as it went in, or is refused with its name, within little memory."""
+"""Zip archives from anyone: a member comes out as it went in, or is refused with its name, within little memory."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ def encrypted(members: dict[str, bytes]) -> bytes:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (bomb, "x: is larger than 1,000,000 bytes once it is decompressed"),
-        (liar, "x: is not what the archive's directory says of it"),
+        (bomb, "x: is larger than 1,000,000 bytes once decompressed"),
+        (liar, "x: does not match the archive's directory"),
         (encrypted, "x: is encrypted"),
-        (lambda members: packed({"x": b"x" * 99}, zipfile.ZIP_LZMA), "x: is compressed by the method 14"),
-        (lambda members: b"no archive", "is no whole zip archive"),
+        (lambda members: packed({"x": b"x" * 99}, zipfile.ZIP_LZMA), "x: is compressed by the unsupported method 14"),
+        (lambda members: b"no archive", "is not a complete zip archive"),
     ],
     ids=["bomb", "liar", "encrypted", "lzma", "text"],
 )

@@ -1,11 +1,11 @@
-"""The words everyone shares: what is asked, of whom, and what comes back.
+"""The shared vocabulary: what is asked, of whom, and what comes back.
 
-This room imports nothing of Overton but `errors`; every other room imports it.
+This room imports nothing of Overton's but `errors`; every other room imports it.
 """
 
 from overton.calls._batching import Batching, Looked
 from overton.calls._draw import Draw
-from overton.calls._meaning import begun
+from overton.calls._meaning import options_named
 from overton.calls._reading import Hit, Hits, Page, hits_of, page_of
 from overton.calls._serving import Server, Serving
 from overton.calls._words import (
@@ -59,8 +59,8 @@ __all__ = [
     "Trial",
     "Usage",
     "assistant",
-    "begun",
     "hits_of",
+    "options_named",
     "page_of",
     "system",
     "user",

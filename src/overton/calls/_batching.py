@@ -1,4 +1,4 @@
-"""What sends a model's calls in batches, as an engine sees it."""
+"""Sending a model's calls in batches, as an engine sees it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Batching", "Looked"]
 
 
 class Looked(msgspec.Struct, frozen=True):
-    """A batch as its provider shows it: how many of its calls have ended, of how many.
+    """A batch as its provider reports it: how many of its calls have finished, of how many.
 
-    `over` is True where no more will come of it. `refused` says why the whole batch was refused, so that nothing of it
-    is paid; `full` that this was for want of room, which comes with time. `files` are where the results are.
+    `over` is True if no more results will come. `refused` says why the whole batch was refused, so that none of it is
+    billed; `full` that this was for lack of capacity, which may return. `files` are where the results are.
     """
 
     over: bool
@@ -30,12 +30,12 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 class Batching(Protocol):
-    """A provider's batches of one model. Each method sends one request at most, or one for each page or file.
+    """A provider's batches of one model. Each method sends at most one request, or one per page or file.
 
-    A call in a batch goes by an `id` of the caller's; a batch by a `name` of the caller's, which ends the ids of all
-    its calls, until the provider has given it an id of its own.
+    A call in a batch goes by the caller's `id`; a batch goes by the caller's `name`, which ends the ids of all its
+    calls, until the provider has given it an id.
 
-    All raise `UnavailableError` where it is worth to try again, `RejectedError` or `AccessError` where it is not.
+    All raise `UnavailableError` if a retry is worthwhile, `RejectedError` or `AccessError` if not.
     """
 
     @property
@@ -54,47 +54,47 @@ class Batching(Protocol):
         ...
 
     def line(self, id_: str, request: Request) -> bytes:
-        """A call as it stands in a batch.
+        """A call as a line of a batch.
 
         Raises:
-            RejectedError: no request can be made of it.
+            RejectedError: it cannot be made into a request.
         """
         ...
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """Send the calls where they are sent before the batch is made; '' where they are sent with it."""
+        """Upload the calls if they precede the batch; '' if they are sent with it."""
         ...
 
     async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
-        """Make the batch, from when on it is paid; gives its id."""
+        """Make the batch, which is billed from then on; returns its id."""
         ...
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """The ids of batches that may be the one of this name, made of so many calls, not before `since` (Unix time).
+        """The ids of batches that may have this name, made of `calls` calls and not before `since` (Unix time).
 
-        Where the provider keeps no names, several may come in question: the results tell.
+        If the provider keeps no names, there may be several candidates: the results will show.
         """
         ...
 
     async def look(self, id_: str) -> Looked:
-        """How far a batch is."""
+        """A batch's progress."""
         ...
 
     async def results(self, looked: Looked, calls: int) -> Mapping[str, bytes | AnswerError]:
-        """What came of the calls of a batch that is over, by their ids: the body of a reply, or why there is none.
+        """The outcomes of the calls of a finished batch, by id: the body of a reply, or why there is none.
 
-        Of several for one id a body counts, else the first. What cannot be read is left out.
+        Of several for one id a body wins, otherwise the first. Unreadable results are left out.
         """
         ...
 
     def read(self, request: Request, body: bytes) -> Reply:
-        """The reply that a body holds.
+        """The reply in a body.
 
         Raises:
-            AnswerError: none.
+            AnswerError: there is none.
         """
         ...
 
     async def cancel(self, id_: str) -> None:
-        """Have the provider begin no more of the batch's calls; what has been answered is paid and can be read."""
+        """Have the provider start no more of the batch's calls; those answered are billed and can be read."""
         ...

@@ -1,4 +1,4 @@
-"""Random choices that anyone can repeat: each follows from a name alone, in any language, on any version."""
+"""Random choices that anyone can repeat: each follows from a name alone, in any language or version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Draw:
     """Random choices made from a name.
 
     The k-th 64-bit word of SHAKE-128(name), little-endian, is the k-th random number. A shuffle sorts the items by
-    their words; a sample is the beginning of a shuffle. There is no state: the same call gives the same choice.
+    their words; a sample is the start of a shuffle. There is no state: the same call gives the same choice.
 
     Example: `Draw("7/night-buses/order").shuffle(arguments)`.
     """
@@ -44,5 +44,5 @@ class Draw:
         return [items[i] for i in sorted(range(len(items)), key=words.__getitem__)]
 
     def sample(self, items: Sequence[T], size: int) -> list[T]:
-        """`size` of the items without replacement, in random order; all of them where there are fewer."""
+        """`size` of the items without replacement, in random order; all of them if there are fewer."""
         return self.shuffle(items)[:size]

@@ -1,18 +1,18 @@
-"""Which option a token begins, where one of several falls in a reply."""
+"""Which option a token starts, where one of several occurs in a reply."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["begun"]
+__all__ = ["options_named"]
 
 
-def begun(token: str, options: Sequence[str], lead: str = "", said: str = "") -> tuple[str, ...]:
-    """The options that `token` may begin, or go on with, where `said` of one stands before it already.
+def options_named(token: str, options: Sequence[str], lead: str = "", said: str = "") -> tuple[str, ...]:
+    """The options that `token` may start, or continue if `said` of one already precedes it.
 
-    `lead` is what the token at the place has before the option ('<<' of '<<A'), which an alternative needs as well.
-    Case and blanks before a word mean nothing: 'A', ' A' and 'a' are one option. A token that goes past the option
-    ('A>>') names it still, unless what follows makes another word of it ('Ask').
+    `lead` is what the token has before the option ('<<' of '<<A'), which an alternative needs as well. Case and spaces
+    before a word are ignored: 'A', ' A' and 'a' are one option. A token that goes beyond the option ('A>>') still names
+    it, unless what follows makes it another word ('Ask').
     """
     word = token.lstrip()
     if not word.startswith(lead.lstrip()):

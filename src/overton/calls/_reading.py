@@ -1,7 +1,7 @@
-"""What is asked of a search engine and of a page fetcher, and what they answer.
+"""Requests to a search engine and to a page fetcher, and their replies.
 
-Both are answerers like any other: a call's one message is a query, or an address; the reply's text is JSON. A page
-that cannot be read is an answer too: what a conversation saw of the web is then what it would see again.
+Both are answerers like any other: a call's single message is a query or an address; the reply's text is JSON. A page
+that cannot be read is an answer too: what a conversation saw of the web is what it will see again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Hit", "Hits", "Page", "hits_of", "page_of"]
 
 
 class Hit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One result of a search: its address, title and the engine's snippet, as the engine gave them."""
+    """One result of a search: its address, title and snippet, as the engine gave them."""
 
     url: str
     title: str = ""
@@ -34,9 +34,9 @@ class Hits(msgspec.Struct, frozen=True, omit_defaults=True):
 class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """A page as it was read, or why it was not.
 
-    `url` is the address asked for, `final_url` where redirects led ('' where nowhere else); `digest` is the SHA-256 of
-    the body as it came, in hexadecimal, under which the archive holds it; `date` is YYYY-MM-DD or ''. Where the page
-    was not read, `skipped` says why in a word or two ('robots.txt', 'application/pdf', 'HTTP 404', 'too large',
+    `url` is the requested address, `final_url` where redirects led ('' if nowhere else); `digest` is the SHA-256 of the
+    body as received, in hexadecimal, under which the archive stores it; `date` is YYYY-MM-DD or ''. If the page was
+    not read, `skipped` says why in a word or two ('robots.txt', 'application/pdf', 'HTTP 404', 'too large',
     'timeout', 'private address', ...) and there is no text.
     """
 
@@ -53,7 +53,7 @@ def hits_of(reply: Reply) -> tuple[Hit, ...]:
     """The hits in a search engine's reply.
 
     Raises:
-        CallFailed: the reply holds none in the form agreed.
+        CallFailed: the reply contains none in the agreed form.
     """
     return _decoded(_hits, reply, "hits").hits
 
@@ -62,7 +62,7 @@ def page_of(reply: Reply) -> Page:
     """The page in a fetcher's reply.
 
     Raises:
-        CallFailed: the reply holds none in the form agreed.
+        CallFailed: the reply contains none in the agreed form.
     """
     return _decoded(_page, reply, "a page")
 
@@ -77,4 +77,4 @@ def _decoded(decoder: msgspec.json.Decoder[T], reply: Reply, what: str) -> T:
     try:
         return json_of(reply.text, decoder.decode)
     except Unreadable as error:
-        raise CallFailed("malformed", f"the reply does not hold {what}: {error}") from error
+        raise CallFailed("malformed", f"the reply does not contain {what}: {error}") from error

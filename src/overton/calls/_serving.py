@@ -1,4 +1,4 @@
-"""Several servers of one model: what the engine has to know of them to share calls out among them."""
+"""Several servers of one model: what the engine has to know to distribute calls among them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["Server", "Serving"]
 
 
 class Server(Protocol):
-    """One of the servers of a model. All of a model's have one identity: which of them answers makes no difference."""
+    """One of a model's servers. They all have one identity: it makes no difference which of them answers."""
 
     @property
     def name(self) -> str:
-        """What people call it, as 'node7:8000': for progress and errors; part of no identity, name or record."""
+        """Its name for users, as 'node7:8000': for progress and errors; not part of any identity, name or record."""
         ...
 
     async def answer(self, request: Request) -> Reply:
@@ -23,7 +23,7 @@ class Server(Protocol):
         ...
 
     async def look(self) -> Mapping[str, str]:
-        """What it says of the weights that it serves, by property, empty where it says nothing. Costs nothing.
+        """What it reports of the weights that it serves, by property, empty if it reports nothing. Costs nothing.
 
         Raises:
             UnavailableError: it does not answer.
@@ -31,20 +31,20 @@ class Server(Protocol):
         ...
 
     def abandon(self) -> None:
-        """It is taken for dead: let the requests under way fail, as ones that may have been carried out."""
+        """It is taken to be dead: fail the requests in flight, as ones that may have been carried out."""
         ...
 
     async def close(self) -> None:
-        """Give back connections and memory."""
+        """Release connections and memory."""
         ...
 
 
 class Serving(Protocol):
     """The servers of one model, which may come and go.
 
-    `strict` says that all have to report the same model, fingerprint and weights; else the model's name is enough.
-    `noun` is what people call several of them, `patience` the seconds for which calls wait while none is up, None for
-    the usual.
+    `strict` says that all must report the same model, fingerprint and weights; otherwise the model's name is enough.
+    `noun` is the plural for display, `patience` the seconds for which calls wait while none is up, None for the
+    default.
     """
 
     noun: str
@@ -56,9 +56,9 @@ class Serving(Protocol):
         ...
 
     async def listed(self) -> Sequence[Server]:
-        """The servers there are now; one that was listed before is the same object again. Asked about once a second.
+        """The current servers; one listed before is the same object again. Called about once a second.
 
         Raises:
-            UnavailableError: that cannot be told just now; those of before stay.
+            UnavailableError: this is unknown at the moment; the previous ones stay.
         """
         ...

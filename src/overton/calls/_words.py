@@ -1,4 +1,4 @@
-"""Message, request, reply, trial, and the two protocols that hold the system together: `Ask` and `Answerer`."""
+"""Message, request, reply, trial, and the two protocols that the system is built on: `Ask` and `Answerer`."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def user(content: str) -> Message:
 
 
 def assistant(content: str) -> Message:
-    """A message of the model's own."""
+    """A message of the model's."""
     return Message("assistant", content)
 
 
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How a model generates. What is None is left to the endpoint.
+    """How a model generates. None leaves a setting to the endpoint.
 
     `temperature` and `top_p` are as providers define them; `max_tokens` counts output tokens, reasoning included;
-    `reasoning_effort` is the provider's own word; with a `seed`, each call sends a seed of its own that follows from
-    it and the call's identity; `extra` is merged into the request's body as it is.
+    `reasoning_effort` is the provider's own word; with a `seed`, each call sends a seed of its own, derived from it and
+    the call's identity; `extra` is merged into the request's body unchanged.
     """
 
     temperature: float | None = None
@@ -72,19 +72,19 @@ class Settings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def but(self, other: Settings) -> Settings:
-        """These with what `other` says in their place, and its extra fields beside them."""
+        """These settings overridden by those of `other`, with the extra fields of both."""
         changes = {name: value for name, value in msgspec.structs.asdict(other).items() if value is not None}
         return msgspec.structs.replace(self, **changes | {"extra": self.extra | other.extra})
 
 
 class Form(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The form an answer must have: one of `choices` exactly, JSON that follows `schema`, or one of `openings` first.
+    """The form an answer must have: exactly one of `choices`, JSON that follows `schema`, or one of `openings` first.
 
-    A prompt always says the form in words too. An answerer that can hold its output to the form does so where the
-    user asked for it, and says so (`Answerer.holds_form`).
+    A prompt always states the form in words too. An answerer that can hold its output to the form does so if the user
+    asked for it, and says so (`Answerer.holds_form`).
 
-    `weigh` names options ('A', 'B') whose probabilities are wanted wherever one of them falls in the reply (its
-    `spots`); only an answerer that `weighs` can be asked for any.
+    `weigh` names options ('A', 'B') whose probabilities are wanted wherever one of them occurs in the reply (its
+    `spots`); only an answerer that `weighs` can be asked for this.
     """
 
     choices: tuple[str, ...] = ()
@@ -95,13 +95,13 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
 
 _MOST_TOKENS = 10**9
 Tokens = Annotated[int, msgspec.Meta(ge=0, le=_MOST_TOKENS)]
-"""How many tokens a call can take. More than a billion are no tokens but a number gone wrong."""
+"""The most tokens a call can take. More than a billion is not a count but a number gone wrong."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens of one call, as the endpoint reported them; None where it did not say.
+    """Tokens of one call, as the endpoint reported them; None if it did not.
 
-    Of the input tokens, `cached` were read from the endpoint's cache and `written` to it; both are among them.
+    The input tokens include those `cached`, read from the endpoint's cache, and those `written` to it.
     """
 
     input_tokens: Tokens | None = None
@@ -111,13 +111,13 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     @classmethod
     def said(cls, input_tokens: object, output_tokens: object, cached: object = None, written: object = None) -> Usage:
-        """What an endpoint said. A number that no call can take (negative, above a billion, not whole) says nothing:
-        the reply stands, and the call counts with its worst case."""
+        """What an endpoint reported. An impossible number (negative, above a billion, not whole) counts as unreported:
+        the reply is kept, and the call counts at its worst case."""
         return cls(_tokens(input_tokens), _tokens(output_tokens), _tokens(cached) or None, _tokens(written) or None)
 
     @property
     def sound(self) -> bool:
-        """Whether all numbers are such as a call can take."""
+        """Whether all numbers are possible for a call."""
         return all(
             _tokens(count) == count for count in (self.input_tokens, self.output_tokens, self.cached, self.written)
         )
@@ -131,11 +131,11 @@ _ENDLESS = 2**53
 
 
 class Price(msgspec.Struct, frozen=True, omit_defaults=True):
-    """US dollars for a million tokens, in and out.
+    """US dollars per million tokens, in and out.
 
-    `cached` and `written` are those of input tokens read from the endpoint's cache and written to it, None where they
-    cost what others do. `batch` is the share of the price that is paid in batches, None where it is not known; `as_of`
-    the date (ISO) that the price is of, '' where nobody said.
+    `cached` and `written` are those of input tokens read from the endpoint's cache and written to it, None if they cost
+    the same as others. `batch` is the share of the price that is paid in batches, None if unknown; `as_of` is the date
+    (ISO) of the price, '' if unknown.
     """
 
     input: float
@@ -147,7 +147,7 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def sound(self) -> bool:
-        """Whether all amounts are such as a price can have."""
+        """Whether all amounts are possible for a price."""
         amounts = self.input, self.output, self.cached or 0.0, self.written or 0.0
         return all(0 <= amount < _ENDLESS for amount in amounts) and 0 <= (self.batch or 0.0) <= 1
 
@@ -158,9 +158,9 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def in_batches(self) -> Price:
-        """The price of a call in a batch: the whole one where no other is known.
+        """The price of a call in a batch: the full one if no other is known.
 
-        Where nothing is paid for writing to a cache, a batch is not promised the price of tokens read from one.
+        If writing to a cache is free, a batch is not promised the lower price for tokens read from it.
         """
         share = 1.0 if self.batch is None else self.batch
         cached, written = self.cached, self.written
@@ -171,7 +171,7 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
         return Price(self.input * share, self.output * share, cached, written, as_of=self.as_of)
 
     def cost(self, usage: Usage) -> float | None:
-        """What a call cost in dollars; None where the endpoint told no number of tokens, or one that cannot be."""
+        """What a call cost in dollars; None if the endpoint reported no token counts, or impossible ones."""
         if usage.input_tokens is None or usage.output_tokens is None or not usage.sound:
             return None
         dollars = usage.input_tokens * self.input + usage.output_tokens * self.output
@@ -183,14 +183,14 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def _more(price: float | None, usual: float) -> float:
-    """How much more than usual a token costs; less than nothing where it is cheaper."""
+    """How much more than usual a token costs; negative if it is cheaper."""
     return 0.0 if price is None else price - usual
 
 
 class Reach(msgspec.Struct, frozen=True, order=True):
-    """What an answerer would reach: an address with the variable whose content would be sent there, '' where none is;
-    or with `opens` a file or folder, by its path, or weights by their name; with `lists` the servers that a file lists,
-    whatever they are by then; with `runs` where processes would be started that answer."""
+    """What an answerer would reach: an address, with the variable whose content would be sent there, '' if none; or
+    with `opens` a file or folder, by its path, or weights by their name; with `lists` the servers that a file lists,
+    whatever they are by then; with `runs` where answering processes would be started."""
 
     place: str
     variable: str = ""
@@ -199,22 +199,22 @@ class Reach(msgspec.Struct, frozen=True, order=True):
     runs: bool = False
 
     def __str__(self) -> str:
-        """In words, after 'would'."""
+        """As text, to follow 'would'."""
         if self.opens:
             return f"open {self.place}"
         if self.runs:
             return f"run its replicas on {self.place}"
         if self.lists:
             return f"send the content of {self.variable} to every server that {self.place} lists, as it may change"
-        return f"send the content of {self.variable} to {self.place}" if self.variable else f"ask {self.place}"
+        return f"send the content of {self.variable} to {self.place}" if self.variable else f"call {self.place}"
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What an answerer receives. `seed` is this call's own, already derived; None where none is to be sent.
+    """What an answerer receives. `seed` is this call's own, already derived; None if none is to be sent.
 
-    `head` is how many characters of the first message other calls share that are asked at about the same time: whoever
-    keeps what it has read may read them once for all. It changes nothing but rounding, and is no part of a call's
-    identity.
+    `head` is how many characters of the first message are shared with other calls made at about the same time: an
+    answerer that caches what it has read may read them once for all. It changes nothing but rounding, and is not part
+    of a call's identity.
     """
 
     messages: tuple[Message, ...]
@@ -228,10 +228,10 @@ _Chance = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Alternative(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A token that could have stood in a place, and how likely it was, given all before it.
+    """A token that could have occurred at a place, and how likely it was, given all before it.
 
-    `plain` is its probability at temperature 1; `drawn` the one with which the endpoint drew, by temperature, by what
-    it cuts off, and by the grammar that held the answer, if one did.
+    `plain` is its probability at temperature 1; `drawn` the one with which the endpoint sampled, by temperature, by
+    truncation, and by the grammar that held the answer, if one did.
     """
 
     token: str
@@ -240,10 +240,10 @@ class Alternative(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class Spot(msgspec.Struct, frozen=True, gc=False):
-    """A place in a reply where one of the options that were asked for falls.
+    """A place in a reply where one of the requested options occurs.
 
-    `token` is what stands there, from the character `at` of the text; `alternatives` those tokens that begin an option,
-    the one that was drawn among them. What their probabilities lack of 1 is everything else.
+    `token` is the token there, from the character `at` of the text; `alternatives` those tokens that start an option,
+    including the one sampled. What their probabilities lack of 1 is everything else.
     """
 
     at: int
@@ -252,12 +252,12 @@ class Spot(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came back: an outcome that the journal keeps.
+    """A reply: an outcome that the journal keeps.
 
-    `finish` is the provider's own word for why it ended; `refused` is True where the endpoint itself flagged a
-    refusal (its text is then in `text`); `model` is the name the endpoint reported, `fingerprint` its word for how the
-    model was set up, and `served_by` who computed the reply, where a router told, or which package of this machine did.
-    `spots` are where options fall that the form asked to `weigh`, empty where none was asked for, or none falls.
+    `finish` is the provider's own word for why it ended; `refused` is True if the endpoint itself flagged a refusal
+    (its text is then in `text`); `model` is the name the endpoint reported, `fingerprint` its word for the model's
+    configuration, and `served_by` who computed the reply, if a router says so, or which package on this machine did.
+    `spots` are where options occur that the form asked to `weigh`, empty if none was asked for or none occurs.
     """
 
     text: str
@@ -271,7 +271,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A call that failed for good: an outcome that the journal keeps as well."""
+    """A call that failed permanently: an outcome that the journal keeps as well."""
 
     kind: str
     message: str
@@ -281,8 +281,8 @@ class Failure(msgspec.Struct, frozen=True):
 class Trial(msgspec.Struct, frozen=True):
     """One item in one condition, once. Studies derive from it and add what their `conduct` needs.
 
-    `name` is unique in its run and holds no model, so that all models meet the same draws; `item` is the id of the
-    item that it belongs to; `seed` is the run's.
+    `name` is unique in its run and contains no model, so that all models get the same draws; `item` is the id of its
+    item; `seed` is the run's.
     """
 
     name: str
@@ -295,7 +295,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """One thing to ask, for `Ask.all`."""
+    """One question, for `Ask.all`."""
 
     role: str
     messages: tuple[Message, ...]
@@ -307,7 +307,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Ask(Protocol):
-    """A study's only door to the world."""
+    """A study's only way to make calls."""
 
     async def __call__(
         self,
@@ -320,20 +320,20 @@ class Ask(Protocol):
         shared: bool = False,
         head: int = 0,
     ) -> Reply:
-        """Ask the answerer bound to `role`; `speaker` tells apart several that share a role (by default the role).
+        """Ask the answerer bound to `role`; `speaker` distinguishes several in one role (by default the role).
 
-        Where `settings` says something it holds in the place of the role's own, as for a temperature that is a
-        condition. A `shared` call is the same whichever trial makes it, and how often: it is asked once in a run.
-        `head` is how many characters of the first message other calls of about the same time share (see `Request`).
+        `settings` override the role's own, as for a temperature that is a condition. A `shared` call is the same
+        whichever trial makes it, and however often: it is made once per run. `head` is how many characters of the first
+        message are shared with other calls at about the same time (see `Request`).
 
         Raises:
-            CallFailed: the call failed for good.
+            CallFailed: the call failed permanently.
             Stopped: the run is stopping; let it pass.
         """
         ...
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        """Ask side by side; replies in the order of the questions. All end before the first error is raised."""
+        """Ask in parallel; replies in the order of the questions. All finish before the first error is raised."""
         ...
 
 
@@ -342,7 +342,7 @@ class Answerer(Protocol):
 
     @property
     def name(self) -> str:
-        """`provider/name` as the user wrote it, or the name that was given to it."""
+        """`provider/name` as the user wrote it, or the name given to it."""
         ...
 
     @property
@@ -359,22 +359,22 @@ class Answerer(Protocol):
         """Answer once, without retrying.
 
         Raises:
-            UnavailableError: worth asking again.
+            UnavailableError: worth retrying.
             RejectedError: this request will never be answered.
             AccessError: no request will be.
         """
         ...
 
     async def close(self) -> None:
-        """Give back connections and memory."""
+        """Release connections and memory."""
         ...
 
 
 def weighs(answerer: Answerer) -> bool:
-    """Whether an answerer tells the probabilities of what a form asks to `weigh`: it says so by an attribute `weighs`,
-    and who lacks it has none to tell."""
+    """Whether an answerer returns the probabilities of what a form asks to `weigh`: it says so by an attribute
+    `weighs`; one without it returns none."""
     return bool(getattr(answerer, "weighs", False))
 
 
 Conduct = Callable[[Any, Ask], Awaitable[list[Any]]]
-"""`conduct(trial, ask)` gives the trial's records; a pure function of the trial and the replies."""
+"""`conduct(trial, ask)` returns the trial's records; a pure function of the trial and the replies."""

@@ -1,4 +1,4 @@
-"""From paths to opened texts, bounded and decoded, and from items to a file: the one place where bytes become text."""
+"""From paths to opened texts, bounded and decoded, and from items to a file: the only place where bytes become text."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MAX_BYTES = 5_000_000
 """A file that is read whole, or a line of one that is not, is at most this long."""
 
 _MOST_FILES = 10_000
-"""A folder holds at most this many files of items."""
+"""A folder has at most this many files of items."""
 
 _JOURNAL = "journal.db"
 _MANIFEST = "manifest.json"
 
 
 class FileText:
-    """A file, or one that came with a package, as studies read it; see `overton.studies.parsing.Text`.
+    """A file, perhaps from a package, as studies read it; see `overton.studies.parsing.Text`.
 
-    Nothing is opened before it is asked for.
+    Nothing is opened before it is needed.
     """
 
     def __init__(self, file: Path | Traversable, *, in_folder: bool = False, largest: int = MAX_BYTES) -> None:
@@ -56,7 +56,7 @@ class FileText:
         """All of it.
 
         Raises:
-            InputError: it cannot be read, is too large, or is not UTF-8; that with the offset of the first bad byte.
+            InputError: it cannot be read, is too large, or is not UTF-8, with the offset of the first bad byte.
         """
         try:
             with self._open() as file:
@@ -71,7 +71,7 @@ class FileText:
         return text
 
     def lines(self) -> Iterator[tuple[int, str | Problem]]:
-        """Its lines that are not blank, with their numbers from 1; a problem where one cannot be used."""
+        """Its non-blank lines, with their numbers from 1; a problem if one cannot be used."""
         number = 0
         try:
             with self._open() as file:
@@ -86,12 +86,12 @@ class FileText:
             yield number + 1, self._unread(error)
 
     def columns(self) -> list[str]:
-        """The columns of the table that it is; see `overton.corpora.tables.column_names`."""
+        """The columns of the table in it; see `overton.corpora.tables.column_names`."""
         with as_file(self._file) as path:
             return column_names(path)
 
     def table(self) -> pl.DataFrame:
-        """The table that it is; see `overton.corpora.tables.read_table`."""
+        """The table in it; see `overton.corpora.tables.read_table`."""
         with as_file(self._file) as path:
             return read_table(path)
 
@@ -112,16 +112,16 @@ class FileText:
 
 
 def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "") -> list[FileText]:
-    """What is to be read at `path`: the file itself; of a folder its file `dataset`, or else those whose names end in
-    one of the `suffixes`, sorted, hidden ones left out.
+    """What is to be read at `path`: the file itself; in a folder, its file `dataset`, otherwise the files whose names
+    end in one of the `suffixes`, sorted, without hidden ones.
 
     Raises:
-        InputError: there is nothing, or the folder holds too many files, is a run's that has no dataset, or holds both
-            a dataset and files in another layout.
+        InputError: there is nothing, or the folder has too many files, is a run's without a dataset, or has both a
+            dataset and files in another layout.
     """
     try:
         if not path.is_dir():
-            # A name with a suffix is opened, which tells more; without one, a folder may have been meant.
+            # A name with a suffix is opened, for a better error; without one, a folder may have been meant.
             if isinstance(path, Path) and not path.suffix and not path.exists():
                 raise _refused(path, "does not exist")
             return [FileText(path)]
@@ -131,7 +131,7 @@ def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str 
 
 
 def text_beside(path: Path | Traversable, name: str) -> FileText | None:
-    """The file called `name` in the folder `path`, or in the folder of the file `path`; else in the one around that."""
+    """The file called `name` in the folder `path`, or next to the file `path`; otherwise in the parent folder."""
     try:
         inside = [path] if path.is_dir() else []
         around = list(path.parents)[: 2 - len(inside)] if isinstance(path, Path) else []
@@ -140,18 +140,18 @@ def text_beside(path: Path | Traversable, name: str) -> FileText | None:
             None,
         )
     except OSError:
-        return None  # what is wrong with the path is told by `texts_at`
+        return None  # problems with the path are reported by `texts_at`
 
 
 def write_objects(items: Iterable[msgspec.Struct], file: Path, *, replace: bool = False) -> Path:
-    """Write `items` to `file` as JSON, one a line, whole or not at all; gives the file.
+    """Write `items` to `file` as JSON, one per line, entirely or not at all; returns the file.
 
     Raises:
-        InputError: the file exists already and not `replace`.
+        InputError: the file already exists, without `replace`.
         RunError: it cannot be written.
     """
     if file.exists() and not replace:
-        raise InputError([Problem(str(file), "", "exists already; nothing is ever written over")])
+        raise InputError([Problem(str(file), "", "already exists; nothing is ever overwritten")])
     encoder = msgspec.json.Encoder()
     make_folder(file.parent)
     return write_whole(file, (encoder.encode(item) + b"\n" for item in items))
@@ -166,7 +166,7 @@ def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) ->
         suffix = PurePath(dataset).suffix
         others = [file.name for file in files if not file.name.endswith(suffix) and file.name != _MANIFEST]
         if others:
-            raise _refused(folder, f"holds both {dataset} and {others[0]}: name the file that is meant")
+            raise _refused(folder, f"contains both {dataset} and {others[0]}: name the file you mean")
         return [folder / dataset]
     if dataset and not suffixes:
         raise _refused(folder, f"is a folder without {dataset}; finish the run, or name a file")
@@ -174,7 +174,7 @@ def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) ->
         made = f"is a run folder without {dataset}: name a folder of {PurePath(dataset).stem}, or a file"
         raise _refused(folder, made if dataset else "is a run folder: name a file of items")
     if len(files) > _MOST_FILES:
-        raise _refused(folder, f"holds more than {_MOST_FILES:,} files")
+        raise _refused(folder, f"contains more than {_MOST_FILES:,} files")
     return files
 
 

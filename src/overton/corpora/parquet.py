@@ -1,8 +1,8 @@
-"""What a Parquet file says of its own size, checked before Polars is given it.
+"""A Parquet file's own statement of its size, checked before Polars gets the file.
 
-A reader allocates what a file's footer and its pages' headers ask for, and ends the process where there is not as much:
-a few kilobytes can ask for any number of rows. So both are read here first. They are Thrift's compact protocol; the
-numbers of fields are those of parquet.thrift in the format's specification.
+A reader allocates what a file's footer and page headers ask for, and ends the process if there is not enough memory: a
+few kilobytes can ask for any number of rows. So both are read here first. They use Thrift's compact protocol; field
+numbers are those of parquet.thrift in the format's specification.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ __all__ = ["check_parquet"]
 _MAGIC = b"PAR1"
 _LONGEST_FOOTER = 1 << 23
 _DEEPEST_VALUE = 32
-"""Values within values of what a file says of itself; those that are written have six."""
+"""Most levels of nested values in a file's metadata; real files have six."""
 _DEEPEST = 64
-"""Levels of the schema; a list takes two. Polars steps into each anew, until the stack ends."""
+"""Most levels of the schema; a list takes two. Polars recurses into each, until the stack overflows."""
 _MOST_PAGES = 200_000
 
 _Struct = dict[int, Any]
 
 
 def check_parquet(path: Path, limit: Limit) -> None:
-    """Refuse a file that would take more memory than `limit` has for its size, or whose parts do not fit together.
+    """Refuse a file that would take more memory than `limit` has for its size, or whose parts are inconsistent.
 
     Raises:
-        Unreadable: it is one.
+        Unreadable: the file is one of these.
         OSError: it cannot be read.
     """
     with path.open("rb") as file:
@@ -50,7 +50,7 @@ def _check(data: mmap.mmap, size: int, limit: Limit) -> None:
     groups = [(_whole(group, 3), _several(group, 1)) for group in map(_struct, _several(footer, 4))]
     rows = sum(count for count, _ in groups)
     if rows != _whole(footer, 3):
-        raise _damaged("its parts have other numbers of rows than the whole")
+        raise _damaged("its parts' numbers of rows do not add up to the whole")
     check_cells(rows * max(1, len(columns)), size, limit)
     chunks = [chunk for count, found in groups for chunk in _chunks(columns, count, found, size)]
     check_cells(sum(max(chunk.values, chunk.rows) for chunk in chunks), size, limit)
@@ -65,7 +65,7 @@ def _check(data: mmap.mmap, size: int, limit: Limit) -> None:
 
 def _footer(data: mmap.mmap, size: int) -> _Struct:
     if data[:4] != _MAGIC or data[size - 4 : size] != _MAGIC:
-        raise Unreadable("is not a Parquet file: it does not begin and end with PAR1")
+        raise Unreadable("is not a Parquet file: it does not start and end with PAR1")
     length = int.from_bytes(data[size - 8 : size - 4], "little")
     if length > _LONGEST_FOOTER:
         raise Unreadable(f"has a footer of more than {_LONGEST_FOOTER:,} bytes")
@@ -75,14 +75,14 @@ def _footer(data: mmap.mmap, size: int) -> _Struct:
 
 
 def _leaves(schema: Sequence[Any]) -> list[bool]:
-    """For each column that holds values, whether it has as many as there are rows: no list is around it."""
+    """For each column with values, whether it has one per row: no list encloses it."""
     leaves: list[bool] = []
-    open_: list[tuple[int, bool]] = [(1, True)]  # of each group around: how many members are left, whether it is flat
+    open_: list[tuple[int, bool]] = [(1, True)]  # per enclosing group: how many members are left, whether it is flat
     for element in map(_struct, schema):
         while open_ and not open_[-1][0]:
             open_.pop()
         if not open_:
-            raise _damaged("its schema has no one root")
+            raise _damaged("its schema has no single root")
         left, flat = open_[-1]
         open_[-1] = (left - 1, flat)
         flat = flat and element.get(3) != 2  # 2: repeated
@@ -97,7 +97,7 @@ def _leaves(schema: Sequence[Any]) -> list[bool]:
 
 
 class _Chunk(NamedTuple):
-    """A column's values in one group of rows, and where they lie."""
+    """A column's values in one row group, and where they are."""
 
     rows: int
     values: int
@@ -107,7 +107,7 @@ class _Chunk(NamedTuple):
 
 def _chunks(columns: Sequence[bool], rows: int, found: Sequence[Any], size: int) -> Iterator[_Chunk]:
     if len(found) != len(columns):
-        raise _damaged("its parts have other columns than the whole")
+        raise _damaged("its parts' columns differ from those of the whole")
     for flat, chunk in zip(columns, found, strict=True):
         about = _struct(_struct(chunk).get(3))
         values, length = _whole(about, 5), _whole(about, 7)
@@ -127,27 +127,27 @@ def _pages(data: mmap.mmap, chunk: _Chunk) -> Iterator[int]:
         made, packed = _whole(page, 2), _whole(page, 3)
         at = read.at + packed
         head = next((_struct(page[field]) for field in (5, 8) if field in page), {})
-        held = _whole(head, 1) if head else 0
+        values = _whole(head, 1) if head else 0
         parts = sum(_whole(head, field) for field in (5, 6)) if 8 in page else 0  # of version 2: levels, uncompressed
-        if at > chunk.end or held > left or parts > min(made, packed):
+        if at > chunk.end or values > left or parts > min(made, packed):
             raise _damaged("a page does not fit into its column")
-        left -= held
+        left -= values
         yield made
     if left:
         raise _damaged("a column ends early")
 
 
-def _whole(held: _Struct, field: int) -> int:
-    value = held.get(field)
+def _whole(struct: _Struct, field: int) -> int:
+    value = struct.get(field)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise _damaged("a number is missing or below zero")
     return value
 
 
-def _several(held: _Struct, field: int) -> list[Any]:
-    value = held.get(field, [])
+def _several(struct: _Struct, field: int) -> list[Any]:
+    value = struct.get(field, [])
     if not isinstance(value, list):
-        raise _damaged("a list is none")
+        raise _damaged("a list is missing or invalid")
     return value
 
 
@@ -162,7 +162,7 @@ def _damaged(reason: str) -> Unreadable:
 
 
 class _Compact:
-    """Reads Thrift's compact protocol; a step that would leave the bytes is an error. `at` is where it stands."""
+    """Reads Thrift's compact protocol; a step beyond the bytes is an error. `at` is its position."""
 
     def __init__(self, data: mmap.mmap, at: int, end: int) -> None:
         self.at = at
@@ -185,7 +185,7 @@ class _Compact:
         }
 
     def struct(self) -> _Struct:
-        """The fields of a struct by their numbers; texts and fractions are passed over."""
+        """The fields of a struct by their numbers; texts and floats are skipped."""
         found: _Struct = {}
         number = 0
         while head := self._byte():
@@ -195,7 +195,7 @@ class _Compact:
 
     def _value(self, kind: int) -> Any:
         if kind not in self._kinds:
-            raise _damaged(f"a value is of the unknown kind {kind}")
+            raise _damaged(f"a value is of unknown kind {kind}")
         self._depth += 1
         if self._depth > _DEEPEST_VALUE:
             raise _damaged("it is nested too deeply")

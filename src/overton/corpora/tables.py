@@ -11,7 +11,7 @@ from overton.corpora.parquet import check_parquet
 from overton.corpora.text_tables import bad_line, check_csv, check_lines, csv_columns, first_keys
 from overton.errors import InputError, Problem, Unreadable
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY, RawTable
-from overton.untrusted import Limit, panics_told
+from overton.untrusted import Limit, panics_as_unreadable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["column_names", "open_table", "read_table"]
 
 _LARGEST = 4_000_000_000
-"""A table's file has at most this many bytes."""
+"""A table's file may have at most this many bytes."""
 
 _LIMIT = Limit(64_000_000_000, ratio=400, free=1 << 29)
-"""What a table may take in memory: of records that repeat themselves a byte of the file may well be a hundred."""
+"""What a table may take in memory: with repetitive records, one byte of the file may become a hundred."""
 
 
 def _refuse(place: Path, key: str, reason: str) -> InputError:
@@ -31,17 +31,17 @@ def _refuse(place: Path, key: str, reason: str) -> InputError:
 
 
 def open_table(path: Path) -> RawTable:
-    """The table at `path`, or in a run folder its records, to be read by a study; only its columns are looked at yet.
+    """The table at `path`, or a run folder's records, for a study to read; so far only its columns are read.
 
     Raises:
-        InputError: it is no table that can be read.
+        InputError: it is not a readable table.
     """
     file = _records_file(path)
     return RawTable(str(file), file.suffix, tuple(column_names(file)), lambda: read_table(file))
 
 
 def _records_file(path: Path) -> Path:
-    """The file that holds the records at `path`: itself, or 'records.parquet' in a run folder.
+    """The file with the records at `path`: itself, or 'records.parquet' in a run folder.
 
     Raises:
         InputError: a folder without records.
@@ -54,10 +54,10 @@ def _records_file(path: Path) -> Path:
 
 
 def column_names(path: Path) -> list[str]:
-    """The table's columns, without reading it all.
+    """The table's columns, without reading all of it.
 
     Raises:
-        InputError: it is no table that can be read.
+        InputError: it is not a readable table.
     """
     import polars as pl
 
@@ -73,14 +73,14 @@ def column_names(path: Path) -> list[str]:
 
 
 def _check_parquet(path: Path) -> None:
-    """Refuse what Polars is not to be given, and records of ours in another format; tables made elsewhere name none."""
+    """Refuse files unsafe for Polars, and records of ours in another format; tables made elsewhere name no format."""
     import polars as pl
 
     check_parquet(path, _LIMIT)
     with path.open("rb") as file:
         found = pl.read_parquet_metadata(file).get(RECORDS_KEY)
     if found not in (None, str(RECORDS_FORMAT)):
-        reason = f"holds records of format {found[:60]}; this version of Overton reads {RECORDS_FORMAT}"
+        reason = f"has records of format {found[:60]}; this version of Overton reads {RECORDS_FORMAT}"
         raise _refuse(path, "", reason)
 
 
@@ -88,14 +88,14 @@ def read_table(path: Path) -> pl.DataFrame:
     """The whole table; every column of a CSV is text, an empty cell null.
 
     Raises:
-        InputError: it cannot be read, or takes too much memory for its size; for JSON lines with the number of the
+        InputError: it cannot be read, or takes too much memory for its size; for JSON lines, with the number of the
             first bad line.
     """
     import polars as pl
 
     _check_file(path)
     with _troubles_named(path):
-        # Paths are not given to Polars as they are: it would take '[' and '*' in a name for a pattern of names.
+        # Polars does not get the path itself: it would take '[' and '*' in a name for a pattern.
         if path.suffix == ".parquet":
             _check_parquet(path)
             return _checked(pl.read_parquet(path, glob=False), path)
@@ -111,21 +111,21 @@ def _check_file(path: Path) -> None:
     if not path.is_file():
         raise _refuse(path, "", "is not a file" if path.exists() else "does not exist")
     if path.suffix not in (".parquet", ".csv", ".jsonl"):
-        raise _refuse(path, "", "is no .parquet, .csv or .jsonl file")
+        raise _refuse(path, "", "is not a .parquet, .csv or .jsonl file")
     if path.stat().st_size > _LARGEST:
         raise _refuse(path, "", f"is larger than {_LARGEST:,} bytes")
 
 
 def _checked(table: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """The table, if its texts, written out, are of a fit size: a file may hold a long one once, for a million rows."""
+    """The table, if its texts have an acceptable total size: a file may store a long one once for a million rows."""
     size = sum(_letters(column) for column in table)
     if size > max(_LIMIT.free, _LIMIT.ratio * path.stat().st_size):
-        raise Unreadable(f"holds {size:,} bytes of text, more than are read of so small a file")
+        raise Unreadable(f"contains {size:,} bytes of text, more than is allowed for so small a file")
     return table
 
 
 def _letters(column: pl.Series) -> int:
-    """Bytes of all texts in a column, those inside others too."""
+    """Bytes of all texts in a column, including nested ones."""
     import polars as pl
 
     if isinstance(column.dtype, pl.Categorical | pl.Enum):
@@ -141,11 +141,11 @@ def _letters(column: pl.Series) -> int:
 
 @contextmanager
 def _troubles_named(path: Path) -> Iterator[None]:
-    """Say of this file what reading it raised; Polars panics where it does not foresee a damage."""
+    """Report errors in reading this file; Polars panics over damage that it does not foresee."""
     import polars as pl
 
     try:
-        with panics_told():
+        with panics_as_unreadable():
             yield
     except Unreadable as error:
         raise _refuse(path, f"line {error.line}" if error.line else "", error.reason) from None

@@ -1,6 +1,6 @@
-"""Tables that are text, CSV and JSON lines, looked through before Polars is given them.
+"""Text tables, CSV and JSON lines, checked before Polars gets them.
 
-It fills up short rows and missing keys: a line of a few bytes can stand for as many cells as another line has.
+It pads short rows and missing keys: a line of a few bytes can become as many cells as another line has.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from overton.untrusted import Limit, json_of, text_of
 __all__ = ["bad_line", "check_cells", "check_csv", "check_lines", "csv_columns", "first_keys"]
 
 _CELL = 16
-"""Bytes that a cell takes in memory, about."""
+"""Approximate bytes of a cell in memory."""
 
 _LONGEST_HEADER = 1 << 20
 _MOST_COLUMNS = 10_000
-"""Polars holds each column apart: a line of commas takes seconds, and gigabytes."""
+"""Polars stores each column separately: a line of commas takes seconds and gigabytes."""
 _LONGEST_LINE = 1 << 26
 _DEEPEST = 32
 _BLOCK = 1 << 20
@@ -31,13 +31,13 @@ _object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def check_cells(cells: int, size: int, limit: Limit) -> None:
-    """Refuse a file of `size` bytes that stands for more cells than `limit` allows.
+    """Refuse a file of `size` bytes that expands to more cells than `limit` allows.
 
     Raises:
-        Unreadable: so it does.
+        Unreadable: it does.
     """
     if cells * _CELL > max(limit.free, min(limit.size, limit.ratio * size)):
-        raise Unreadable(f"holds {cells:,} cells in {size:,} bytes, more than are read of so small a file")
+        raise Unreadable(f"has {cells:,} cells in {size:,} bytes, more than is allowed for so small a file")
 
 
 def csv_columns(path: Path) -> list[str]:
@@ -56,22 +56,22 @@ def csv_columns(path: Path) -> list[str]:
 
 
 def check_csv(path: Path, limit: Limit) -> None:
-    """Refuse a CSV that stands for more cells than `limit` allows, or begins with no header.
+    """Refuse a CSV that expands to more cells than `limit` allows, or does not start with a header.
 
     Raises:
-        Unreadable: it is one.
+        Unreadable: the file is one of these.
         OSError: it cannot be read.
     """
     columns = len(csv_columns(path))
     if columns > _MOST_COLUMNS:
-        raise Unreadable(f"has {columns:,} columns; a table has {_MOST_COLUMNS:,} at most", line=1)
+        raise Unreadable(f"has {columns:,} columns; a table may have at most {_MOST_COLUMNS:,}", line=1)
     with path.open("rb") as file:
         lines = sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
     check_cells((lines + 1) * columns, path.stat().st_size, limit)
 
 
 def bad_line(path: Path) -> tuple[str, str] | None:
-    """Where a CSV that cannot be read is wrong, and what is; None where it cannot be told."""
+    """Where an unreadable CSV is wrong, and how; None if that cannot be determined."""
     columns = 0
     with path.open("rb") as file:
         lines = enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1)
@@ -80,7 +80,7 @@ def bad_line(path: Path) -> tuple[str, str] | None:
             for row in reader:
                 columns = columns or len(row)
                 if len(row) > columns:
-                    return f"line {reader.line_num}", f"has {len(row)} cells, and the first row {columns}"
+                    return f"line {reader.line_num}", f"has {len(row)} cells, but the first row {columns}"
         except csv.Error as error:
             if "field limit" in str(error):  # Python's own limit, which Polars does not have
                 return None
@@ -94,7 +94,7 @@ def first_keys(path: Path) -> list[str]:
     """The keys of the first line that is not blank.
 
     Raises:
-        Unreadable: it is too long, or no JSON object.
+        Unreadable: it is too long, or not a JSON object.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
@@ -102,10 +102,10 @@ def first_keys(path: Path) -> list[str]:
 
 
 def check_lines(path: Path, limit: Limit) -> None:
-    """Refuse JSON lines of which one is no object, or that stand for more cells than `limit` allows.
+    """Refuse JSON lines with one that is not an object, or that expand to more cells than `limit` allows.
 
     Raises:
-        Unreadable: they are; with the number of the line.
+        Unreadable: the file is one of these; with the number of the line.
         OSError: the file cannot be read.
     """
     size, rows = path.stat().st_size, 0
@@ -115,12 +115,14 @@ def check_lines(path: Path, limit: Limit) -> None:
             rows += 1
             _gather(data, (), keys, number)
             if len(keys) > _MOST_COLUMNS:
-                raise Unreadable(f"a table has {_MOST_COLUMNS:,} columns at most, and up to here are more", line=number)
+                raise Unreadable(
+                    f"has more than {_MOST_COLUMNS:,} columns up to here, the limit for a table", line=number
+                )
             check_cells(rows * len(keys), size, limit)
 
 
 def _gather(value: dict[str, Any] | list[Any], place: tuple[str, ...], keys: set[tuple[str, ...]], line: int) -> None:
-    """Add the places of all values inside: each becomes a column, if only inside another."""
+    """Add the places of all nested values: each becomes a column, if only inside another."""
     if len(place) > _DEEPEST:
         raise Unreadable(f"is nested more than {_DEEPEST} levels deep", line=line)
     for key, inner in value.items() if isinstance(value, dict) else (("", one) for one in value):

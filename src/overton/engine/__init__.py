@@ -1,4 +1,4 @@
-"""How asking is done: journal, scheduling, pacing, budget, replay. Knows trials and answerers, no study."""
+"""How calls are made: journal, scheduling, pacing, budget, replay. Knows trials and answerers but no study."""
 
 from overton.engine.conducting import Lane, conduct_lanes, rehearse
 from overton.engine.desk import Bound, Desk, Tally

@@ -1,4 +1,4 @@
-"""One batch: which calls it holds, how far it is, and the notes by which a later session takes it up again."""
+"""One batch: its calls, its progress, and the notes from which a later session resumes it."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ __all__ = ["Batch", "Found", "call_id", "identity_of", "new_name", "noted_batche
 T = TypeVar("T")
 
 Found = tuple[bytes, bytes | AnswerError]
-"""What came of a call in a batch: the content that it was asked with, and its reply's body or why there is none."""
+"""The outcome of a call in a batch: the content it was sent with, and its reply's body or why there is none."""
 
 _SPEAKER = f"{NOTE}batch/"
 _SLOT = 16
 _IDENTITY = 40
 _CONTENTS, _STATE = 0, 1
 _LARGEST = 2**20
-"""Calls that a batch's note may name: more than any provider takes."""
+"""Most calls that a batch's note may name: more than any provider accepts."""
 
 
 def new_name() -> str:
-    """The name of a new batch: eight letters and digits, which nobody else has."""
+    """The name of a new batch: eight letters and digits, unique."""
     return b32encode(secrets.token_bytes(5)).decode().lower()
 
 
 def call_id(identity: Identity, name: str) -> str:
-    """How a call is called in a batch: its whole identity, 54 characters, and the batch's name; 63 in all, of those
-    that Anthropic allows, and no more than its 64."""
+    """A call's id in a batch: its whole identity, 54 characters, and the batch's name; 63 in all, of the characters
+    that Anthropic allows and within its limit of 64."""
     return f"{urlsafe_b64encode(identity.slot + identity.content).decode().rstrip('=')}-{name}"
 
 
 def identity_of(id_: str, name: str) -> Identity | None:
-    """The identity that an id holds, None where it is none of this batch's."""
+    """The identity in an id, None if the id is not of this batch."""
     text, dash, end = id_.rpartition("-") if id_.endswith(f"-{name}") else ("", "", "")
     if not dash or end != name or not id_.isascii():
         return None
@@ -60,15 +60,15 @@ def identity_of(id_: str, name: str) -> Identity | None:
 
 
 class _Contents(msgspec.Struct, frozen=True):
-    """What is noted before anything of a batch is sent: its calls' slots, the dollars that each can cost at worst."""
+    """What is noted before any part of a batch is sent: its calls' slots and the most each can cost, in dollars."""
 
     slots: str
     each: float
 
 
 class _State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is noted of a batch since: `at` which time (Unix), where its calls were uploaded, the id that it was given,
-    the slots for which money is still set aside where these are not all, and whether nothing is left to do."""
+    """What is noted of a batch later: `at` which time (Unix), where its calls were uploaded, the id it was given, the
+    slots for which money is still set aside if not all, and whether nothing is left to do."""
 
     at: float
     upload: str = ""
@@ -85,9 +85,9 @@ _encode = msgspec.json.Encoder().encode
 class Batch:
     """A batch that was noted in the journal.
 
-    `open` are the slots of calls whose outcome the journal does not hold, `held` what is set aside for each call that
-    may yet be paid, in dollars. `id` is '' until the provider has given one; `others` may be it as well. `results` are
-    there once it is over: what came of each call, with the content that it was asked with.
+    `open` are the slots of calls missing from the journal, `reserved` the dollars set aside for each call that may
+    still be billed. `id` is '' until the provider has given one; `others` are further ids that may be this batch's.
+    `results` exist once it is over: each call's outcome, with the content it was sent with.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Batch:
     calls: int
     each: float
     open: set[bytes]
-    held: dict[bytes, float]
+    reserved: dict[bytes, float]
     at: float = field(default_factory=time)
     upload: str = ""
     id: str = ""
@@ -105,16 +105,16 @@ class Batch:
     waiting: dict[bytes, asyncio.Future[Found]] = field(default_factory=dict)
     size: int = 0
     whole: bool = True
-    """Whether nothing that was set aside for it has been settled yet."""
+    """Whether none of the money set aside for it has been settled yet."""
 
     def contents(self) -> Entry:
-        """The note of its calls."""
-        return self._entry(_CONTENTS, _Contents(_joined(list(self.held)), self.each))
+        """The note that lists its calls."""
+        return self._entry(_CONTENTS, _Contents(_joined(list(self.reserved)), self.each))
 
     def state(self, *, over: bool = False) -> Entry:
-        """The note of how far it is."""
-        held = None if self.whole else _joined(list(self.held))
-        return self._entry(_STATE, _State(time(), self.upload, self.id, held, over))
+        """The note of its progress."""
+        left = None if self.whole else _joined(list(self.reserved))
+        return self._entry(_STATE, _State(time(), self.upload, self.id, left, over))
 
     def _entry(self, number: int, note: msgspec.Struct) -> Entry:
         place = Place("", _SPEAKER + self.name, number, self.answerer)
@@ -124,10 +124,10 @@ class Batch:
 
 
 def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
-    """The batches that an earlier session noted and that are not over, in the order in which they were sent.
+    """The batches that an earlier session noted and that are not over, in the order sent.
 
     Raises:
-        JournalError: a note is none of ours.
+        JournalError: a note is not one of ours.
     """
     own = [one for one in notes if one.place.speaker.startswith(_SPEAKER)]
     states = {one.place.speaker: _read(one, _state) for one in own if one.place.number == _STATE}
@@ -138,7 +138,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
         if state is not None and state.over:
             continue
         slots = set(_parted(contents.slots))
-        held = slots if state is None or state.held is None else set(_parted(state.held)) & slots
+        left = slots if state is None or state.held is None else set(_parted(state.held)) & slots
         each = max(0.0, contents.each)
         yield Batch(
             name=one.place.speaker.removeprefix(_SPEAKER),
@@ -146,7 +146,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
             calls=len(slots),
             each=each,
             open=slots,
-            held=dict.fromkeys(held, each),
+            reserved=dict.fromkeys(left, each),
             at=0.0 if state is None else state.at,
             upload="" if state is None else state.upload,
             id="" if state is None else state.id,
@@ -159,7 +159,7 @@ def _read(note: Entry, decode: Callable[[bytes | str], T]) -> T:
     try:
         return json_of(text, decode)
     except Unreadable as error:
-        raise JournalError(f"what the journal notes of a batch {error.reason}") from None
+        raise JournalError(f"the journal's note of a batch {error.reason}") from None
 
 
 def _joined(slots: Sequence[bytes]) -> str:
@@ -170,5 +170,5 @@ def _parted(text: str) -> list[bytes]:
     try:
         joined = urlsafe_b64decode(text)
     except ValueError:
-        raise JournalError("what the journal notes of a batch names no calls") from None
+        raise JournalError("the journal's note of a batch names no calls") from None
     return [joined[at : at + _SLOT] for at in islice(range(0, len(joined), _SLOT), _LARGEST)]

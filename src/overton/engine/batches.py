@@ -1,7 +1,7 @@
-"""Calls that go out in batches: collected until nothing else can proceed, noted, sent, awaited, and dealt out again.
+"""Calls sent in batches: collected until nothing else can proceed, noted, sent, awaited, and handed back.
 
-A batch is noted in the journal, with all its calls, before anything of it is sent, and each step of it after. So a
-later session takes up whatever a killed one left, and no call is in two batches that both answer it.
+A batch is noted in the journal, with all its calls, before any of it is sent, and again after each step. So a later
+session resumes whatever a killed one left, and no call is in two batches that both answer it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["Batches"]
 
 QUIET = 0.25
-"""Seconds in which nothing has been asked or answered before what waits is sent."""
+"""Seconds without any request or reply before waiting calls are sent."""
 _LONGEST = 300.0
-"""Seconds that a call waits for others at most."""
+"""Most seconds that a call waits for others."""
 _MOST_BYTES = 64 * 2**20
-"""Bytes of a batch that are held in memory; providers allow more."""
+"""Most bytes of a batch, which is in memory; providers allow more."""
 _TIMES = 2
-"""Batches that a call may expire in before it is asked alone."""
+"""Batches in which a call may expire before it is sent alone."""
 _NEVER, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
 _UNSENT = {_NEVER, _NO_ROOM}
 _AGAIN = {EXPIRED, *_UNSENT}
-"""Kinds of results after which a call goes into another batch: it was not begun, or not even sent."""
+"""Kinds of results after which a call goes into another batch: it was not started, or not even sent."""
 
 
 class Batches:
@@ -45,18 +45,18 @@ class Batches:
         self._boxes: dict[str, Box] = {}
         self._batches: dict[str, Batch] = {}
         self._batch_of: dict[bytes, Batch] = {}
-        self._held = 0
+        self._reserved = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._tending: dict[str, asyncio.Task[None]] = {}
         self._waiter: asyncio.Task[None] | None = None
         self._wanted = False
-        self._courier = Courier(desk, self._ids, self._tell)
+        self._courier = Courier(desk, self._ids, self._report_progress)
 
     def __bool__(self) -> bool:
         return self._wanted or bool(self._batches)
 
     def open(self, bounds: Iterable[Bound]) -> None:
-        """Take up what earlier sessions left; with no `bounds` only its bill is kept."""
+        """Resume what earlier sessions left; without `bounds` only its cost is kept on the books."""
         for bound in bounds:
             if bound.batching is not None:
                 who = bound.answerer.identity
@@ -64,10 +64,10 @@ class Batches:
                 most = min(bound.batching.most_bytes, _MOST_BYTES)
                 self._boxes.setdefault(who, Box(who, bound.answerer.name, bound.batching, most))
         for batch in noted_batches(self._desk.journal.notes()):
-            batch.open = {slot for slot in batch.open if not self._desk.journal.holds(slot)}
-            batch.held = {slot: held for slot, held in batch.held.items() if slot in batch.open}
-            self._desk.budget.adopt(sum(batch.held.values()), len(batch.held))
-            self._held += len(batch.held)
+            batch.open = {slot for slot in batch.open if not self._desk.journal.has(slot)}
+            batch.reserved = {slot: dollars for slot, dollars in batch.reserved.items() if slot in batch.open}
+            self._desk.budget.adopt(sum(batch.reserved.values()), len(batch.reserved))
+            self._reserved += len(batch.reserved)
             self._keep(batch)
             if not batch.open:
                 self._end(batch)
@@ -75,11 +75,11 @@ class Batches:
                 self._tend(batch, self._take_up(box, batch))
 
     async def outcome(self, bound: Bound, identity: Identity, request: Request) -> Reply | None:
-        """The reply to a call that is in a batch or goes into one; None where it has to be asked alone.
+        """The reply to a call that is in a batch or goes into one; None if it has to be sent alone.
 
         Raises:
             Stopped: the run is stopping.
-            RunMismatch: something else was asked in its place.
+            RunMismatch: another call was made in its place.
         """
         box = self._boxes.get(bound.answerer.identity)
         times = 0
@@ -91,7 +91,7 @@ class Batches:
                 self._queued(box, bound, identity, request) if batch is None else _of(batch, identity)
             )
             if content not in (b"", identity.content):
-                raise RunMismatch(f"a batch of {box.name} was asked something else than would be asked now")
+                raise RunMismatch(f"a batch sent to {box.name} asks something other than this run would ask now")
             reply = self._read(box, bound, identity, request, found)
             if reply is not None or not (isinstance(found, AnswerError) and found.kind in _AGAIN):
                 return reply
@@ -102,7 +102,7 @@ class Batches:
         return None
 
     def recalled(self, slot: bytes, cost: float) -> None:
-        """The journal holds a call that a batch may hold, too."""
+        """The journal has the outcome of a call that may also be in a batch."""
         if slot in self._batch_of:
             self._settle(slot, cost)
             self.journaled(slot)
@@ -116,12 +116,12 @@ class Batches:
                 self._end(batch)
 
     def stopping(self, reason: OvertonError) -> None:
-        """Send nothing more and keep nobody waiting: batches that are out go on by themselves."""
+        """Send nothing more and release all waiters: batches already sent continue at the provider."""
         error = Stopped(str(reason))
         for box in self._boxes.values():
             for one in box.queue:
                 self._desk.budget.withdraw(one.worst)
-                self._held -= 1
+                self._reserved -= 1
                 _raise(one.future, error)
             box.queue, box.size = [], 0
             box.eased.set()
@@ -130,7 +130,7 @@ class Batches:
                 _raise(future, error)
 
     async def settle(self, *, cut_off: bool = False) -> None:
-        """Wait until what is being sent has been sent and noted; with `cut_off`, do not."""
+        """Wait until what is being sent has been sent and noted; with `cut_off`, cancel it instead."""
         watching = {
             self._tending[batch.name] for batch in self._batches.values() if batch.id and batch.name in self._tending
         }
@@ -144,13 +144,13 @@ class Batches:
 
     @property
     def out(self) -> int:
-        """How many calls are in batches that go on by themselves."""
+        """How many calls are in batches that continue at the provider."""
         return sum(len(batch.open) for batch in self._batches.values() if batch.id and batch.results is None)
 
     # Calls on their way into a batch
 
     async def _queued(self, box: Box, bound: Bound, identity: Identity, request: Request) -> Found:
-        """What comes of a call that is sent with others."""
+        """The outcome of a call that is sent with others."""
         desk = self._desk
         try:
             size = len(box.batching.line(call_id(identity, "x" * 8), request)) + 2
@@ -158,7 +158,7 @@ class Batches:
             return identity.content, error
         worst = bound.worst(request) * _share(bound)
         await desk.reserve(worst, covered=False)
-        self._held += 1
+        self._reserved += 1
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         if box.queue and (len(box.queue) >= box.batching.most_calls or box.size + size > box.most_bytes):
             self._flush(box)
@@ -171,26 +171,26 @@ class Batches:
         return await future
 
     async def _wait_for_quiet(self) -> None:
-        """Send what waits when nothing else proceeds, or it has waited long."""
+        """Send waiting calls when nothing else proceeds or they have waited long."""
         seen, since = None, monotonic()
         while any(box.queue for box in self._boxes.values()):
             await asyncio.sleep(QUIET / 4)
             tally, now = self._desk.tally, monotonic()
-            busy = tally.asked, tally.recalled, self._held, self._desk.budget.in_flight
+            busy = tally.asked, tally.recalled, self._reserved, self._desk.budget.in_flight
             if busy != seen:
                 seen, since = busy, now
-            alone = self._desk.budget.in_flight <= self._held and now - since >= QUIET
+            alone = self._desk.budget.in_flight <= self._reserved and now - since >= QUIET
             for box in self._boxes.values():
                 if box.queue and (alone or now - box.since >= _LONGEST):
                     self._flush(box)
         self._waiter = None
 
     def _flush(self, box: Box) -> None:
-        """Make a batch of what waits, and send it."""
+        """Make a batch of the waiting calls and send it."""
         queue, box.queue, box.size = box.queue, [], 0
-        held = {one.identity.slot: one.worst for one in queue}
-        each = sum(held.values()) / len(held)
-        batch = Batch(new_name(), box.answerer, len(held), each, set(held), dict.fromkeys(held, each))
+        reserved = {one.identity.slot: one.worst for one in queue}
+        each = sum(reserved.values()) / len(reserved)
+        batch = Batch(new_name(), box.answerer, len(reserved), each, set(reserved), dict.fromkeys(reserved, each))
         batch.waiting = {one.identity.slot: one.future for one in queue}
         batch.size = sum(one.size for one in queue)
         lines = [box.batching.line(call_id(one.identity, batch.name), one.request) for one in queue]
@@ -200,7 +200,7 @@ class Batches:
     # A batch
 
     async def _carry(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> None:
-        """Note a batch, send it, and await its end."""
+        """Note a batch, send it, and wait for it to finish."""
         desk = self._desk
         await desk.budget.cover()
         await desk.journal.keep(batch.contents())
@@ -211,7 +211,7 @@ class Batches:
         await self._watch(box, batch)
 
     async def _take_up(self, box: Box, batch: Batch) -> None:
-        """Go on with what an earlier session left."""
+        """Continue a batch that an earlier session left."""
         if not batch.id:
             never = UnavailableError(_NEVER, "it was never made")
             batch.others = await self._courier.listed(box, batch)
@@ -229,7 +229,7 @@ class Batches:
         await self._watch(box, batch)
 
     async def _watch(self, box: Box, batch: Batch) -> None:
-        """Wait until a batch is over, and deal out what came of it."""
+        """Wait until a batch is over, and hand out its outcomes."""
         while (looked := await self._courier.ended(box, batch)) is not None:
             if looked.refused:
                 self._refused(box, batch, looked)
@@ -237,9 +237,9 @@ class Batches:
             results = await self._courier.results(box, batch, looked)
             if results is not None:
                 kind = EXPIRED if looked.cut else "missing"
-                # Of those that ended some are among the ones whose result is not there.
+                # Some of the finished calls are among those without a result.
                 paid = not looked.cut or looked.done > len(results)
-                missing = UnavailableError(kind, f"{box.name}: a batch ended without this call", maybe_billed=paid)
+                missing = UnavailableError(kind, f"{box.name}: a batch finished without this call", maybe_billed=paid)
                 self._deal(box, batch, results, missing)
                 return
 
@@ -254,32 +254,32 @@ class Batches:
         self._deal(box, batch, {}, UnavailableError(kind, looked.refused))
 
     def _deal(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
-        """Give everyone who waits, or comes to wait, what came of a call."""
+        """Give all present and future waiters the outcome of a call."""
         batch.results = {slot: results.get(slot, (b"", missing)) for slot in batch.open}
         for slot, future in batch.waiting.items():
             if not future.done() and slot in batch.results:
                 future.set_result(batch.results[slot])
         box.eased.set()
-        self._tell()
+        self._report_progress()
 
     def _forget(self, batch: Batch) -> None:
-        """A batch that surely was not made: nothing of it is paid."""
+        """A batch that was certainly not made: none of it is billed."""
         for slot in list(batch.open):
-            if slot in batch.held:
-                self._held -= 1
-                self._desk.budget.withdraw(batch.held.pop(slot))
+            if slot in batch.reserved:
+                self._reserved -= 1
+                self._desk.budget.withdraw(batch.reserved.pop(slot))
             self._batch_of.pop(slot, None)
         batch.open.clear()
         self._end(batch)
 
-    # What came of a call
+    # The outcome of a call
 
     def _read(
         self, box: Box, bound: Bound, identity: Identity, request: Request, found: bytes | AnswerError
     ) -> Reply | None:
-        """The reply that was found, paid for; None where there is none."""
+        """The reply found, with its cost; None if there is none."""
         batch = self._batch_of.get(identity.slot)
-        worst = batch.held.get(identity.slot, 0.0) if batch else 0.0
+        worst = batch.reserved.get(identity.slot, 0.0) if batch else 0.0
         try:
             if isinstance(found, AnswerError):
                 raise found
@@ -296,17 +296,17 @@ class Batches:
 
     def _settle(self, slot: bytes, cost: float, *, sent: bool = True) -> None:
         batch = self._batch_of.get(slot)
-        if batch is not None and slot in batch.held:
-            self._held -= 1
+        if batch is not None and slot in batch.reserved:
+            self._reserved -= 1
             batch.whole = False
-            held = batch.held.pop(slot)
+            reserved = batch.reserved.pop(slot)
             if sent:
-                self._desk.budget.settle(held, cost)
+                self._desk.budget.settle(reserved, cost)
             else:
-                self._desk.budget.withdraw(held)
+                self._desk.budget.withdraw(reserved)
 
     def _let_go(self, slot: bytes) -> None:
-        """A call is no more of its batch: it goes into another one."""
+        """A call has left its batch: it goes into another one."""
         if (batch := self._batch_of.pop(slot, None)) is not None:
             batch.waiting.pop(slot, None)
             batch.open.discard(slot)
@@ -314,7 +314,7 @@ class Batches:
                 self._end(batch)
 
     async def _room(self, box: Box) -> None:
-        """Wait until another batch is over, or a while."""
+        """Wait until another batch is over, or for a while."""
         others = any(batch.id and batch.results is None for batch in self._batches.values())
         box.eased.clear()
         try:
@@ -322,29 +322,29 @@ class Batches:
         except TimeoutError:
             return
 
-    # Around it
+    # Bookkeeping
 
     def _keep(self, batch: Batch) -> None:
         self._batches[batch.name] = batch
         for slot in batch.open:
             if (earlier := self._batch_of.get(slot)) is not None:  # it had expired there
-                if slot in earlier.held:
-                    self._held -= 1
-                    self._desk.budget.settle(earlier.held.pop(slot), 0.0)
+                if slot in earlier.reserved:
+                    self._reserved -= 1
+                    self._desk.budget.settle(earlier.reserved.pop(slot), 0.0)
                 earlier.open.discard(slot)
             self._batch_of[slot] = batch
 
     def _end(self, batch: Batch) -> None:
-        """Nothing is left to do for a batch: note it, and set no more aside than is needed."""
+        """Nothing is left to do for a batch: note that, and release the money not needed."""
         if self._batches.pop(batch.name, None) is not None:
             if (task := self._tending.pop(batch.name, None)) is not None and task is not asyncio.current_task():
                 task.cancel()
-            self._tell()
+            self._report_progress()
             self._task(self._noted_over(batch))
 
     async def _noted_over(self, batch: Batch) -> None:
         await self._desk.journal.keep(batch.state(over=True))
-        # What was settled and is not on the disk yet must not be missing from a bound that was lowered.
+        # A lowered bound must not miss what was settled but is not on disk yet.
         if all(one.whole for one in self._batches.values()):
             self._desk.budget.relax()
 
@@ -352,13 +352,13 @@ class Batches:
         self._tending[batch.name] = self._task(self._tended(batch, work))
 
     async def _tended(self, batch: Batch, work: Coroutine[None, None, None]) -> None:
-        """Do what is to be done for a batch; what makes that impossible stops the run."""
+        """Do the work of a batch; an error that prevents it stops the run."""
         try:
             await work
         except AnswerError as error:
             if not batch.id and not error.maybe_billed:
                 self._forget(batch)
-            self._desk.stop(error if isinstance(error, AccessError) else Stopped(f"{error}, asked about a batch"))
+            self._desk.stop(error if isinstance(error, AccessError) else Stopped(f"{error}, when asked about a batch"))
         except OvertonError as error:
             self._desk.stop(error)
 
@@ -371,8 +371,8 @@ class Batches:
     def _ids(self) -> set[str]:
         return {batch.id for batch in self._batches.values()}
 
-    def _tell(self) -> None:
-        """Say how far the batches are, for whoever watches."""
+    def _report_progress(self) -> None:
+        """Report the progress of the batches."""
         out = [batch.looked for batch in self._batches.values() if batch.id]
         done = sum(looked.done for looked in out if looked)
         total = sum(batch.calls for batch in self._batches.values() if batch.id)
@@ -382,7 +382,7 @@ class Batches:
 
 
 async def _of(batch: Batch, identity: Identity) -> Found:
-    """What comes of a call that is in a batch already."""
+    """The outcome of a call that is already in a batch."""
     if batch.results is None:
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         batch.waiting[identity.slot] = future

@@ -1,5 +1,5 @@
-"""Running trials: many at once, each lane at its own pace, stopping cleanly. What a trial asks becomes calls, and their
-outcomes replies or errors."""
+"""Running trials: many at once, each lane at its own pace, stopping cleanly. What a trial asks becomes calls; their
+outcomes become replies or errors."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["Asking", "Lane", "TrialAsk", "conduct_lanes", "gravity", "rehearse"]
 
 @dataclass
 class Lane:
-    """The trials that one binding of roles to answerers goes through, and where their records go.
+    """The trials run with one binding of roles to answerers, and where their records go.
 
-    `own` is the identity of the answerer that it does not share with other lanes, '' where there are none. `at_once`
-    tells how many trials are under way at once, None for one for each request allowed in flight; it may tell more as a
-    run goes on, where models have servers that come and go. One that `meets` others has calls that are theirs, too:
-    they are asked once, whoever comes first.
+    `own` is the identity of the answerer that it does not share with other lanes, '' if there is none. `at_once` gives
+    the number of trials run at once, None for one per request allowed in flight; it may grow during a run, as models
+    have servers that come and go. A lane that `meets` others shares calls with them: each is made once, by whichever
+    comes first.
 
-    A lane with `rounds` goes through those of its trials that they decide on. What `planned` counts are then the trials
-    of its first round and of those that are whole: one in which it is stopped leaves no trace in its records.
+    A lane with `rounds` runs the trials that they decide on. `planned` then counts the trials of its first round and of
+    completed rounds: a round in which it is stopped leaves no trace in its records.
     """
 
     bindings: dict[str, Bound]
@@ -44,17 +44,17 @@ class Lane:
 
     @property
     def total(self) -> int:
-        """How many trials it has, as far as is known."""
+        """How many trials it has, as far as known."""
         later = self.rounds.running if self.rounds is not None and self.rounds.number > 1 else 0
         return self.planned.total() + later
 
     @property
     def done(self) -> int:
-        """How many of them have ended."""
+        """How many of them have finished."""
         return self.outcomes.done.total() + (self.rounds.ahead if self.rounds is not None else 0)
 
     def add(self, position: int, trial: Trial, records: list[Any], calls: int) -> None:
-        """A trial has ended with these records, after so many calls."""
+        """A trial has finished with these records, after that many calls."""
         if self.rounds is None or self.rounds.number == 1:
             self.outcomes.add(position, trial, records)
         if self.rounds is not None:
@@ -63,25 +63,25 @@ class Lane:
 
     @property
     def width(self) -> int:
-        """How many trials are under way at once, one for each request allowed in flight if not said otherwise.
+        """How many trials are run at once: by default one per request allowed in flight.
 
-        Spare ones, with their next request ready, would all send when a batch of replies has been dealt with, and so
-        keep replies coming in batches; without them sends spread out by themselves.
+        Spare trials, each with its next request ready, would all send as soon as a batch of replies is processed, and
+        so keep replies arriving in bursts; without them requests spread out by themselves.
         """
         return self.at_once() if self.at_once else max(bound.pace.most for bound in self.bindings.values())
 
     @property
     def incomplete(self) -> list[str]:
-        """Items of which some trial has not ended, or has ended with records that cannot be made."""
+        """Items with a trial that has not finished, or whose records cannot be written."""
         done, spoiled = self.outcomes.done, self.outcomes.spoiled
         return [item for item, count in self.planned.items() if done[item] < count or item in spoiled]
 
 
 async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> None:
-    """Conduct every trial of every lane, lanes side by side.
+    """Conduct every trial of every lane, with the lanes in parallel.
 
-    Returns when all have ended, or, once the desk is stopped, when what was in flight has. An error in `conduct`
-    itself stops the run too, and is raised when everything in flight has been journaled.
+    Returns when all have finished, or, once the desk is stopped, when all calls in flight have. An error in `conduct`
+    itself also stops the run, and is raised once everything in flight has been journaled.
 
     Raises:
         OvertonError: what stopped the run.
@@ -106,7 +106,7 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
 
 
 async def _conducted(lane: Lane, conduct: Conduct, desk: Desk) -> None:
-    """Go through a lane, at once or in rounds; raise what went wrong in a trial."""
+    """Run a lane, in one go or in rounds; raise what went wrong in a trial."""
     if lane.rounds is not None:
         await _in_rounds(lane, lane.rounds, conduct, desk)
     else:
@@ -114,7 +114,7 @@ async def _conducted(lane: Lane, conduct: Conduct, desk: Desk) -> None:
 
 
 async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Desk) -> None:
-    """Decide, ask, and so on until nothing more is asked or the run stops."""
+    """Decide, run trials, and repeat until none are left or the run stops."""
     rounds.recall(desk.journal)
     position = 0
     try:
@@ -137,15 +137,15 @@ async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Desk) -
     except OvertonError as error:
         desk.stop(error)
     except BaseException as error:
-        desk.stop(Stopped(f"{type(error).__name__} where a round is decided"))
+        desk.stop(Stopped(f"{type(error).__name__} in deciding on a round"))
         raise
 
 
 async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
-    """Conduct every trial from the journal alone; gives how many cannot end because it lacks something.
+    """Conduct every trial from the journal alone; returns how many cannot finish because an outcome is missing.
 
     Raises:
-        RunMismatch: something else would be asked now than was asked then.
+        RunMismatch: a call would differ now from the one made then.
     """
     missing = 0
     for lane in lanes:
@@ -161,7 +161,7 @@ async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
 
 
 async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: Desk) -> int:
-    """How many of these trials the journal does not complete."""
+    """How many of these trials cannot be completed from the journal."""
     missing = 0
     for trial in trials:
         ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
@@ -176,7 +176,7 @@ async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: 
 
 
 class _Crew:
-    """Those who go through trials of a lane, which share one list of them."""
+    """The workers that run a lane's trials, taken from one shared iterator."""
 
     def __init__(self, lane: Lane, turns: Iterator[tuple[int, Trial]], conduct: Conduct, desk: Desk) -> None:
         self._lane = lane
@@ -186,7 +186,7 @@ class _Crew:
         self._workers: list[asyncio.Task[None]] = []
 
     async def through(self) -> None:
-        """Go through all trials, also with those who come meanwhile; raise the first error that one ended with."""
+        """Run all trials, also with workers hired meanwhile; raise the first worker's error."""
         fleets = {id(one.fleet): one.fleet for one in self._lane.bindings.values() if one.fleet is not None}.values()
         for fleet in fleets:
             fleet.grown.append(self._hire)
@@ -206,7 +206,7 @@ class _Crew:
                 raise error
 
     def _hire(self) -> None:
-        """Have as many as the lane has trials under way at once by now."""
+        """Hire workers up to the lane's current width."""
         for _ in range(self._lane.width - len(self._workers)):
             work = _work(self._turns, self._lane, self._conduct, self._desk)
             self._workers.append(asyncio.create_task(work))
@@ -222,7 +222,7 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
     """Take trials in turn until there are none, or the run stops."""
     try:
         for position, trial in turns:
-            if lane.rounds is None:  # else its records are kept whole, for what is decided of them
+            if lane.rounds is None:  # otherwise its records are kept, for the decisions made from them
                 await lane.outcomes.admit(position)
             if desk.stopped is not None:
                 lane.outcomes.release()
@@ -241,7 +241,7 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
 
 
 class Asking(Placing[S], ABC):
-    """An `Ask`, whoever hosts the trial: a host says how one call is answered, and how several are side by side."""
+    """An `Ask` for any host: subclasses say how one call is answered, and how several in parallel."""
 
     __slots__ = ()
 
@@ -276,7 +276,7 @@ class Asking(Placing[S], ABC):
     async def _side_by_side(
         self, calls: Sequence[tuple[S, Identity, Place, Request]]
     ) -> Sequence[Reply | BaseException]:
-        """What came of each call, in their order, once all have ended."""
+        """The outcome of each call, in order, once all have finished."""
 
 
 class TrialAsk(Asking[Bound]):
@@ -301,8 +301,8 @@ class TrialAsk(Asking[Bound]):
         _, _, place, _ = call
         alone = place.trial and not self._meets
         asking = self._desk.outcome(*call) if alone else self._desk.shared_outcome(*call)
-        # A request that is sent is paid, so only the host may cut it off: where a study runs asks in tasks of its
-        # own, one task's failure must not cancel its siblings' requests.
+        # A request that is sent is paid, so only the host may cut it off: if a study runs asks in tasks of its own,
+        # the failure of one task must not cancel the requests of its siblings.
         found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))
         if isinstance(found, Failure):
             raise CallFailed(found.kind, found.message)
@@ -310,5 +310,5 @@ class TrialAsk(Asking[Bound]):
 
 
 def gravity(error: BaseException) -> int:
-    """What is raised first where siblings fail: what is wrong with the run, then its stop, then a call's failure."""
+    """Which error is raised first if siblings fail: the run's own, then its stop, then a call's failure."""
     return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0

@@ -1,4 +1,4 @@
-"""The way of a batch to its provider and back: uploaded, made, found again, looked at, read. Retries are here."""
+"""A batch's way to its provider and back: uploaded, made, found again, polled, read, with retries."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["Box", "Courier", "Queued"]
 T = TypeVar("T")
 
 SETTLES = 30.0
-"""Seconds after which a batch that a provider does not list was not made."""
+"""Seconds after which a batch that the provider does not list is taken not to exist."""
 FIRST_LOOK, LAST_LOOK = 1.0, 60.0
-"""Seconds between two looks at a batch: at first, and when it has gone on for a while."""
+"""Seconds between polls of a batch: at first, and once it has run for a while."""
 _BLIND = 24
-"""Looks in a row that may fail before the run stops."""
+"""Polls in a row that may fail before the run stops."""
 _SKEW = 3600.0
-"""Seconds that a provider's clock may differ from ours."""
+"""Seconds by which a provider's clock may differ from ours."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Queued:
 
 @dataclass
 class Box:
-    """What waits for one answerer, and how much its batches may hold."""
+    """The calls that wait for one answerer, and the largest batch allowed."""
 
     answerer: str
     name: str
@@ -56,15 +56,15 @@ class Box:
 
 
 class Courier:
-    """Carries batches for a desk. `ids` are those of the run's batches; `tell` is called when one was looked at."""
+    """Carries batches for a desk. `ids` are those of the run's batches; `report` is called after each poll."""
 
-    def __init__(self, desk: Desk, ids: Callable[[], set[str]], tell: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, ids: Callable[[], set[str]], report: Callable[[], None]) -> None:
         self._desk = desk
         self._ids = ids
-        self._tell = tell
+        self._report = report
 
     async def send(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> None:
-        """Upload the calls and make the batch of them, unless either is done."""
+        """Upload the calls and make a batch of them, unless either is already done."""
         journal = self._desk.journal
         if not batch.others:
             if not batch.upload:
@@ -75,7 +75,7 @@ class Courier:
         await journal.keep(batch.state())
 
     async def _made(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> list[str]:
-        """The id of the batch once it is made. Where nobody can tell whether it was, it is looked for first."""
+        """The id of the batch, made if need be. If it is unclear whether it was made, it is looked for first."""
         attempt = 0
         while True:
             try:
@@ -88,7 +88,7 @@ class Courier:
                 await self._wait_to_try(box, attempt, error)
 
     async def listed(self, box: Box, batch: Batch) -> list[str]:
-        """The ids that a batch may have been given, none where it was not made."""
+        """The ids that a batch may have been given, none if it was not made."""
         known = self._ids()
         while True:
             found = await self._tried(box, lambda: box.batching.find(batch.name, batch.calls, batch.at - _SKEW))
@@ -99,7 +99,7 @@ class Courier:
             await self._desk.pause(min(rest, FIRST_LOOK))
 
     async def ended(self, box: Box, batch: Batch) -> Looked | None:
-        """Look at a batch until it is over; None where the run stops before."""
+        """Poll a batch until it is over; None if the run stops before."""
         desk, wait, blind = self._desk, FIRST_LOOK, 0
         while desk.stopped is None:
             try:
@@ -110,7 +110,7 @@ class Courier:
                     raise
             else:
                 batch.looked, blind = looked, 0
-                self._tell()
+                self._report()
                 if looked.over:
                     return looked
             await desk.pause(wait)
@@ -118,12 +118,12 @@ class Courier:
         return None
 
     async def results(self, box: Box, batch: Batch, looked: Looked) -> dict[bytes, Found] | None:
-        """What came of the calls of a batch that is over, by their slots; None where it turns out to be another batch,
-        and the next that may be it is to be looked at."""
+        """The outcomes of the calls of a finished batch, by slot; None if it turns out to be another batch, and the
+        next candidate is to be polled."""
         try:
             found = await self._tried(box, lambda: box.batching.results(looked, batch.calls))
         except AccessError as error:
-            if error.kind != "unknown model":  # 404: what the provider kept is gone
+            if error.kind != "unknown model":  # 404: the provider no longer has it
                 raise
             return {}
         own = {id_: identity for id_ in found if (identity := identity_of(id_, batch.name)) is not None}
@@ -138,7 +138,7 @@ class Courier:
         }
 
     async def _tried(self, box: Box, attempt: Callable[[], Awaitable[T]]) -> T:
-        """The outcome of a request, which is made again while it is worth it."""
+        """The outcome of a request, retried while that is worthwhile."""
         tries = 0
         while True:
             try:

@@ -22,22 +22,22 @@ from overton.errors import AccessError, AnswerError, OvertonError, RejectedError
 __all__ = ["OVERLOAD", "Bound", "Desk", "NotRecalled", "Tally"]
 
 OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
-"""Kinds of trouble with an endpoint that does not answer, whatever it is asked."""
+"""Kinds of failure of an endpoint that answers no request at all."""
 _OUT_OF_ORDER = OVERLOAD | {"malformed"}
 _GIVE_UP_AFTER = 24
-"""Calls that fail for good in a row, none answered between, before an endpoint is taken to be down."""
+"""Permanent failures in a row after which an endpoint is taken to be down."""
 
 
 _BREATH = 64
-"""Calls recalled in a row before the event loop gets a turn, for signals and progress."""
+"""Calls recalled in a row before the event loop gets a turn for signals and progress."""
 
 
 class NotRecalled(Stopped):
-    """A call that the journal does not hold, where nothing may be asked."""
+    """A call that is not in the journal, when no calls may be made."""
 
 
 class Answering(Protocol):
-    """Whoever answers, as far as sending a call goes: an answerer, or one of its servers."""
+    """What a call can be sent to: an answerer or one of its servers."""
 
     async def answer(self, request: Request) -> Reply:
         """See `Answerer`."""
@@ -46,11 +46,11 @@ class Answering(Protocol):
 
 @dataclass
 class Bound:
-    """An answerer bound to a role, with how it is asked, what it costs and how it is paced.
+    """An answerer bound to a role, with its settings, price and pace.
 
-    `batching` sends its calls in batches, None where its provider takes none; `batched` says that they go out so. Where
-    several servers share its calls, `fleet` has each of them with a pace of its own, in the place of `pacer`; each is
-    asked `through` what stands before it, if anything does.
+    `batching` sends its calls in batches, None if its provider takes none; `batched` says that they are sent so. If
+    several servers share its calls, `fleet` has a pace for each and replaces `pacer`; each is called `through`
+    whatever precedes it, if anything.
     """
 
     answerer: Answerer
@@ -72,28 +72,28 @@ class Bound:
         return self.pacer if self.fleet is None else self.fleet
 
     def worst(self, request: Request) -> float:
-        """The most dollars that a request can cost: by its tokens, or by what this answerer billed beyond them."""
+        """The most a request can cost, in dollars: by its tokens, or by what this answerer has billed beyond them."""
         if self.price is None:
             return 0.0
         return worst_case(self.price, request) * self.beyond or self.most_billed
 
     def learn(self, request: Request, bill: float) -> str:
-        """Expect bills like this one from now on; gives what to say of it, '' where it is no more than was expected."""
+        """Expect bills like this one from now on; returns a note about it, '' if it is no more than expected."""
         if self.price is None or bill <= self.worst(request):
             return ""
         if allowed := worst_case(self.price, request):
             self.beyond = bill / allowed
-            return f"bills up to {self.beyond:.3g} times what its calls can cost at their worst ({_BEYOND})"
+            return f"bills up to {self.beyond:.3g} times the worst-case cost of its calls ({_BEYOND})"
         self.most_billed = bill
         return f"bills up to ${bill:.4g} for calls that should cost nothing ({_BEYOND})"
 
 
-_BEYOND = "every output token used: does it bill reasoning beyond max_tokens?); as much is set aside for each call now"
+_BEYOND = "every output token used: does it bill reasoning beyond max_tokens?); that much is now set aside per call"
 
 
 @dataclass
 class Tally:
-    """What a run has done so far, for whoever watches; `notes` are what to know of answerers, by their names."""
+    """A run's progress, for display; `notes` are remarks on answerers, by name."""
 
     asked: int = 0
     recalled: int = 0
@@ -108,7 +108,7 @@ class Tally:
 
 @dataclass
 class Desk:
-    """Answers asks on behalf of a run: from its journal where it can, else by asking and journaling."""
+    """Answers asks on behalf of a run: from its journal if possible, otherwise by calling and journaling."""
 
     journal: Journal
     budget: Budget
@@ -124,7 +124,7 @@ class Desk:
     _most_shared: int = 0
 
     def stop(self, reason: OvertonError) -> None:
-        """Send nothing more; what is in flight ends and is journaled. The first reason stands."""
+        """Send nothing more; calls in flight finish and are journaled. The first reason counts."""
         self.stopped = self.stopped or reason
         self._stopping.set()
         for pacer in self._pacers.values():
@@ -133,7 +133,7 @@ class Desk:
             self.batches.stopping(self.stopped)
 
     def take_up(self, bounds: Iterable[Bound]) -> None:
-        """Send in batches what these are bound to be sent in, and take up the batches that earlier sessions left.
+        """Send in batches the calls that these want batched, and resume the batches of earlier sessions.
 
         Raises:
             JournalError: the journal is damaged.
@@ -143,10 +143,10 @@ class Desk:
         self.batches = batches or None
 
     async def outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
-        """The outcome of a call: the journal's, or a new one, handed to the journal before it is given.
+        """The outcome of a call: the journal's, or a new one, journaled before it is returned.
 
         Raises:
-            Stopped: the run is stopping and the journal does not hold it.
+            Stopped: the run is stopping and it is not in the journal.
         """
         known = self.journal.recall(identity)
         if known is not None:
@@ -159,7 +159,7 @@ class Desk:
                 await asyncio.sleep(0)
             return known
         if self.recall_only:
-            raise NotRecalled(f"trial {place.trial}: the journal does not hold ask {place.number} of {place.speaker}")
+            raise NotRecalled(f"trial {place.trial}: ask {place.number} of {place.speaker} is not in the journal")
         found = _storable(await self._found(bound, identity, request))
         self._count(bound, found)
         await self.journal.append(Entry(identity, place, found))
@@ -168,28 +168,28 @@ class Desk:
         return found
 
     async def shared_outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
-        """The outcome of a call that any trial may make, asked once however many wait for it.
+        """The outcome of a call that any trial may make, made once however many wait for it.
 
         Raises:
             Stopped: see `outcome`.
         """
-        if self.recall_only or self.journal.holds(identity.slot):
+        if self.recall_only or self.journal.has(identity.slot):
             return await self.outcome(bound, identity, place, request)
         if identity.slot not in self._shared:
             if len(self._shared) >= self._most_shared:
-                # What the journal can be asked for by now need not be held here. Looked through when they have doubled,
+                # Outcomes already in the journal need not be kept here. Looked through whenever the number doubles,
                 # since many may wait at once for a batch.
-                self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.holds(slot)}
+                self._shared = {slot: task for slot, task in self._shared.items() if not self.journal.has(slot)}
                 self._most_shared = 2 * len(self._shared)
             self._shared[identity.slot] = self._lasting(self.outcome(bound, identity, place, request))
         return await asyncio.shield(self._shared[identity.slot])
 
     async def shielded(self, asking: Coroutine[None, None, Reply | Failure]) -> Reply | Failure:
-        """The outcome of a call that goes on to its end even where the one who waits for it is cancelled."""
+        """The outcome of a call that runs to its end even if the task that waits for it is cancelled."""
         return await asyncio.shield(self._lasting(asking))
 
     async def settle(self, *, cut_off: bool = False) -> None:
-        """Wait for calls that nobody waits for any more; with `cut_off`, end them instead."""
+        """Wait for calls that no task waits for any more; with `cut_off`, cancel them instead."""
         while self._shielded:
             if cut_off:
                 for task in self._shielded:
@@ -208,10 +208,10 @@ class Desk:
         self._shielded.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, OvertonError) and not isinstance(error, Stopped):
-            self.stop(error)  # perhaps nobody waits for this call any more
+            self.stop(error)  # perhaps no task waits for this call any more
 
     async def _found(self, bound: Bound, identity: Identity, request: Request) -> Reply | Failure:
-        """What comes of a call: in a batch where it goes into one, else, and where nothing came of that, by itself."""
+        """The outcome of a call: in a batch if it goes into one; otherwise, or if that gives none, on its own."""
         if self.batches is not None and (reply := await self.batches.outcome(bound, identity, request)) is not None:
             return _sound(reply)
         return await self._attempt(bound, request)
@@ -239,7 +239,7 @@ class Desk:
                 raise Stopped(str(error)) from error
 
     def _stop_for_now(self, error: UnavailableError) -> Stopped:
-        """The call is not failed for good: it is asked again when the run is resumed."""
+        """The failure is not permanent: the call is made again when the run is resumed."""
         self.stop(Stopped(f"{error}; it asks for a pause of {error.retry_after:.0f} seconds: resume the run then"))
         return Stopped(str(error))
 
@@ -249,7 +249,7 @@ class Desk:
             await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def _send(self, bound: Bound, request: Request) -> Reply:
-        """Send once, when the endpoint's pace and the budget admit it."""
+        """Send once, as soon as the endpoint's pace and the budget allow."""
         self._pacers[id(bound)] = bound.pace
         self._raise_if_stopped()
         if bound.fleet is None:
@@ -260,7 +260,7 @@ class Desk:
         try:
             worst = bound.worst(request)
             await self.reserve(worst)
-            paid = worst  # also where the request is cut off: it may be billed
+            paid = worst  # also if the request is cut off: it may be billed
             try:
                 reply = _sound(await answerer.answer(request))
                 paid = _paid(bound, reply, worst)
@@ -279,10 +279,10 @@ class Desk:
         return reply
 
     async def _server(self, bound: Bound, fleet: Fleet) -> tuple[Answering, Pacer, int]:
-        """The server that is to answer a call, its pace, and a ticket for that.
+        """The server that is to answer a call, its pacer, and a ticket for it.
 
         Raises:
-            Stopped, AnswerError: there is none.
+            Stopped, AnswerError: none is available.
         """
         try:
             member, ticket = await fleet.enter()
@@ -297,7 +297,7 @@ class Desk:
             self.tally.notes[bound.answerer.name] = note
 
     async def reserve(self, worst: float, *, covered: bool = True) -> None:
-        """Set money aside for one request (see `Budget.reserve`); what cannot be had stops the run.
+        """Set money aside for one request (see `Budget.reserve`); if the budget does not allow it, the run stops.
 
         Raises:
             Stopped: the run is stopping.
@@ -324,19 +324,19 @@ class Desk:
             self.tally.output_tokens += found.usage.output_tokens or 0
             return
         self.tally.failed += 1
-        # A rejection is about one request, unless every request so far was rejected: then it is about the settings.
+        # A rejection is about one request, unless all so far were rejected: then it is about the settings.
         bound.failed_in_a_row += found.kind in _OUT_OF_ORDER or not bound.has_answered
         if bound.failed_in_a_row >= _GIVE_UP_AFTER:
             self.stop(
                 Stopped(
                     f"{bound.answerer.name} failed {bound.failed_in_a_row} calls in a row, the last in {found.attempts}"
-                    f" attempt(s), and is taken to be down or set up wrongly; it said: {found.message}"
+                    f" attempt(s), and is taken to be down or misconfigured; its last message: {found.message}"
                 )
             )
 
 
 def _sound(reply: Reply) -> Reply:
-    """The reply without tokens that no call can take, whoever answered: what is journaled can be read again."""
+    """The reply without impossible token counts, from any answerer, so that the journal can be read back."""
     said = reply.usage
     if said.sound:
         return reply
@@ -344,7 +344,7 @@ def _sound(reply: Reply) -> Reply:
 
 
 def _paid(bound: Bound, reply: Reply, worst: float) -> float:
-    """What a reply cost; the worst case where the endpoint did not say."""
+    """What a reply cost; the worst case if the endpoint did not say."""
     if bound.price is None:
         return 0.0
     cost = bound.price.cost(reply.usage)
@@ -352,7 +352,7 @@ def _paid(bound: Bound, reply: Reply, worst: float) -> float:
 
 
 def _storable(found: Reply | Failure) -> Reply | Failure:
-    """The outcome as it can be kept: half a surrogate pair, which some JSON readers let through, becomes '?'."""
+    """The outcome in storable form: half a surrogate pair, which some JSON readers let through, becomes '?'."""
     if isinstance(found, Reply) and all(map(str.isascii, _texts(found))):
         return found
     changes = {

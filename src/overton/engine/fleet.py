@@ -1,8 +1,8 @@
-"""Several servers of one model: each at a pace of its own, calls given to the one with least to do, the lost found.
+"""Several servers of one model: each has its own pace, calls go to the least busy, lost servers are found again.
 
-What is known of servers comes from their replies and from looking at them, which costs nothing. A server that fails is
-left out, looked at, and taken back when it is there; a call that it had is worth asking again elsewhere, at once. One
-that serves something else than the rest is left out for good.
+What is known of servers comes from their replies and from polling them, which costs nothing. A server that fails is
+left out, polled, and taken back when it is up; its call is worth retrying elsewhere, at once. A server that serves
+something other than the rest is left out for good.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from overton.errors import AccessError, AnswerError, RejectedError, Stopped, Una
 __all__ = ["Fleet", "Member", "Rhythm"]
 
 _FAULTS = 3
-"""Calls in a row that a server fails before it is left out; where no connection to it can be had, one is enough."""
+"""Failed calls in a row after which a server is left out; if no connection to it can be made, one is enough."""
 _ONLY_MODEL = frozenset({"model"})
 _NAMED = 4
 _LONGEST_REASON = 120
@@ -28,10 +28,10 @@ _LONGEST_REASON = 120
 
 @dataclass(frozen=True)
 class Rhythm:
-    """When servers are looked at, all in seconds.
+    """When servers are polled; all in seconds.
 
-    Every `tick` the list is read again. One left out is looked at after `first`, then after twice as long each time, at
-    most `longest`; one that has calls and says nothing, after `silent`. With none up calls wait for `patience`.
+    Every `tick` the list is read again. A server left out is polled after `first`, then after twice as long each time,
+    at most `longest`; one that has calls but is silent, after `silent`. With none up, calls wait for `patience`.
     """
 
     tick: float = 1.0
@@ -45,14 +45,14 @@ USUAL = Rhythm()
 
 
 class Member:
-    """A server in a fleet, with its pace. To who asks it is an answerer like any."""
+    """A server in a fleet, with its pace; to its callers, an answerer like any other."""
 
     def __init__(self, fleet: Fleet, server: Server, most: int) -> None:
         self.server = server
         self.pacer = Pacer(most, freed=fleet.wake)
         self.up = False
         self.refused = ""
-        self.why = "not looked at yet"
+        self.why = "not checked yet"
         self.faults = 0
         self.absences = 0
         self.next_look = 0.0
@@ -62,19 +62,19 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for users."""
         return self.server.name
 
     @property
     def has_room(self) -> bool:
-        """Whether it can be sent a request now."""
+        """Whether a request can be sent to it now."""
         return self.up and self.pacer.has_room
 
     async def answer(self, request: Request) -> Reply:
-        """Answer once; what came of it tells whether the server is well, and whether it serves what the others do.
+        """Answer once; the outcome shows whether the server is well and serves what the others do.
 
         Raises:
-            AnswerError: as the server's own; where others can be asked, it is worth asking them.
+            AnswerError: the server's own; if others are available, the call is worth sending to them.
         """
         if self.pacer.in_flight <= 1:
             self.heard_at = asyncio.get_running_loop().time()
@@ -91,8 +91,8 @@ class Member:
 
 @dataclass
 class Fleet:
-    """The servers of one model. `most_each` calls go to each at a time; `model` is what errors call it; what is in
-    `grown` is called when servers have come."""
+    """The servers of one model. `most_each` calls go to each at a time; `model` is its name in errors; the functions in
+    `grown` are called when servers have joined."""
 
     model: str
     serving: Serving
@@ -114,16 +114,16 @@ class Fleet:
             self.rhythm = replace(self.rhythm, patience=self.serving.patience)
         self._alike = Alike(None if self.serving.strict else _ONLY_MODEL)
 
-    # What the desk and those who watch want
+    # For the desk and for displays of progress
 
     @property
     def most(self) -> int:
-        """How many calls all servers take at a time."""
+        """How many calls all servers together take at a time."""
         return self.most_each * max(1, sum(not member.refused for member in self.members))
 
     @property
     def limit(self) -> float:
-        """How many calls those that are up bear now."""
+        """How many calls the servers that are up take now."""
         return sum(member.pacer.limit for member in self.members if member.up)
 
     @property
@@ -133,7 +133,7 @@ class Fleet:
 
     @property
     def answers(self) -> int:
-        """How many calls were answered, those in batches among them."""
+        """How many calls were answered, including those in batches."""
         return self._answers + sum(member.pacer.answers for member in self.members)
 
     @answers.setter
@@ -142,25 +142,25 @@ class Fleet:
 
     @property
     def refused(self) -> list[str]:
-        """The servers that are left out for good, each with why."""
+        """The servers that are left out for good, each with the reason."""
         return [f"{member.name}: {member.refused}" for member in self.members if member.refused]
 
-    def told(self) -> str:
-        """How many servers are up, and which are not and why."""
+    def summary(self) -> str:
+        """How many servers are up; which are not, and why."""
         members = self.members
         out = [f"{one.name} ({one.refused or one.why})" for one in members if not one.up]
         more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
         said = [f"{sum(one.up for one in members)} of {len(members)} {self.serving.noun} up"]
         said += [f"left out: {', '.join(out[:_NAMED])}{more}"] if out else []
-        said += [f"the list as it was, since {self.trouble}"] if self.trouble else []
+        said += [f"using the previous list, since {self.trouble}"] if self.trouble else []
         return "; ".join(said)
 
     async def enter(self) -> tuple[Member, int]:
-        """Wait for a place; gives the server that has least to do, and a ticket for its pacer.
+        """Wait for a place; returns the least busy server and a ticket for its pacer.
 
         Raises:
-            Stopped: the run is stopping, or no server has been up for long.
-            AnswerError: the servers serve different models, and nobody knows which is meant.
+            Stopped: the run is stopping, or no server has been up for a long time.
+            AnswerError: the servers serve different models, and it is unknown which is meant.
         """
         if self._over is not None:
             raise self._over
@@ -176,45 +176,45 @@ class Fleet:
             raise
 
     def wake(self) -> None:
-        """There may be room: let those in who wait."""
+        """There may be room: admit the waiters."""
         while self._waiting and (member := self._free()) is not None:
             future = self._waiting.popleft()
             if not future.done():
                 future.set_result((member, member.pacer.take()))
 
     def close(self) -> None:
-        """Let everyone who waits go: the run is stopping, and they will send nothing."""
+        """Release all waiters: the run is stopping, and they will send nothing."""
         self.end(Stopped("the run is stopping"))
 
     def end(self, error: AnswerError | Stopped) -> None:
-        """No call is answered any more; the first reason stands."""
+        """No more calls are answered; the first reason counts."""
         self._over = self._over or error
         while self._waiting:
             if not (future := self._waiting.popleft()).done():
                 future.set_exception(self._over)
         self._decided.set()
 
-    # What came of calls
+    # Outcomes of calls
 
     async def answered(self, member: Member, reply: Reply) -> Reply:
-        """A server has replied; gives the reply, once it is known to be of the model that the others serve.
+        """A server has replied; returns the reply once it is known to come from the model that the others serve.
 
         Raises:
-            AnswerError: it is of another; the reply counts for nothing.
+            AnswerError: it comes from another; the reply is discarded.
         """
         member.heard_at = asyncio.get_running_loop().time()
         member.faults = member.absences = 0
         if (reply.model, reply.fingerprint) == self._agreed and not member.refused:
-            return reply  # as nearly all do
-        told = {name: value for name in ("model", "fingerprint") if (value := getattr(reply, name))}
-        if not self._alike.settles(told):
-            self._undecided[member] = told
+            return reply  # as is nearly always the case
+        report = {name: value for name in ("model", "fingerprint") if (value := getattr(reply, name))}
+        if not self._alike.settles(report):
+            self._undecided[member] = report
             self._decide()
-            while self._over is None and not self._alike.settles(told):
+            while self._over is None and not self._alike.settles(report):
                 await self._decided.wait()
         if isinstance(self._over, AnswerError):
             raise self._over
-        if not member.refused and (difference := self._alike.difference(told)):
+        if not member.refused and (difference := self._alike.difference(report)):
             self.refuse(member, f"serves another model: {difference}")
         if member.refused:
             raise self._other_model(member)
@@ -222,7 +222,7 @@ class Fleet:
         return reply
 
     def failed(self, member: Member, error: AnswerError) -> AnswerError:
-        """A server has not answered; gives the error as it is for the call, which another server may yet answer."""
+        """A server has not answered; returns the error for the call, which another server may still answer."""
         now = asyncio.get_running_loop().time()
         member.heard_at = now
         if isinstance(error, RejectedError):
@@ -243,7 +243,7 @@ class Fleet:
         if error.kind == "rate limit":
             if (error.retry_after or 0.0) > self.rhythm.patience:
                 self.leave_out(
-                    member, f"it asks for a pause of {error.retry_after:.0f} s", now + (error.retry_after or 0)
+                    member, f"it asked for a pause of {error.retry_after:.0f} s", now + (error.retry_after or 0)
                 )
             return
         member.faults += 1
@@ -258,28 +258,28 @@ class Fleet:
         return any(one.up for one in self.members if one is not member)
 
     def _free(self) -> Member | None:
-        """The server that has least to do of those with room."""
+        """The least busy server with room."""
         best, least = None, 2.0
         for member in self.members:
             if member.has_room and (load := member.pacer.in_flight / member.pacer.limit) < least:
                 best, least = member, load
         return best
 
-    # Who is there
+    # Which servers are up
 
     def judge(self, looked: Mapping[Member, Mapping[str, str]]) -> None:
-        """These were looked at and are there: take in those whose weights are those of the most of them."""
+        """These were polled and are up: take in those that have the weights of the majority."""
         if differing := self._alike.settle(looked.values()):
             self._differ([member.name for member in looked], differing)
-        for member, told in looked.items():
-            if difference := self._alike.difference(told):
+        for member, report in looked.items():
+            if difference := self._alike.difference(report):
                 self.refuse(member, f"serves other weights: {difference}")
             elif not member.refused:
                 member.up, member.why, member.heard_at = True, "", asyncio.get_running_loop().time()
         self.wake()
 
     def leave_out(self, member: Member, why: str, until: float | None = None) -> None:
-        """Give a server no calls until it is looked at again and is there."""
+        """Give a server no calls until it is polled again and found up."""
         now = asyncio.get_running_loop().time()
         pause: float = min(self.rhythm.first * 2 ** min(member.absences, 20), self.rhythm.longest)
         if member.up or member.next_look <= now:
@@ -296,7 +296,7 @@ class Fleet:
         self._decide()
 
     def _decide(self) -> None:
-        """Settle what the first replies tell, once most servers tell the same or all that were asked have replied."""
+        """Settle what the first replies report, once most servers agree or all that were called have replied."""
         votes = [self._alike.relevant(one) for one in self._undecided.values()]
         up = [one for one in self.members if one.up]
         awaited = any(one.pacer.in_flight and one not in self._undecided for one in up)
@@ -310,7 +310,7 @@ class Fleet:
 
     def _differ(self, names: Sequence[str], differing: str) -> None:
         message = (
-            f"{self.model}: its servers ({', '.join(names)}) serve different models: they report {differing}, as many"
-            " the one as the other: name only those that serve the model meant (or alike=model, where they may differ)"
+            f"{self.model}: its servers ({', '.join(names)}) serve different models: they report {differing}, equally"
+            " often: name only those that serve the model meant (or alike=model, if they may differ)"
         )
         self.end(AccessError("other model", message, maybe_billed=True))

@@ -1,4 +1,4 @@
-"""What makes two calls the same, and how each ask gets its place, identity and seed, wherever the asking is done."""
+"""What makes two calls the same, and how each ask gets its place, identity and seed, whatever the host."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = [
 ]
 
 _PARTS = ("messages", "settings", "form")
-"""What a call's content is made of, in the order of its digests."""
+"""The parts of a call's content, in the order of its digests."""
 
 _WIDTH = 8
 
 
 class Identity(msgspec.Struct, frozen=True, gc=False):
-    """A call's identity: the place in the run where it stands, and the content that is asked there.
+    """A call's identity: its place in the run, and the content sent there.
 
     `slot` is a digest of trial, speaker, ask number and answerer; `content` the digests of messages, settings and
-    form, side by side. One slot is asked once: another content in the same slot means that code, prompts, items or
+    form, one after the other. Each slot is called once: other content in it means that code, prompts, items or
     settings have changed since.
     """
 
@@ -46,9 +46,9 @@ class Identity(msgspec.Struct, frozen=True, gc=False):
 
 
 class Place(NamedTuple):
-    """Where in a run a call stands: the `number`-th thing (from 0) that `trial` asks `speaker`, and who answers.
+    """A call's place in a run: the `number`-th ask (from 0) of `speaker` by `trial`, and who answers.
 
-    A call that all trials share stands in none: its `trial` is empty, its number 0.
+    A call that all trials share belongs to none: its `trial` is empty, its number 0.
     """
 
     trial: str
@@ -58,20 +58,20 @@ class Place(NamedTuple):
 
 
 def identify(place: Place, messages: Sequence[Message], settings: Settings, form: Form | None) -> Identity:
-    """The identity of a call; nothing in it depends on order or time. The slot of a shared call is its content's."""
+    """The identity of a call; nothing in it depends on order or time. A shared call's slot follows from its content."""
     said = blake2b(b"".join(map(_said, messages)), digest_size=_WIDTH).digest()
     content = said + _how(_encode(settings), _encode(form))
     return Identity(slot_of(place, content), content)
 
 
 def slot_of(place: Place, content: bytes) -> bytes:
-    """The slot of a call with this content in this place."""
+    """The slot of a call with this content at this place."""
     where = "\0".join(map(str, place)).encode() + (b"" if place.trial else content)
     return blake2b(where, digest_size=16).digest()
 
 
 def _said(message: Message) -> bytes:
-    """A message with its length before it, so that no two conversations run into the same bytes."""
+    """A message with its length before it, so that no two conversations give the same bytes."""
     content = message.content.encode()
     return b"%s %d " % (message.role.encode(), len(content)) + content
 
@@ -103,7 +103,7 @@ def _how(settings: bytes, form: bytes) -> bytes:
 
 
 class Identified(Protocol):
-    """Whoever answers, as far as a call's identity goes."""
+    """An answerer, as far as a call's identity is concerned."""
 
     @property
     def identity(self) -> str:
@@ -112,7 +112,7 @@ class Identified(Protocol):
 
 
 class Seat(Protocol):
-    """Who answers under a name, and how it is asked."""
+    """Who answers under a name, and with which settings."""
 
     @property
     def answerer(self) -> Identified:
@@ -121,7 +121,7 @@ class Seat(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """How it is asked where a call does not say."""
+        """The settings if a call gives none."""
         ...
 
 
@@ -129,7 +129,7 @@ S = TypeVar("S", bound=Seat)
 
 
 def seat_name(seats: Container[str], role: str, speaker: str) -> str:
-    """The name under which a speaker's answerer is known: the speaker's own, or its beginning before a '/', or the
+    """The name under which a speaker's answerer is listed: the speaker's own, or the part of it before a '/', or the
     role's. So 'judge/again' is the judge, and 'judge/1/again' the first of several."""
     while speaker not in seats and "/" in speaker:
         speaker = speaker.rpartition("/")[0]
@@ -137,10 +137,10 @@ def seat_name(seats: Container[str], role: str, speaker: str) -> str:
 
 
 class Placing(Generic[S]):
-    """Numbers the asks of one trial, each as it is made, so that side by side is as good as in turn.
+    """Numbers the asks of one trial as they are made, so that parallel asks are numbered as sequential ones.
 
-    `seats` are by role or speaker; `own` is the identity of the answerer that the trial's lane has for itself, '' where
-    the run has one lane only.
+    `seats` are by role or speaker; `own` is the identity of the answerer that belongs to the trial's lane alone, '' if
+    the run has only one lane.
     """
 
     __slots__ = ("_numbers", "_own", "_seats", "_trial")
@@ -153,7 +153,7 @@ class Placing(Generic[S]):
 
     @property
     def calls(self) -> int:
-        """How many calls it has made; those that trials share are nobody's own."""
+        """How many calls it has made; those that trials share do not count."""
         return sum(self._numbers.values())
 
     def call(  # noqa: PLR0917
@@ -166,7 +166,7 @@ class Placing(Generic[S]):
         shared: bool,
         head: int = 0,
     ) -> tuple[S, Identity, Place, Request]:
-        """The call that an ask stands for, and who is to answer it."""
+        """The call for an ask, and who is to answer it."""
         who = speaker or role
         seat = self._seats[seat_name(self._seats, role, who)]
         how = seat.settings if settings is None else seat.settings.but(settings)
@@ -174,7 +174,7 @@ class Placing(Generic[S]):
             place = Place("", who, 0, seat.answerer.identity)
         else:
             answerer = seat.answerer.identity
-            # What a judge is asked in a trial of one model is another call than in the same trial of another.
+            # A judge's call in a trial of one model differs from that in the same trial of another model.
             trial = self._trial if self._own in ("", answerer) else f"{self._trial} of {self._own}"
             place = Place(trial, who, self._numbers.get(who, 0), answerer)
             self._numbers[who] = place.number + 1

@@ -36,15 +36,15 @@ from overton.errors import JournalError, RunLocked, RunMismatch
 __all__ = ["NOTE", "Entry", "Journal", "entries"]
 
 _WINDOW = 0.02
-"""Seconds from one commit to the next at least: outcomes that come meanwhile share it."""
+"""Least seconds between commits: outcomes that arrive in between share one."""
 _BATCH = 200
 _BACKLOG = 20_000
 NOTE = "~"
-"""How the speaker begins whose rows are no calls but notes of the engine's own; no role is called so."""
+"""The prefix of speakers whose rows are not calls but the engine's own notes; no role is called this."""
 
 
 class _Signal(Enum):
-    """What the writer is told besides outcomes."""
+    """Signals to the writer, besides outcomes."""
 
     RENEW = 0
     END = 1
@@ -54,16 +54,16 @@ class Journal:
     """A run's journal, open for one process at a time, and the ledger of what the run may have spent.
 
     A SQLite file in WAL mode while open (`synchronous=FULL`), a single ordinary file once finished. Appending costs
-    the caller nothing but a queue: a thread of its own writes and commits groups. Memory grows only by the index of
-    what an earlier session left and of what trials share, 16 bytes of digest and a row number a call. Not for network
-    file systems, where SQLite's locks cannot be trusted.
+    the caller only a queue: a separate thread writes and commits groups. Memory grows only by the index of what an
+    earlier session left and of what trials share: 16 bytes of digest and a row number per call. Not for network file
+    systems, where SQLite's locks cannot be trusted.
 
-    `since` is how far the run knows that its journal had come; without it the journal may be new. All rows are checked
+    `since` is how far the run knows its journal to have come; without it the journal may be new. All rows are checked
     when it is opened, and again when they are recalled.
 
     Raises:
         RunLocked: another process has it open.
-        JournalError: it is not a journal, is of another format, is damaged, or is not the one of `since`.
+        JournalError: it is not a journal, has another format, is damaged, or is not the one of `since`.
     """
 
     def __init__(self, path: Path, *, retry_failed: bool = False, since: Mark | None = None) -> None:
@@ -71,7 +71,7 @@ class Journal:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise RunLocked(f"{path.parent} is being worked on by another process; wait for it or stop it") from None
+            raise RunLocked(f"{path.parent} is in use by another process; wait for it or stop it") from None
         except OSError as error:
             raise JournalError(f"{path.parent} cannot be written to: {error.strerror}") from error
         self.path = path
@@ -97,7 +97,7 @@ class Journal:
             raise
         self.allowed = self.left or Spending()
         self._proposed = self._kept = self.left
-        self._due = 0.0  # when the next commit may be, if nobody waits for it
+        self._due = 0.0  # when the next commit may be, if nothing waits for it
         self._renewing = False
         self._hurry = threading.Event()
         self._moved = asyncio.Event()
@@ -106,7 +106,7 @@ class Journal:
         self._writer.start()
 
     def __len__(self) -> int:
-        """How many outcomes an earlier session left that this one can use."""
+        """How many outcomes of earlier sessions this one can use."""
         return len(self._rows)
 
     @property
@@ -121,11 +121,11 @@ class Journal:
 
     @property
     def mark(self) -> Mark:
-        """How far it has come."""
+        """How far the journal has come."""
         return self._mark
 
     def notes(self) -> list[Entry]:
-        """The engine's own notes that an earlier session left, the last of each slot, in the order of their rows.
+        """The engine's own notes from earlier sessions, the last of each slot, in row order.
 
         Raises:
             JournalError: it is damaged.
@@ -140,15 +140,15 @@ class Journal:
             for row in rows
         ]
 
-    def holds(self, slot: bytes) -> bool:
-        """Whether an earlier session left an outcome in this slot, or, of a shared call, this session committed one."""
+    def has(self, slot: bytes) -> bool:
+        """Whether an earlier session left an outcome in this slot or, for a shared call, this session committed one."""
         return slot in self._rows
 
     def recall(self, identity: Identity) -> Reply | Failure | None:
-        """The outcome journaled for `identity`, None where the journal does not hold it (see `holds`).
+        """The outcome journaled for `identity`, None if the journal does not contain it (see `has`).
 
         Raises:
-            RunMismatch: something else was asked in its place.
+            RunMismatch: another call was made in its place.
             JournalError: it is damaged.
         """
         number = self._rows.get(identity.slot)
@@ -159,20 +159,20 @@ class Journal:
             parts = " and ".join(differing_parts(row.content, identity.content))
             where = f"trial {row.trial.decode()}, ask {row.number} of {row.speaker.decode()}"
             raise RunMismatch(
-                f"{self.path.parent}: {where}: its {parts} differ from what was asked when this run began. Use the"
-                " version, prompts, items and settings that it began with, or start a new run."
+                f"{self.path.parent}: {where}: its {parts} differ from those of the call made when this run started."
+                " Use the version, prompts, items and settings that it started with, or start a new run."
             )
         return decoded(row, self.path)
 
     async def append(self, entry: Entry) -> None:
-        """Hand an outcome to the writer; returns at once unless the disk is far behind.
+        """Pass an outcome to the writer; returns at once unless the disk is far behind.
 
         Raises:
-            JournalError: an earlier outcome could not be written (disk full, say) and nothing more will be, or the
+            JournalError: an earlier outcome could not be written (disk full, say), so nothing more will be, or the
                 journal is closed.
         """
         if self._closed:
-            raise JournalError(f"{self.path} is closed: the outcome of a call in {entry.place.trial} came too late")
+            raise JournalError(f"{self.path} is closed: the outcome of a call in {entry.place.trial} arrived too late")
         while self._appended - self._written > _BACKLOG and self._error is None:  # noqa: ASYNC110 (a thread empties it)
             await asyncio.sleep(_WINDOW)
         if self._error is not None:
@@ -182,7 +182,7 @@ class Journal:
         self._queue.put(entry)
 
     async def keep(self, entry: Entry) -> None:
-        """Append an entry and wait, as short as can be, until it is on the disk.
+        """Append an entry and wait, no longer than needed, until it is on disk.
 
         Raises:
             JournalError: see `append`.
@@ -220,11 +220,11 @@ class Journal:
         await self._moved.wait()
 
     def settle(self, spent: Spending) -> None:
-        """Nothing is in flight any more, and this is what was spent, exactly: it is written in the place of a bound."""
+        """Nothing is in flight any more, and exactly this was spent: it replaces the bound."""
         self._proposed = spent
 
     def finish(self) -> None:
-        """Write what is left and leave WAL mode, so that the file can be copied as it is; it stays locked.
+        """Write what is left and leave WAL mode, so that the file can be copied; it stays locked.
 
         Raises:
             JournalError: not everything could be written.
@@ -256,7 +256,7 @@ class Journal:
             raise self._not_it("is missing or empty", since)
 
     def _read(self, retry_failed: bool, since: Mark) -> State:
-        """The row of each slot's outcome, the later one where there are two; the slots whose last one is a failure."""
+        """The row of each slot's outcome, the later one if there are two; the slots whose last one is a failure."""
         count = checksum = 0
         with damaged(self.path):
             note = NOTE.encode()
@@ -271,15 +271,15 @@ class Journal:
                 if not (row.failed and retry_failed):
                     self._rows[row.slot] = row.row
             if count < since.outcomes:
-                raise self._not_it(f"holds {count:,} outcomes", since)
+                raise self._not_it(f"has {count:,} outcomes", since)
             if since.last not in (0, checksum):
-                raise self._not_it("holds others", since)
+                raise self._not_it("has different outcomes", since)
             return state_of(self._reader, self.path)
 
     def _not_it(self, what: str, since: Mark) -> JournalError:
         return JournalError(
             f"{self.path} {what}, but the run had journaled {since.outcomes:,} outcomes when its manifest was written:"
-            " the file was cut, emptied or replaced. Put the run's own back, or start a new run; nothing was asked."
+            " the file was cut, emptied or replaced. Restore the run's own, or start a new run; no call was made."
         )
 
     def _leave_wal(self) -> None:
@@ -288,14 +288,14 @@ class Journal:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 connection.execute("PRAGMA journal_mode=DELETE")
             except sqlite3.Error as error:
-                # Where someone reads it just now it stays in WAL mode, which loses nothing; the next close tries again.
+                # If it is being read just now it stays in WAL mode, which loses nothing; the next close tries again.
                 if not is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     self._error = error
 
     def _failed(self) -> JournalError:
         return JournalError(
-            f"{self.path} could not be written: {self._error}. Free some space or mend the disk, then resume;"
-            " what was written before is safe."
+            f"{self.path} could not be written: {self._error}. Free some space or repair the disk, then resume;"
+            " everything written before is safe."
         )
 
     def _write(self) -> None:
@@ -305,12 +305,12 @@ class Journal:
                 while going:
                     batch, going = self._next_batch()
                     self._commit(connection, batch)
-        except Exception as error:  # noqa: BLE001 (whatever ends this thread, whoever appends next must hear of it)
+        except Exception as error:  # noqa: BLE001 (whatever ends this thread must reach the next caller of append)
             self._error = error
-            self._tell()
+            self._wake_waiters()
 
     def _next_batch(self) -> tuple[list[Entry], bool]:
-        """What has come in since the last commit, once its window is over or somebody waits; False at the end."""
+        """What has arrived since the last commit, once the interval is over or a caller waits; False at the end."""
         batch: list[Entry] = []
         one = self._queue.get()
         self._hurry.wait(max(0.0, self._due - monotonic()))
@@ -331,8 +331,8 @@ class Journal:
         allowed, mark, shared = self._proposed, self._mark, list[tuple[bytes, int]]()
         self._due = monotonic() + _WINDOW
         if not batch and allowed == self._kept:
-            self.allowed = allowed or Spending()  # it may have been lowered, and be what it was again
-            self._tell()
+            self.allowed = allowed or Spending()  # it may have been lowered and then raised to what it was
+            self._wake_waiters()
             return
         connection.execute("BEGIN")
         for start in range(0, len(batch), _BATCH):
@@ -349,11 +349,11 @@ class Journal:
         self._rows.update(shared)
         self._written += len(batch)
         self.commits += 1
-        self._tell()
+        self._wake_waiters()
 
-    def _tell(self) -> None:
-        """Wake whoever waits for a commit."""
+    def _wake_waiters(self) -> None:
+        """Wake those that wait for a commit."""
         loop, self._loop = self._loop, None
         if loop is not None:
-            with suppress(RuntimeError):  # its loop has ended, and with it those who waited
+            with suppress(RuntimeError):  # its loop has ended, and its waiters with it
                 loop.call_soon_threadsafe(self._moved.set)

@@ -1,8 +1,8 @@
-"""The journal's file: what its two tables hold, how rows are checked, and what is said of damage.
+"""The journal's file: its two tables, how rows are checked, and how damage is reported.
 
-`calls` has a row an outcome and only grows; `spent` has one row, which says how far the other table goes and what the
-run may have spent. Every row has a checksum over all of its values, its number among them, so that none can change,
-vanish or change places unseen: against accidents, not against someone who computes checksums.
+`calls` has one row per outcome and only grows; `spent` has one row, which says how far the other table goes and what
+the run may have spent. Every row has a checksum over all of its values, including its number, so that none can change,
+vanish or swap places unnoticed: against accidents, not against someone who computes checksums.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 FORMAT = 2
-"""2 has checksums and `spent`; journals of format 1 are read as they are, and brought to 2 when they are written to."""
+"""2 has checksums and `spent`; journals of format 1 are read as they are and upgraded to 2 when written to."""
 
 _SCHEMA = (
     """
@@ -90,7 +90,7 @@ class Entry(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of `calls` as it stands there; texts are bytes, checked before anything is made of them."""
+    """A row of `calls` as stored; texts are bytes, checked before they are decoded."""
 
     row: int
     slot: bytes
@@ -105,24 +105,24 @@ class Row(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How far a journal has come: how many outcomes it holds, and the checksum of the last (0 where nobody kept it)."""
+    """How far a journal has come: its number of outcomes, and the checksum of the last (0 if none was recorded)."""
 
     outcomes: int = 0
     last: int = 0
 
 
 class State(NamedTuple):
-    """What `spent` holds: how far the journal goes, and what the run may have spent, None where no session counted."""
+    """The content of `spent`: how far the journal goes, and what the run may have spent, None if no session counted."""
 
     mark: Mark
     spent: Spending | None
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a journal to write it, made if it is not there, brought to this format if it is of an earlier one.
+    """Open a journal for writing; it is created if missing and upgraded if it has an earlier format.
 
     Raises:
-        JournalError: it is damaged, no journal, or of another format.
+        JournalError: it is damaged, not a journal, or of another format.
     """
     with damaged(path), ExitStack() as undone:
         connection = _checking(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30))
@@ -137,15 +137,15 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """All entries of a closed journal in the order written, without locking it or changing it.
+    """All entries of a closed journal in the order written, without locking or changing it.
 
     Raises:
-        JournalError: it cannot be read, or is damaged; says at which row.
+        JournalError: it cannot be read or is damaged; names the row.
     """
     if not path.is_file():
         raise JournalError(f"{path}: no such journal")
     with damaged(path), closing(_reader(path)) as connection:
-        connection.execute("BEGIN")  # whoever writes to it meanwhile does not change what is seen
+        connection.execute("BEGIN")  # concurrent writes do not change what is seen
         found = _format(connection, path)
         if not found:
             raise JournalError(f"{path} is empty. {_ADVICE}")
@@ -156,25 +156,25 @@ def entries(path: Path) -> Iterator[Entry]:
 
 @contextmanager
 def damaged(path: Path) -> Iterator[None]:
-    """Whatever SQLite makes of a damaged file becomes an error that names it."""
+    """SQLite's errors about a damaged file become errors that name the file."""
     try:
         yield
     except (sqlite3.Error, UnicodeError, OverflowError, MemoryError) as error:
         advice = ""
         if is_one_of(error, sqlite3.SQLITE_READONLY):
-            advice = " (a killed session left it: 'overton resume' puts it in order)"
+            advice = " (a killed session left it so: 'overton resume' repairs it)"
         elif not isinstance(error, sqlite3.Error) or is_one_of(error, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             advice = f". {_ADVICE}"
         raise JournalError(f"{path} cannot be read as a journal: {error}{advice}") from error
 
 
 def is_one_of(error: Exception, *codes: int) -> bool:
-    """Whether SQLite gave one of these primary result codes."""
+    """Whether SQLite returned one of these primary result codes."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
 def rows_of(connection: sqlite3.Connection, path: Path, found: int = FORMAT) -> Iterator[Row]:
-    """All rows, each checked; none is missing and none too many. `found` is the journal's format.
+    """All rows, each checked, none missing and none extra. `found` is the journal's format.
 
     Raises:
         JournalError: a row is damaged or missing.
@@ -186,8 +186,8 @@ def rows_of(connection: sqlite3.Connection, path: Path, found: int = FORMAT) -> 
         mark = Mark(number, row.checksum)
         yield row
     if found == FORMAT and (counted := state_of(connection, path).mark) != mark:
-        held = f"it holds {mark.outcomes:,} outcomes, and its own count says {counted.outcomes:,}"
-        raise JournalError(f"{path} is damaged: {held}. {_ADVICE}")
+        counts = f"it has {mark.outcomes:,} outcomes, but its own count says {counted.outcomes:,}"
+        raise JournalError(f"{path} is damaged: {counts}. {_ADVICE}")
 
 
 def row_at(connection: sqlite3.Connection, number: int, path: Path) -> Row:
@@ -202,7 +202,7 @@ def row_at(connection: sqlite3.Connection, number: int, path: Path) -> Row:
 
 
 def decoded(row: Row, path: Path) -> Reply | Failure:
-    """The outcome that a row holds.
+    """The outcome in a row.
 
     Raises:
         JournalError: it is damaged.
@@ -214,18 +214,18 @@ def decoded(row: Row, path: Path) -> Reply | Failure:
 
 
 def insert(connection: sqlite3.Connection, mark: Mark, batch: Sequence[Entry]) -> Mark:
-    """Append outcomes to a journal that has come to `mark`; gives how far it then is."""
+    """Append outcomes to a journal that has come to `mark`; returns its new mark."""
     values: list[str | bytes | int] = []
     for number, entry in enumerate(batch, mark.outcomes + 1):
         checksum = _add_values(values, number, entry)
-    # One statement for many rows: each statement hands the interpreter lock to and fro, and the other side is busy.
+    # One statement for many rows: each statement hands over the interpreter lock, and the other thread is busy.
     marks = ", ".join([_MARKS] * len(batch))
     connection.execute(f"INSERT INTO calls ({', '.join(_CALLS)}) VALUES {marks}", values)
     return Mark(mark.outcomes + len(batch), checksum)
 
 
 def state_of(connection: sqlite3.Connection, path: Path) -> State:
-    """What `spent` holds.
+    """The content of `spent`.
 
     Raises:
         JournalError: it is damaged.
@@ -235,11 +235,11 @@ def state_of(connection: sqlite3.Connection, path: Path) -> State:
         one, outcomes, last, requests, cost, checksum = found[0]
         if checksum == _sum_of_state(outcomes, last, requests, cost) and one == 1:
             return State(Mark(outcomes, last), None if requests is None else Spending(requests, cost))
-    raise JournalError(f"{path} is damaged: its count of what it holds and of what was spent is. {_ADVICE}")
+    raise JournalError(f"{path} is damaged: its own record of outcomes and spending is unreadable. {_ADVICE}")
 
 
 def keep(connection: sqlite3.Connection, state: State) -> None:
-    """Put it in the place of what `spent` held."""
+    """Replace the content of `spent` with this state."""
     requests, cost = state.spent or (None, None)
     values = (*state.mark, requests, cost if cost is None else float(cost))
     connection.execute(
@@ -248,7 +248,7 @@ def keep(connection: sqlite3.Connection, state: State) -> None:
     )
 
 
-_ADVICE = "Put back a copy of the file; what it held cannot be told without one."
+_ADVICE = "Restore a copy of the file; its content cannot be recovered without one."
 
 
 def _damage(path: Path, row: int, what: str) -> JournalError:
@@ -257,32 +257,32 @@ def _damage(path: Path, row: int, what: str) -> JournalError:
 
 def _check(values: tuple[Any, ...], number: int, path: Path) -> Row:
     if tuple(map(type, values)) != _TYPES:
-        raise _damage(path, number, "it is missing, or holds values of another type")
+        raise _damage(path, number, "it is missing, or has values of another type")
     row = Row._make(values)
     if row.row != number:
-        raise _damage(path, number, f"row {row.row} stands in its place")
+        raise _damage(path, number, f"row {row.row} is in its place")
     if row.checksum != _sum_of(values[:-1]):
         raise _damage(path, number, "its checksum is wrong")
     return row
 
 
 def _check_old(values: tuple[Any, ...], number: int, path: Path) -> Row:
-    """A row without a checksum: what can be seen of damage is."""
+    """A row without a checksum: only visible damage is found."""
     if tuple(map(type, values)) != _TYPES:
-        raise _damage(path, number, "it holds values of another type")
+        raise _damage(path, number, "it has values of another type")
     row = Row._make(values)
     try:
         place = Place(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
     except UnicodeDecodeError:
         raise _damage(path, number, "its texts are not UTF-8") from None
     if row.row != number or row.slot != slot_of(place, row.content) or row.failed not in (0, 1):
-        raise _damage(path, number, "it is not what stood there")
+        raise _damage(path, number, "its values contradict each other")
     decoded(row, path)
     return row
 
 
 def _add_values(values: list[str | bytes | int], number: int, entry: Entry) -> int:
-    """Add what stands in a new row; gives its checksum."""
+    """Add the values of a new row; returns its checksum."""
     slot, content, place, outcome = entry.identity.slot, entry.identity.content, entry.place, _encode(entry.outcome)
     trial, speaker, answerer = place.trial.encode(), place.speaker.encode(), place.answerer.encode()
     failed = isinstance(entry.outcome, Failure)
@@ -308,7 +308,7 @@ def _reader(path: Path) -> sqlite3.Connection:
 
 
 def _checking(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """SQLite looks closely at what it reads, runs nothing that the file brings along, and gives texts as they are."""
+    """Have SQLite check what it reads, run no code from the file, and return texts undecoded."""
     connection.text_factory = bytes
     connection.execute("PRAGMA cell_size_check=ON")
     connection.execute("PRAGMA trusted_schema=OFF")
@@ -316,20 +316,20 @@ def _checking(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _format(connection: sqlite3.Connection, path: Path) -> int:
-    """The format of a journal by its tables, 0 where it has none yet.
+    """The format of a journal by its tables, 0 if it has none yet.
 
     Raises:
-        JournalError: it is of another format, or no journal.
+        JournalError: it has another format or is not a journal.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version not in range(FORMAT + 1):
         raise JournalError(f"{path} was written by another version of Overton (journal format {version})")
     tables = {name: _columns(connection, name) for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     for found, known in ((0, {}), (1, {b"calls": _OLD}), (FORMAT, {b"calls": _CALLS, b"spent": _SPENT})):
-        # What was killed while it was made has tables of format 1 and no version.
+        # A journal whose creation was killed has tables of format 1 and no version.
         if tables == known and version in ((0, 1) if found < FORMAT else (FORMAT,)):
             return found
-    raise JournalError(f"{path} is damaged, or no journal: it has other tables. {_ADVICE}")
+    raise JournalError(f"{path} is damaged or not a journal: it has other tables. {_ADVICE}")
 
 
 def _columns(connection: sqlite3.Connection, table: bytes) -> tuple[str, ...]:
@@ -338,7 +338,7 @@ def _columns(connection: sqlite3.Connection, table: bytes) -> tuple[str, ...]:
 
 
 def _bring_up(connection: sqlite3.Connection, found: int, path: Path) -> None:
-    """Make the tables, or give those of an earlier format what this one has: in one step, or not at all."""
+    """Make the tables, or upgrade those of an earlier format: in one step or not at all."""
     connection.execute("BEGIN IMMEDIATE")
     calls, spent = _SCHEMA
     mark = Mark()

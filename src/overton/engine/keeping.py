@@ -1,4 +1,4 @@
-"""Looking after a fleet while it works: its list read again, the lost looked at, the silent found out."""
+"""Looking after a fleet while it works: rereading its list, polling lost servers, finding silent ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Keeper:
         await asyncio.gather(self._task, *self._looks, return_exceptions=True)
 
     def _kept(self, task: asyncio.Task[None]) -> None:
-        """It has ended; what it could not do ends the run too."""
+        """The task has ended; its error, if any, ends the run too."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fleet.end(error if isinstance(error, AnswerError | Stopped) else Stopped(repr(error)))
 
@@ -52,7 +52,7 @@ class _Keeper:
             await asyncio.sleep(fleet.rhythm.tick)
 
     async def _read_list(self) -> None:
-        """Read the list again; where that is not to be had the servers of before stay."""
+        """Read the list again; if it cannot be read, the previous servers stay."""
         try:
             self._note(await self._fleet.serving.listed())
             self._fleet.trouble = ""
@@ -60,7 +60,7 @@ class _Keeper:
             self._fleet.trouble = str(error)
 
     def _note(self, listed: Iterable[Server]) -> None:
-        """Have a member for each server of the list; one that is not in it any more ends what it has and goes."""
+        """Have one member per server of the list; one no longer listed finishes its calls and leaves."""
         fleet = self._fleet
         servers = {id(one): one for one in listed}
         for member in list(fleet.members):
@@ -69,8 +69,8 @@ class _Keeper:
             else:
                 member.leaving = False
         fleet.members += [Member(fleet, one, fleet.most_each) for one in servers.values()]
-        for tell in fleet.grown if servers else ():
-            tell()
+        for notify in fleet.grown if servers else ():
+            notify()
 
     def _let_go(self, member: Member) -> None:
         fleet = self._fleet
@@ -83,7 +83,7 @@ class _Keeper:
             self._start(member.server.close())
 
     def _look_around(self) -> None:
-        """Look at who is left out and due, and at who has calls and has long said nothing."""
+        """Poll servers that are left out and due, and those with calls that have long been silent."""
         now = asyncio.get_running_loop().time()
         members = [one for one in self._fleet.members if one not in self._looked_at and not one.refused]
         due = [one for one in members if not (one.up or one.leaving) and one.next_look <= now]
@@ -94,20 +94,20 @@ class _Keeper:
                 self._start(self._look_at([member]))
 
     async def _look_at(self, members: Sequence[Member]) -> None:
-        """Look at some side by side, and judge them together: what most of them say of their weights is what counts."""
+        """Poll some in parallel and judge them together: what the majority report of their weights counts."""
         self._looked_at |= set(members)
         try:
-            found = await asyncio.gather(*map(self._told_by, members))
+            found = await asyncio.gather(*map(self._report_of, members))
         finally:
             self._looked_at -= set(members)
-        told = dict(zip(members, found, strict=True))
-        self._fleet.judge({one: said for one, said in told.items() if said is not None and not one.leaving})
-        for member, said in told.items():
+        reports = dict(zip(members, found, strict=True))
+        self._fleet.judge({one: said for one, said in reports.items() if said is not None and not one.leaving})
+        for member, said in reports.items():
             if said is None and member.pacer.in_flight:
                 member.server.abandon()
 
-    async def _told_by(self, member: Member) -> Mapping[str, str] | None:
-        """What a server says of itself, None where it is not there."""
+    async def _report_of(self, member: Member) -> Mapping[str, str] | None:
+        """What a server reports of itself, None if it is not up."""
         try:
             return await member.server.look()
         except UnavailableError as error:
@@ -128,5 +128,5 @@ class _Keeper:
             self._none_since = now
         elif now - self._none_since > fleet.rhythm.patience:
             fleet.end(
-                Stopped(f"{fleet.model}: no server has been up for {fleet.rhythm.patience:.0f} s: {fleet.told()}")
+                Stopped(f"{fleet.model}: no server has been up for {fleet.rhythm.patience:.0f} s: {fleet.summary()}")
             )

@@ -1,4 +1,4 @@
-"""What a call waits for before it is sent: room in what the run may spend. The other thing is a place: see `pacing`."""
+"""The budget: what a call waits for before it is sent, besides a place (see `pacing`)."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _FRAME = 16
-"""Tokens that a message's frame can add."""
+"""Most tokens that a message's framing can add."""
 
 
 def worst_case(price: Price, request: Request) -> float:
-    """The most dollars that a request can cost: a token for each byte of its messages, and all tokens allowed out."""
+    """The most a request can cost, in dollars: one token per byte of its messages, and every output token allowed."""
     sent = sum(len(message.content.encode()) + _FRAME for message in request.messages)
     return (sent * price.worst_input + _allowed(request.settings) * price.output) / 1e6
 
 
 def _allowed(settings: Settings) -> int:
-    """Output tokens that a request allows, where the settings or its extra fields say so."""
+    """Output tokens that a request allows, if its settings or extra fields say so."""
     extra = (settings.extra.get(name) for name in ("max_tokens", "max_completion_tokens"))
     return max(settings.max_tokens or 0, *(value if isinstance(value, int) else 0 for value in extra))
 
 
 class Spending(NamedTuple):
-    """Requests sent, retries included, and the US dollars that they cost."""
+    """Requests sent, retries included, and their cost in US dollars."""
 
     requests: int = 0
     cost: float = 0.0
 
     def within(self, other: Spending) -> bool:
-        """Whether neither is more than the other's."""
+        """Whether neither exceeds that of `other`."""
         return self.requests <= other.requests and self.cost <= other.cost
 
 
 class Ledger(Protocol):
-    """What remembers, even where the process is killed, the most that a run may have spent.
+    """Remembers, even if the process is killed, the most that a run may have spent.
 
-    `allowed` is the last that is safe on the disk; `commits` counts how often it was written.
+    `allowed` is the latest bound safely on disk; `commits` counts how often it was written.
     """
 
     @property
@@ -65,7 +65,7 @@ class Ledger(Protocol):
         ...
 
     def propose(self, most: Spending, *, soon: bool) -> None:
-        """Have this written with whatever is written next; `soon`, even where nothing else is."""
+        """Have this written with the next write; with `soon`, even if there is no other."""
         ...
 
     def lower(self, most: Spending) -> None:
@@ -73,7 +73,7 @@ class Ledger(Protocol):
         ...
 
     async def allow(self, level: Spending) -> None:
-        """Wait, as short as can be, until what is on the disk allows so much; it was proposed before.
+        """Wait, no longer than needed, until the bound on disk allows this much; it must have been proposed.
 
         Raises:
             JournalError: it cannot be written.
@@ -82,7 +82,7 @@ class Ledger(Protocol):
 
 
 _SHARE = 20
-"""Of what a limit leaves, one part in so many at most is allowed ahead of need."""
+"""At most this fraction (1 in N) of what a limit leaves is allowed ahead of need."""
 _LEAST_WINDOWS = 2.0
 _MOST_WINDOWS = 6.0
 _EASING = 0.95
@@ -91,10 +91,10 @@ _EASING = 0.95
 class Budget:
     """Spending against `Limits`; starts with what earlier sessions spent.
 
-    A session can be killed at any moment. So nothing is sent before a `ledger`, where there is one, holds a bound that
-    covers it, and the next session takes that bound for what was spent. It is raised in blocks, ahead of need, so that
-    sends seldom wait for the disk: by what is sent in the time of some commits (see `_Pace`), and by a twentieth of
-    what a limit leaves at most.
+    A session can be killed at any moment. So nothing is sent before the `ledger`, if there is one, has a bound that
+    covers it, and the next session takes that bound as spent. It is raised in blocks, ahead of need, so that sends
+    seldom wait for the disk: by what is sent during some commits (see `_Pace`), and by at most a twentieth of what a
+    limit leaves.
     """
 
     def __init__(self, limits: Limits, *, cost: float = 0.0, calls: int = 0, ledger: Ledger | None = None) -> None:
@@ -112,21 +112,21 @@ class Budget:
 
     @property
     def spent(self) -> Spending:
-        """What was sent and what it cost; of what is in flight the worst case."""
+        """What was sent and what it cost, with the worst case for what is in flight."""
         return Spending(self.calls, self.cost + self._set_aside)
 
     @property
     def in_flight(self) -> int:
-        """How many requests are set aside."""
+        """For how many requests money is set aside."""
         return self._in_flight
 
     async def reserve(self, worst: float, *, covered: bool = True) -> None:
-        """Set aside one request that can cost `worst` dollars; waits while requests in flight may yet free enough.
+        """Set aside one request that can cost `worst` dollars; waits while requests in flight may still free enough.
 
-        What is not sent at once need not be `covered` by the ledger: `cover` does it before it is.
+        A request not sent at once need not be `covered` by the ledger: `cover` does that before it is sent.
 
         Raises:
-            LimitReached: even with nothing in flight it could pass a limit.
+            LimitReached: even with nothing in flight it could exceed a limit.
             JournalError: the ledger cannot be written.
         """
         while not self._fits(worst):
@@ -143,9 +143,9 @@ class Budget:
             await self._cover(self._ledger, worst)
 
     def settle(self, worst: float, cost: float) -> None:
-        """A reserved request has ended and cost this much; what can be no cost counts as the worst case."""
+        """A reserved request has ended and cost this much; an impossible cost counts as the worst case."""
         self._in_flight -= 1
-        # Sums of fractions do not end at zero by themselves, and may end below it.
+        # Sums of fractions need not return to exactly zero, and may fall below it.
         self._set_aside = max(0.0, self._set_aside - worst) if self._in_flight else 0.0
         self.cost += cost if 0 <= cost < inf else worst
         self._settled.set()
@@ -176,20 +176,20 @@ class Budget:
             self._covering -= 1
 
     def adopt(self, worst: float, requests: int) -> None:
-        """Of what earlier sessions spent, so much was set aside for requests that are still under way."""
+        """This much of what earlier sessions spent was set aside for requests that are still under way."""
         self.cost = max(0.0, self.cost - worst)
         self._set_aside += worst
         self._in_flight += requests
 
     def relax(self) -> None:
-        """Have the ledger allow no more than what is spent and set aside: much that was set aside has cost less. Not
-        while somebody waits for a higher bound, who would wait for ever."""
+        """Lower the ledger's bound to what is spent and set aside, since much set aside has cost less. Not while a
+        caller waits for a higher bound, or it would wait for ever."""
         if self._ledger is not None and not self._covering:
             self._most, self._safe = self.spent, Spending(0, -1.0)
             self._ledger.lower(self._most)
 
     async def _cover(self, ledger: Ledger, worst: float) -> None:
-        """Wait until the ledger allows what is set aside by now; see that it soon allows more."""
+        """Wait until the ledger allows what is now set aside; propose more ahead of need."""
         level, covered = self.spent, False
         ahead = self._ahead(level, ledger.commits)
         self._most = _larger(self._most, _sum(level, ahead))
@@ -205,7 +205,7 @@ class Budget:
         self._safe = _smaller(ledger.allowed, _sum(self.spent, _part(ahead, 4)))
 
     def _ahead(self, level: Spending, commits: int) -> Spending:
-        """How much more than `level` to have allowed."""
+        """How much more than `level` to allow."""
         calls, money = self._pace.ahead(level, commits)
         money = min(money, self._set_aside)
         if self.limits.calls is not None:
@@ -225,17 +225,17 @@ class Budget:
         if self.limits.calls is not None and self.calls + 1 > self.limits.calls:
             return LimitReached(f"the limit of {self.limits.calls} calls is reached", limit="calls")
         return LimitReached(
-            f"the next call could pass the limit of ${self.limits.cost:.2f}: ${self.cost:.4f} is spent, and its worst"
+            f"the next call could exceed the limit of ${self.limits.cost:.2f}: ${self.cost:.4f} is spent, and its worst"
             " case (every output token used) is set aside before it is sent",
             limit="cost",
         )
 
 
 class _Pace:
-    """How much to have allowed ahead of need: by how much what is spent rises between two commits, some times over.
+    """How much to allow ahead of need: a multiple of the rise in spending between two commits.
 
-    A bound has to last until the one after it is on the disk, which takes two commits. Where a request had to wait all
-    the same (the pace rose, or the disk is slow) it is twice as much from then on, and with each commit a little less.
+    A bound has to last until the next one is on disk, which takes two commits. If a request had to wait all the same
+    (the pace rose, or the disk is slow), the amount is doubled from then on, and shrinks a little with each commit.
     """
 
     def __init__(self, level: Spending) -> None:
@@ -246,7 +246,7 @@ class _Pace:
         self._lately = Spending()
 
     def ahead(self, level: Spending, commits: int) -> Spending:
-        """It, where what is spent has risen to `level`, and so many commits were made."""
+        """The amount, after spending has risen to `level` and this many commits were made."""
         if passed := commits - self._commits:
             risen = Spending(level.requests - self._at_commit.requests, level.cost - self._at_commit.cost)
             self._lately = _part(_larger(risen, Spending()), passed)

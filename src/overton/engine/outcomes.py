@@ -1,4 +1,4 @@
-"""Records on disk: rows go to part files in plan order as trials end, and the parts become one Parquet file."""
+"""Records on disk: rows go to part files in plan order as trials finish, and the parts become one Parquet file."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _REASON = 200
 
 
 class Outcomes:
-    """The records of one lane: added as trials end, in whatever order, and kept in plan order.
+    """The records of one lane: added as trials finish, in any order, and kept in plan order.
 
-    Rows that wait for an earlier trial are held in memory; `admit` keeps the plan from running further ahead of its
-    slowest trial than `window` trials, so that memory does not grow with the run.
+    Rows that wait for an earlier trial stay in memory; `admit` keeps trials from starting more than `window` ahead of
+    the slowest one, so that memory does not grow with the run.
 
-    A trial whose records no table can hold (a whole number past 64 bits, half a surrogate pair, another type) is a
-    failed one: `unmade` says why, by trial, and `spoiled` names its item, which is not whole then.
+    A trial whose records cannot be stored in a table (an integer beyond 64 bits, half a surrogate pair, another type)
+    counts as failed: `unmade` gives the reason by trial, and `spoiled` names its item, which is then incomplete.
 
-    Where trials are not taken in plan order, `order` says where each one, by its name, stands in the plan.
+    If trials are not run in plan order, `order` gives each one's position in the plan, by name.
     """
 
     def __init__(
@@ -65,18 +65,18 @@ class Outcomes:
         self.spoiled: set[str] = set()
 
     async def admit(self, position: int) -> None:
-        """Wait until the trial at `position` may begin."""
+        """Wait until the trial at `position` may start."""
         while position - self._next >= self._window:
             self._moved.clear()
             await self._moved.wait()
 
     def release(self) -> None:
-        """Hold nobody back any more: some trial will not end."""
+        """Stop holding trials back: some trial will not finish."""
         self._window = sys.maxsize
         self._moved.set()
 
     def add(self, position: int, trial: Trial, records: list[Any]) -> None:
-        """The trial at `position` of the plan has ended with these records."""
+        """The trial at `position` of the plan has finished with these records."""
         self.done[trial.item] += 1
         heapq.heappush(self._early, (position, trial, records))
         while self._early and self._early[0][0] == self._next:
@@ -85,7 +85,7 @@ class Outcomes:
         self._moved.set()
 
     def settle(self) -> None:
-        """No more trials will end: `unmade` and `spoiled` are whole now. Nothing is written."""
+        """No more trials will finish: `unmade` and `spoiled` are now complete. Nothing is written."""
         while self._early:
             self._hold(*heapq.heappop(self._early)[1:])
         self._table()
@@ -124,14 +124,14 @@ class Outcomes:
         self._rows, self._trials = [], []
 
     def _places(self) -> dict[str, pl.Series]:
-        """Where the rows held stand in the plan, where that is not their order."""
+        """The buffered rows' positions in the plan, if they differ from their order."""
         if self._order is None:
             return {}
         return {_PLACE: pl.Series(_PLACE, [self._order[trial.name] for trial in self._trials], pl.Int64)}
 
     def _table(self) -> pl.DataFrame:
-        """The rows held, without those of trials whose records cannot be made. These are only looked for where the
-        whole cannot be made: looking at each would take longer than making it."""
+        """The buffered rows, without those of trials whose records cannot be made. These trials are only looked for if
+        the whole table cannot be made: checking each would take longer than making it."""
         try:
             return columns_of(self._rows, self._columns)
         except _UNFIT:
@@ -155,11 +155,11 @@ class Outcomes:
 
 
 _UNFIT = (TypeError, ValueError, OverflowError, AttributeError, pl.exceptions.PolarsError)
-"""What making columns raises where a value is none of its column's."""
+"""What making columns raises if a value does not fit its column."""
 
 
 def unfit(records: list[Any], columns: Mapping[str, pl.DataType]) -> str:
-    """Why records make no table, '' where they do."""
+    """Why records make no table, '' if they do."""
     for name, dtype in columns.items():
         try:
             _column(name, [getattr(record, name) for record in records], dtype)
@@ -170,7 +170,7 @@ def unfit(records: list[Any], columns: Mapping[str, pl.DataType]) -> str:
 
 
 def columns_of(records: list[Any], columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Records as a table with one typed column a field."""
+    """Records as a table with one typed column per field."""
     values = zip(*map(attrgetter(*columns), records), strict=True) if records else ([] for _ in columns)
     return pl.DataFrame(
         [_column(name, list(found), dtype) for (name, dtype), found in zip(columns.items(), values, strict=True)]
@@ -183,7 +183,7 @@ def _column(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
     # By way of JSON: building lists and structs from Python values takes ten times as long.
     texts = [None if value is None else _encode(_spelled_out(value)).decode() for value in values]
     written = pl.Series(name, texts, pl.String)
-    if written.str.contains(_LONG_NUMBER).any():  # past 64 bits it would silently be decoded as nothing
+    if written.str.contains(_LONG_NUMBER).any():  # beyond 64 bits it would silently be decoded as null
         for value in values:
             _check_numbers(_spelled_out(value))
     return written.str.json_decode(dtype)
@@ -194,7 +194,7 @@ _LONG_NUMBER = "[0-9]{19}"
 
 def _check_numbers(value: Any) -> None:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise OverflowError(f"a whole number past 64 bits: {value:.3e}")
+        raise OverflowError(f"an integer beyond 64 bits: {value:.3e}")
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
         _check_numbers(inner)
 
@@ -231,4 +231,4 @@ def _dtype(hint: Any) -> pl.DataType:
         return pl.List(_dtype(arguments[0]))
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return pl.Struct(record_type_columns(hint))
-    raise TypeError(f"a record's column cannot hold {hint!r}")
+    raise TypeError(f"a record's column cannot store {hint!r}")

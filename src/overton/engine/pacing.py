@@ -1,4 +1,4 @@
-"""When a call is sent: how many go to an endpoint at once, and how often and after what time one is tried again."""
+"""When a call is sent: how many go to an endpoint at once, and how often and how soon a call is retried."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Patience:
 
     At most `attempts` in all; before attempt k+1 it waits `first` * 2**(k-1) seconds, at most `longest`, times a
     random factor in [0.5, 1) so that calls which failed together do not return together. An endpoint's own
-    Retry-After is obeyed instead where it is longer; one over `refuse_after` seconds is not waited for: the run stops.
-    Where another server is there to be asked nothing is waited for.
+    Retry-After is obeyed instead if it is longer; one over `refuse_after` seconds is not waited for: the run stops.
+    If another server is available at once there is no wait.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Patience:
         self.refuse_after = refuse_after
 
     def wait(self, attempt: int, error: UnavailableError) -> float | None:
-        """Seconds to wait after the `attempt`-th failure; None where the call is given up."""
+        """Seconds to wait after the `attempt`-th failure; None if the call is given up."""
         if attempt >= self.attempts:
             return None
         if error.elsewhere:
@@ -43,17 +43,17 @@ class Patience:
         return max(own, error.retry_after or 0.0)
 
     def refuses(self, error: UnavailableError) -> bool:
-        """True where the endpoint asks for more patience than this (a spent daily quota, say)."""
+        """True if the endpoint asks for more patience than this (a used-up daily quota, say)."""
         return not error.elsewhere and (error.retry_after or 0.0) > self.refuse_after
 
 
 class Pacer:
     """Admits at most `limit` requests at once to one endpoint.
 
-    The limit starts at `most`. A sign of overload multiplies it by 0.7, once for all the requests that were under
-    way at the time; every answer raises it, by one for each `limit` answers and by 1 in 50 at least. A Retry-After
-    holds back all of the endpoint's requests, not only the one that was told. `freed` is called when there may be room
-    again, for those who wait elsewhere, as for any server of a fleet.
+    The limit starts at `most`. A sign of overload multiplies it by 0.7, once for all the requests that were in flight
+    at the time; every answer raises it, by one per `limit` answers and at least by 1 in 50. A Retry-After holds back
+    all of the endpoint's requests, not only the one that received it. `freed` is called when there may be room again,
+    for callers that wait elsewhere, as for any server of a fleet.
     """
 
     def __init__(self, most: int, freed: Callable[[], None] | None = None) -> None:
@@ -64,12 +64,12 @@ class Pacer:
         self.answers = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._cuts = 0
-        self._held_until = 0.0
+        self._paused_until = 0.0
         self._alarm: asyncio.TimerHandle | None = None
         self._closed = False
 
     async def enter(self) -> int:
-        """Wait for a place; gives a ticket to hand back to `leave`."""
+        """Wait for a place; returns a ticket for `overloaded`."""
         if self._waiting or not self._has_room():
             await self._queue()
         else:
@@ -82,7 +82,7 @@ class Pacer:
         return self._has_room()
 
     def take(self) -> int:
-        """Take a place where there is room; gives what `enter` gives."""
+        """Take a place that is known to be free; returns what `enter` returns."""
         self.in_flight += 1
         return self._cuts
 
@@ -98,27 +98,27 @@ class Pacer:
             self.limit = min(self.most, self.limit + max(1 / self.limit, _LEAST_RISE))
 
     def overloaded(self, ticket: int, retry_after: float | None) -> None:
-        """The endpoint asked for less. `ticket` tells whether the request was sent before the last cut."""
+        """The endpoint asked for less. `ticket` shows whether the request was sent before the last cut."""
         if ticket == self._cuts:
             self._cuts += 1
             self.limit = max(1.0, self.limit * _CUT)
         if retry_after:
-            self._hold(retry_after)
+            self._pause(retry_after)
 
     def close(self) -> None:
-        """Let everyone who waits go, room or not: the run is stopping, and they will send nothing."""
+        """Release all waiters, room or not: the run is stopping, and they will send nothing."""
         self._closed = True
         self._wake()
 
-    def _hold(self, seconds: float) -> None:
-        self._held_until = max(self._held_until, asyncio.get_running_loop().time() + seconds)
+    def _pause(self, seconds: float) -> None:
+        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
         if self._alarm is None:
             self._look_again()
 
     def _look_again(self) -> None:
-        """Wake those who wait when the hold has ended; alarms can come a little early, and holds grow longer."""
+        """Wake the waiters when the hold is over; timers can fire a little early, and holds can be extended."""
         loop = asyncio.get_running_loop()
-        rest = self._held_until - loop.time()
+        rest = self._paused_until - loop.time()
         self._alarm = loop.call_later(max(rest, _TICK), self._look_again) if rest > 0 else None
         self._wake()
 
@@ -127,7 +127,7 @@ class Pacer:
             return True
         if self.in_flight + 1 > self.limit:
             return False
-        return not self._held_until or asyncio.get_running_loop().time() >= self._held_until
+        return not self._paused_until or asyncio.get_running_loop().time() >= self._paused_until
 
     async def _queue(self) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

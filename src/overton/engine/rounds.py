@@ -1,8 +1,8 @@
-"""A lane whose plan is not known ahead: it goes in rounds, each decided from what ended before and noted.
+"""A lane whose plan is not known in advance: it runs in rounds, each decided from earlier results and noted.
 
-A decision is a text, from which its trials follow. It is on the disk before any of them is asked, and a later session
-follows it: what was asked stands, whatever would be decided now (by another version, or with calls asked again that had
-failed). Where there is no note yet, the decision is made of the records, so that it comes out as it would have.
+A decision is a text from which its trials follow. It is on disk before any of their calls is made, and a later session
+follows it: what was asked stays so, whatever would be decided now (by another version, or after failed calls were
+retried). If there is no note yet, the decision is made from the records, and so comes out the same.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ __all__ = ["Deciding", "Rounds"]
 _SPEAKER = f"{NOTE}round"
 
 Ended = Mapping[str, tuple[list[Any], int]]
-"""Of each trial that has ended, by its name: its records, and how many calls it made."""
+"""For each finished trial, by name: its records and how many calls it made."""
 
 
 class Deciding(Protocol):
-    """Where a lane goes on."""
+    """Decides how a lane continues."""
 
     def decision(self, ended: Ended) -> str:
-        """The decision after what has ended, and nothing else."""
+        """The decision, from the finished trials and nothing else."""
         ...
 
     def trials(self, decision: str, ended: Ended) -> Sequence[Trial]:
-        """The trials that a decision adds, in plan order; none where the lane stops.
+        """The trials that a decision adds, in plan order; none if the lane stops.
 
         Raises:
-            JournalError: the text is none of ours.
+            JournalError: the text is not one of ours.
         """
         ...
 
 
 class Rounds:
-    """The rounds of one lane. `own` is the identity of the answerer that it has for itself.
+    """The rounds of one lane. `own` is the identity of the answerer that belongs to it alone.
 
     `said` is the last decision, `number` that of its round, `running` how many trials it has and `ahead` how many of
-    them have ended in a round that is not whole yet; a first round's count at once.
+    them have finished in a round that is not complete yet; those of a first round count at once.
     """
 
     def __init__(self, deciding: Deciding, own: str) -> None:
@@ -58,7 +58,7 @@ class Rounds:
         self._noted: dict[int, str] = {}
 
     def recall(self, journal: Journal) -> None:
-        """Follow what an earlier session noted.
+        """Follow the notes of earlier sessions.
 
         Raises:
             JournalError: it is damaged.
@@ -79,11 +79,11 @@ class Rounds:
         return {one.name for text in self._noted.values() for one in self._deciding.trials(text, {})}
 
     def next(self, *, anew: bool = False) -> Sequence[Trial]:
-        """The trials of the next round, none where the lane stops. What was noted is followed; `anew` says that calls
-        were asked again, so that a stop that was noted is decided again.
+        """The trials of the next round, none if the lane stops. Notes are followed; with `anew`, calls were retried, so
+        that a noted stop is decided again.
 
         Raises:
-            JournalError: a note is none of ours.
+            JournalError: a note is not one of ours.
         """
         self.number += 1
         self.said = self._noted.get(self.number, "") or self._deciding.decision(self.ended)
@@ -96,7 +96,7 @@ class Rounds:
         return trials
 
     async def note(self, journal: Journal) -> None:
-        """Have the decision on the disk before what it asks for is asked.
+        """Write the decision to disk before any call that it leads to is made.
 
         Raises:
             JournalError: it cannot be written.

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from overton.calls import Form, Reply, Spot, begun
+from overton.calls import Form, Reply, Spot, options_named
 
 __all__ = ["At", "Choice", "chances_at"]
 
@@ -30,13 +30,13 @@ def chances_at(reply: Reply, start: int, options: Sequence[str], at: At = "drawn
         lead = reply.text[spot.at : place]
         going_on = 0.0
         for one in spot.alternatives:
-            named = begun(one.token, options, lead, said)
+            named = options_named(one.token, options, lead, said)
             chance = one.plain if at == "plain" else one.drawn
             if len(named) == 1:
                 total[named[0]] += way * chance
             elif one.token == spot.token:
                 going_on = chance
-        if len(begun(spot.token, options, lead, said)) < 2:
+        if len(options_named(spot.token, options, lead, said)) < 2:
             return {option: min(1.0, chance) for option, chance in total.items()}
         way, place = way * going_on, spot.at + len(spot.token)
         said = reply.text[start:place]

@@ -36,18 +36,18 @@ __all__ = [
 
 
 def list() -> builtins.list[KnownModel]:
-    """Every model and provider known by name, with prices; the simulated ones of all studies among them."""
+    """Every model and provider known by name, with prices, including the simulated ones of all studies."""
     from overton.studies.registry import simulated_names
 
     return [*known_models(simulated_names())]
 
 
 def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None) -> Reply:
-    """Ask a model one small question, once.
+    """Send a model one small question, once.
 
     Raises:
         InputError: the spec or an argument is wrong, or a key is missing.
-        AnswerError: what it answered with instead.
+        AnswerError: the error it answered with.
     """
     name, plain = name_and_spec(spec)
 
@@ -58,15 +58,15 @@ def check(spec: str, arguments: Mapping[str, str | Sequence[str]] | None = None)
         finally:
             await model.answerer.close()
 
-    with ThreadPoolExecutor(1) as beside:  # beside a loop that may run already, as a notebook's does
+    with ThreadPoolExecutor(1) as beside:  # a loop may already be running, as in a notebook
         return beside.submit(asyncio.run, ask()).result()
 
 
 def pull(name: str, *, progress: Callable[[str], None] | None = None) -> Path:
-    """Fetch an embedded model's weights into the user's cache; gives the file. `name` may begin with 'embedded/'.
+    """Fetch an embedded model's weights into the user's cache; returns the file. `name` may start with 'embedded/'.
 
     Raises:
-        InputError: no such weights are known.
-        OvertonError: they could not be fetched, or are not what they should be.
+        InputError: no weights of this name are known.
+        OvertonError: they could not be fetched, or are not the expected ones.
     """
     return fetch_weights(name.removeprefix("embedded/"), progress=progress)

@@ -52,29 +52,29 @@ _without_usage = msgspec.json.Decoder(_Answered, strict=False).decode
 
 
 _LEAST_CACHED = 4096
-"""Bytes of a conversation from which on it is marked: below 1,024 tokens, the least of any model, nothing is cached."""
+"""Least bytes of a conversation that is marked: below 1,024 tokens, the minimum of any model, nothing is cached."""
 _MARK = {"type": "ephemeral"}
 
 
 def _goes_on(messages: Sequence[Message]) -> bool:
-    """Whether a request is a later turn of a conversation long enough to be cached: there may be another turn."""
+    """Whether a request is a later turn of a conversation long enough to cache: another turn may follow."""
     if messages[-1].role != "user" or not any(message.role == "assistant" for message in messages):
         return False
     return sum(len(message.content) for message in messages) >= _LEAST_CACHED
 
 
 def _marked(message: Message) -> dict[str, Any]:
-    """The message with a mark at its end. It changes no answer, so that it is no part of a call's identity."""
+    """The message with a mark at its end. It changes no answer, so it is not part of a call's identity."""
     return {"role": message.role, "content": [{"type": "text", "text": message.content, "cache_control": _MARK}]}
 
 
 def _default_max_tokens(effort: str | None) -> int:
-    """Output tokens allowed where the settings have no limit, which this API demands: 1,024, and room to think."""
+    """Output tokens allowed if the settings have no limit, which this API requires: 1,024, plus room to reason."""
     return _ANSWER_TOKENS + (0 if effort is None else _THINKING_TOKENS.get(effort, _MOST_THINKING_TOKENS))
 
 
 def _thinking(model: str, effort: str, max_tokens: int) -> dict[str, Any]:
-    """How a reasoning effort is said: a budget of tokens up to Claude 4.5, a word since."""
+    """How a reasoning effort is expressed: a token budget up to Claude 4.5, a word since."""
     if effort == "none":
         return {"thinking": {"type": "disabled"}}
     if _BUDGETED.match(model):
@@ -85,11 +85,11 @@ def _thinking(model: str, effort: str, max_tokens: int) -> dict[str, Any]:
 
 
 class AnthropicModel:
-    """A model behind the Messages API. It takes no seed, and does not hold answers to a form.
+    """A model behind the Messages API. It accepts no seed and does not hold answers to a form.
 
-    System messages, wherever they stand, become the request's one system prompt. With `cache`, the end of a
-    conversation under way is marked: what stands before the mark is read from the provider's cache by the next turn.
-    What is never asked again is not marked, since writing to the cache costs a quarter more than not to.
+    System messages, wherever they occur, become the request's one system prompt. With `cache`, the end of a
+    conversation in progress is marked: the next turn reads what precedes the mark from the provider's cache. Prompts
+    that are never repeated are not marked, since writing to the cache costs a quarter more.
     """
 
     holds_form = False
@@ -111,7 +111,7 @@ class AnthropicModel:
         return self.read(request, *await self._transport.post(self.body(request)))
 
     def read(self, _: Request, body: bytes, target: Target) -> Reply:
-        """The reply that the body of an answer holds; raises as `answer` does."""
+        """The reply in a response body; raises as `answer` does."""
         return _reply(body, target)
 
     async def close(self) -> None:
@@ -119,8 +119,8 @@ class AnthropicModel:
         await self._transport.close()
 
     def body(self, request: Request, *, marked: bool = True) -> bytes:
-        """The body of a request; `marked` where the head of a conversation may be marked for the cache."""
-        if request.settings is not self._settings:  # nearly always the settings of the request before
+        """The body of a request; `marked` if the head of a conversation may be marked for the cache."""
+        if request.settings is not self._settings:  # nearly always those of the previous request
             self._head = self._static(settings_checked(request.settings))
             self._settings = request.settings
         system = "\n\n".join(m.content for m in request.messages if m.role == "system")

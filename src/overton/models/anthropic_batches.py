@@ -1,9 +1,9 @@
 """Anthropic's message batches.
 
-A batch is made of its calls in one request (`POST /messages/batches`), looked at (`GET /messages/batches/ID`), and its
-results read (`GET /messages/batches/ID/results`). It has no name: of those listed, the ids of its calls tell
-which it is.
-Limits as of 2026: 100,000 calls or 256 MB a batch, done within 24 hours, results kept for 29 days
+A batch is made of its calls in one request (`POST /messages/batches`), polled (`GET /messages/batches/ID`), and its
+results read (`GET /messages/batches/ID/results`). It has no name: among those listed, it is identified by the ids of
+its calls.
+Limits as of 2026: 100,000 calls or 256 MB per batch, done within 24 hours, results kept for 29 days
 (platform.claude.com/docs/en/build-with-claude/batch-processing).
 """
 
@@ -78,7 +78,7 @@ _line = msgspec.json.Decoder(_Line).decode
 
 
 class AnthropicBatches:
-    """The batches of one model behind the Messages API. The cache lasts shorter than they take: nothing is marked."""
+    """The batches of one model behind the Messages API. The cache expires before they finish, so nothing is marked."""
 
     most_calls = 100_000
     most_bytes = 256_000_000
@@ -106,7 +106,7 @@ class AnthropicBatches:
         return word(decoded(self._service, await self._service.exchange("POST", _PATH, body), _batch).id)
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """See `Batching`: all that have so many calls."""
+        """See `Batching`: all batches with this many calls."""
         found: list[str] = []
         after = ""
         for _ in range(MOST_PAGES):
@@ -131,7 +131,7 @@ class AnthropicBatches:
         )
 
     async def results(self, looked: Looked, calls: int) -> Mapping[str, bytes | AnswerError]:
-        """See `Batching`. The address that the provider gives for them is not used: it could lead anywhere."""
+        """See `Batching`. The address that the provider gives for them is not used: it could point anywhere."""
         found: dict[str, bytes | AnswerError] = {}
         path = f"{_PATH}/{word(looked.files[0])}/results"
         body = await self._service.exchange("GET", path, most=most_result_bytes(calls))
@@ -153,7 +153,7 @@ class AnthropicBatches:
 
 
 def _said(error: Any) -> str:
-    """The message of an error, which stands in it once or twice deep."""
+    """The message of an error, nested one or two levels deep."""
     while isinstance(error, dict) and isinstance(error.get("error"), dict):
         error = error["error"]
     return str(error.get("message", "")) if isinstance(error, dict) else ""

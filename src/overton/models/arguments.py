@@ -1,4 +1,4 @@
-"""Model arguments: what `--model-arg NAME KEY=VALUE` may say, checked before any call."""
+"""Model arguments: what `--model-arg NAME KEY=VALUE` accepts, checked before any call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from overton.untrusted import json_of
 __all__ = ["Arguments", "read_arguments", "settings_checked", "takes"]
 
 _PATIENCE = 1800.0
-"""Seconds that a cluster may take to find room: machines of a cloud take minutes to come."""
+"""Seconds that a cluster may take to find room: cloud machines take minutes to start."""
 _DEFAULT_TIMEOUT = 600.0
 """Seconds one call may take: reasoning models take minutes."""
 
@@ -29,26 +29,26 @@ Value = TypeVar("Value")
 _RESERVED_FIELDS = {
     "messages": "the study writes the messages",
     "model": "the spec names the model",
-    "n": "one answer is read a call, any more would be paid for and lost",
-    "seed": "use seed=N: each call then sends a seed of its own",
-    "random_seed": "use seed=N: each call then sends a seed of its own",
+    "n": "one answer is read per call; more would be paid for and lost",
+    "seed": "use seed=N: each call then sends its own seed",
+    "random_seed": "use seed=N: each call then sends its own seed",
     "stream": "replies are read whole",
     "system": "the study writes the messages",
 }
-"""Body fields that `extra` may not hold, and why."""
+"""Body fields that `extra` may not set, and why."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of one model: how it generates, and how it is reached. None: the backend's own default.
+    """The arguments of one model: how it generates, and how it is reached. None means the backend's default.
 
-    `timeout` is in seconds a call; `hold` asks that answers be held to the form asked for; `cache` that conversations
-    be marked for the provider's cache; `threads` and `context` (tokens) are for embedded models; `parameters` for
-    simulated ones. `logprobs` says whether the token probabilities of an endpoint are those at temperature 1 ('raw') or
-    those after it and all that is cut off ('processed'). `base_urls` are servers that share the calls, `lists` where
-    more of them stand: a file, or the URL of a name with several addresses; `alike` says what they must have in common.
-    On a Ray cluster there are to be so many `replicas`, each with `cpus` cores, `gpus`, and what else `ray` asks for in
-    Ray's own words; a run waits for one for `patience` seconds.
+    `timeout` is in seconds per call; `hold` has answers held to the form asked for; `cache` has conversations marked
+    for the provider's cache; `threads` and `context` (tokens) are for embedded models; `parameters` for simulated ones.
+    `logprobs` says whether an endpoint's token probabilities are those at temperature 1 ('raw') or those after
+    temperature and truncation ('processed'). `base_urls` are servers that share the calls, `lists` sources of further
+    servers: a file, or the URL of a name with several addresses; `alike` says what they must have in common. A Ray
+    cluster is to run `replicas` replicas, each with `cpus` cores, `gpus`, and what `ray` requests in Ray's own options;
+    a run waits `patience` seconds for one.
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -85,21 +85,21 @@ def _word(text: str) -> str:
 
 def _variable(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-        # Not echoed: what stands here by mistake is most often the key itself.
+        # Not echoed: a wrong value here is most often the key itself.
         raise ValueError("not the name of an environment variable (give the variable's name, never the key itself)")
     return text
 
 
 def _no_seed(text: str) -> int:
-    raise ValueError("Anthropic's API takes no seed")
+    raise ValueError("Anthropic's API accepts no seed")
 
 
 def _one_of(*words: str) -> Reader:
-    """What reads one of these words."""
+    """A reader of one of these words."""
 
     def read(text: str) -> str:
         if text not in words:
-            raise ValueError(f"'{text}' is none of {', '.join(words)}")
+            raise ValueError(f"'{text}' is not one of {', '.join(words)}")
         return text
 
     return read
@@ -114,27 +114,27 @@ def _object(text: str, of: type[Value]) -> dict[str, Value]:
 
 
 def _rays(name: str) -> Reader:
-    """What reads one of Ray's own options."""
+    """A reader of one of Ray's own options."""
     if name not in _RAY:
-        raise ValueError(f"no option of Ray's that says where a replica goes (those are {', '.join(_RAY)})")
+        raise ValueError(f"not a Ray option for placing a replica (those are {', '.join(_RAY)})")
     return _RAY[name]
 
 
 def _base_url(text: str) -> str:
-    """A base URL, or with an '@' before it what lists servers: a name with several addresses, or a file."""
+    """A base URL, or after an '@' a source of servers: a name with several addresses, or a file."""
     if not text.startswith(LIST):
         return checked_base_url(text)
     listed = text.removeprefix(LIST)
     if _URL.match(listed):
         return LIST + checked_base_url(listed)
     if not listed:
-        raise ValueError("no list is named: write @FILE, or @http://NAME:PORT/v1")
+        raise ValueError("no list is given: write @FILE, or @http://NAME:PORT/v1")
     return text
 
 
 def _alike(text: str) -> str:
     if text not in _ALIKE:
-        raise ValueError(f"'{text}' is none of {', '.join(_ALIKE)}")
+        raise ValueError(f"'{text}' is not one of {', '.join(_ALIKE)}")
     return text
 
 
@@ -148,7 +148,7 @@ def _extra(text: str) -> Any:
 _decode = msgspec.json.Decoder().decode
 _ALIKE = ("weights", "model")
 LIST = "@"
-"""What stands before the place of a list of servers."""
+"""The prefix of a list of servers."""
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _GENERATION: dict[str, Reader] = {
@@ -180,7 +180,7 @@ _RAY: dict[str, Reader] = {
     "label_selector": partial(_object, of=str),
     "scheduling_strategy": _one_of("DEFAULT", "SPREAD"),
 }
-"""Options of Ray's that say where a replica goes. None says what runs there: a run's folder may be somebody else's."""
+"""Options of Ray's that say where a replica goes. None sets what runs there: a run's folder may be somebody else's."""
 
 
 def _known(spec: Spec) -> dict[str, Reader]:
@@ -195,7 +195,7 @@ def _known(spec: Spec) -> dict[str, Reader]:
 
 
 def takes(spec: Spec, key: str) -> bool:
-    """Whether there is such an argument for a model that is reached so."""
+    """Whether a model reached in this way takes such an argument."""
     prefix, dot, _ = key.partition(".")
     return prefix in _fields(spec) if dot else key in _known(spec)
 
@@ -207,20 +207,20 @@ def _fields(spec: Spec) -> Mapping[str, Callable[[str], Reader]]:
 def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     """Turn one model's `(key, value)` pairs into its arguments.
 
-    Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, or else a string),
-    `base_url` (may be repeated: the load is shared; '@FILE' and '@URL' list servers), `alike`, `connections` (to each),
-    `timeout` (seconds), `key_env`, `hold`, `logprobs`; for Anthropic's `cache`; for embedded models `hold`, `threads`,
-    `context`, and with `ray/` before them `replicas`, `cpus`, `gpus`, `connections` (to each), `patience` (seconds) and
-    `ray.OPTION` (Ray's own); a simulated model takes `connections` and parameters of its own, an embedder nothing.
+    Keys are `temperature`, `top_p`, `max_tokens`, `reasoning_effort`, `seed`, `extra.FIELD` (JSON, otherwise a string),
+    `base_url` (repeatable: the load is shared; '@FILE' and '@URL' list servers), `alike`, `connections` (to each),
+    `timeout` (seconds), `key_env`, `hold`, `logprobs`; for Anthropic's models `cache`; for embedded models `hold`,
+    `threads`, `context`, and after `ray/` `replicas`, `cpus`, `gpus`, `connections` (to each), `patience` (seconds) and
+    `ray.OPTION` (Ray's own); a simulated model takes `connections` and its own parameters, an embedder nothing.
 
     Raises:
-        InputError: unknown keys, wrong types, values out of range, keys given twice; all of them at once.
+        InputError: unknown keys, wrong types, values out of range, keys given twice; all at once.
     """
     place = f"--model-arg {spec.text}"
     if spec.provider == "simulated":
         return _simulated(args, place)
     if args and spec.provider in EMBEDDERS:
-        raise InputError([Problem(place, key, "embedders take no settings") for key, _ in args])
+        raise InputError([Problem(place, key, "embedders have no settings") for key, _ in args])
     whose, several = f"{spec.provider} models", ("base_url",)
     known, fields = _known(spec), _fields(spec)
     values, problems = values_of(args, known, place, fields=fields, repeatable=several, whose=whose)
@@ -228,7 +228,7 @@ def read_arguments(spec: Spec, args: Sequence[tuple[str, str]]) -> Arguments:
     lists = tuple(dict.fromkeys(one.removeprefix(LIST) for one in given if one.startswith(LIST)))
     base_urls = [one for one in given if not one.startswith(LIST)]
     if (len(base_urls) > 1 or lists) and spec.provider == "inspect":
-        problems.append(Problem(place, "base_url", "models through Inspect take one base URL"))
+        problems.append(Problem(place, "base_url", "models through Inspect take only one base URL"))
     if problems:
         raise InputError(problems)
     extra = _taken("extra.", values)
@@ -251,16 +251,16 @@ def _simulated(args: Sequence[tuple[str, str]], place: str) -> Arguments:
 
 
 def _field(name: str) -> Reader:
-    """What reads a field of the body."""
+    """A reader of a body field."""
     if not name:
-        raise ValueError("no field is named: write extra.FIELD=VALUE")
+        raise ValueError("no field is given: write extra.FIELD=VALUE")
     if name in _RESERVED_FIELDS:
         raise ValueError(f"cannot be set: {_RESERVED_FIELDS[name]}")
     return _extra
 
 
 def settings_checked(settings: Settings) -> Settings:
-    """The settings, if `extra` writes over nothing that is Overton's to say.
+    """The settings, if `extra` overwrites nothing that Overton sets.
 
     Raises:
         RejectedError: it does.

@@ -1,4 +1,4 @@
-"""What batches of OpenAI's and Anthropic's kind share: results as lines of JSON, one for each call, in any order."""
+"""What OpenAI's and Anthropic's batches have in common: results as JSON lines, one per call, in any order."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ __all__ = [
 T = TypeVar("T")
 
 CALL_BYTES = 2**16
-"""Bytes of one call's result that are read, on average over a batch."""
+"""Most bytes read of one call's result, on average over a batch."""
 _MOST_RESULT_BYTES = 2**29
 _LONGEST_ID = 200
 MOST_PAGES = 50
-"""Pages of a list of batches that are looked through."""
+"""Most pages of a list of batches that are searched."""
 
 
 def most_result_bytes(calls: int) -> int:
-    """How large the results of so many calls may be."""
+    """How large the results of this many calls may be."""
     return min(_MOST_RESULT_BYTES, 2**20 + calls * CALL_BYTES)
 
 
 def decoded(service: Service, body: bytes, decode: Callable[[bytes | str], T]) -> T:
-    """What a provider says of its batches.
+    """A provider's response about its batches.
 
     Raises:
-        UnavailableError: nothing of that form.
+        UnavailableError: it does not have that form.
     """
     try:
         return json_of(body, decode)
@@ -50,10 +50,10 @@ def decoded(service: Service, body: bytes, decode: Callable[[bytes | str], T]) -
 
 
 def lines_of(service: Service, body: bytes, decode: Callable[[bytes | str], T]) -> Iterator[T]:
-    """The lines of results that can be read; what cannot be belongs to nobody, and whose it is will be missing.
+    """The readable lines of results; the calls of unreadable lines will be missing.
 
     Raises:
-        UnavailableError: not one of them can be: that is no provider's file of results.
+        UnavailableError: none is readable: it is not a provider's file of results.
     """
     read, reason = 0, ""
     for line in body.splitlines():
@@ -67,37 +67,37 @@ def lines_of(service: Service, body: bytes, decode: Callable[[bytes | str], T]) 
         read += 1
         yield found
     if reason and not read:
-        raise malformed(service.target, f"of its batch's results no line is one: {reason}")
+        raise malformed(service.target, f"no line of its batch's results is valid: {reason}")
 
 
 def kept(found: dict[str, bytes | AnswerError], id_: str, result: bytes | AnswerError) -> None:
-    """Keep a call's result: of several a body counts, else the first."""
+    """Keep a call's result: of several, a body wins, otherwise the first."""
     if id_ not in found or (isinstance(found[id_], AnswerError) and isinstance(result, bytes)):
         found[id_] = result
 
 
 def expired(name: str) -> AnswerError:
-    """What became of a call that was not begun in time, or cancelled before it was."""
-    return UnavailableError("expired", f"{name}: its batch ended before the call was begun")
+    """The outcome of a call that was not started in time, or cancelled before it was."""
+    return UnavailableError("expired", f"{name}: its batch ended before the call was started")
 
 
 def failed(name: str, said: str) -> AnswerError:
-    """What became of a call that was answered with an error."""
+    """The outcome of a call that was answered with an error."""
     return RejectedError("rejected", f"{name}: it failed in its batch{f' ({said})' if said else ''}")
 
 
 def garbled(name: str) -> AnswerError:
-    """What became of a call of whose result nothing can be made: it may be paid."""
+    """The outcome of a call whose result cannot be read: it may be billed."""
     return UnavailableError("malformed", f"{name}: its result in a batch cannot be read", maybe_billed=True)
 
 
 def word(id_: str) -> str:
-    """A provider's id as it stands in an address.
+    """A provider's id, for use in a URL.
 
     Raises:
-        UnavailableError: it cannot be one.
+        UnavailableError: it is not a possible id.
     """
     bare = id_.replace("-", "").replace("_", "").replace(".", "")
     if not (id_.isascii() and bare.isalnum() and len(id_) <= _LONGEST_ID):
-        raise UnavailableError("malformed", "a provider gave an id that cannot be one", maybe_billed=True)
+        raise UnavailableError("malformed", "a provider gave an impossible id", maybe_billed=True)
     return id_

@@ -1,4 +1,4 @@
-"""The Ray cluster that replicas run on: the one that RAY_ADDRESS names, else this machine. Joined once a process."""
+"""The Ray cluster that replicas run on: the one in RAY_ADDRESS, otherwise this machine. Joined once per process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from overton.pairs import without_credentials
 __all__ = ["STORE", "address", "check_installed", "join", "keep_to_ourselves", "leave", "place"]
 
 STORE = 128 * 2**20
-"""Bytes for what passes on this machine; Ray would take a third of its memory."""
+"""Bytes of Ray's object store on this machine; by default Ray would take a third of its memory."""
 _LONGEST_REASON = 300
 _PORTS = 2**16
 _PATIENCE = 10.0
@@ -26,20 +26,20 @@ _PATIENCE = 10.0
 
 @dataclass
 class _Joined:
-    """How many in this process use Ray now, and whether the first of them began it, so that the last ends it."""
+    """How many users Ray has in this process, and whether the first started it, so that the last stops it."""
 
     users: int = 0
-    begun: bool = False
+    started: bool = False
 
 
 _TOKEN = secrets.token_hex(32)
-"""What a cluster of this process knows its own by: one for all, since Ray reads it once a process."""
+"""The token of this process's own cluster: one for all, since Ray reads it once per process."""
 _lock = threading.Lock()
 _joined = _Joined()
 
 
 def address() -> str:
-    """The cluster's address, '' where none is named."""
+    """The cluster's address, '' if none is set."""
     return os.environ.get("RAY_ADDRESS", "")
 
 
@@ -49,13 +49,13 @@ def place() -> str:
 
 
 def check_installed() -> None:
-    """Raise `MissingExtra` where Ray is not there."""
+    """Raise `MissingExtra` if Ray is not installed."""
     if find_spec("ray") is None:
         raise MissingExtra("ray/... models", "ray")
 
 
 def join() -> Any:
-    """Join the cluster, or start one on this machine that nobody else reaches; gives the module `ray`. Takes seconds.
+    """Join the cluster, or start a private one on this machine; returns the module `ray`. Takes seconds.
 
     Raises:
         AccessError: it cannot be joined.
@@ -66,30 +66,30 @@ def join() -> Any:
         import ray
 
         if not _joined.users:
-            _joined.begun = not ray.is_initialized()
-            if _joined.begun:
+            _joined.started = not ray.is_initialized()
+            if _joined.started:
                 _start(ray)
         _joined.users += 1
         return ray
 
 
 def leave() -> None:
-    """Leave it, with the last who uses it; what was started here ends."""
+    """Leave it; with the last user, what was started here stops."""
     with _lock:
         _joined.users -= 1
-        if _joined.begun and not _joined.users:
+        if _joined.started and not _joined.users:
             import ray
 
             ray.shutdown()
 
 
 def keep_to_ourselves() -> None:
-    """Have a cluster of this machine listen on its loopback only, know its own by a token, and report to nobody.
+    """Have a cluster on this machine listen on loopback only, require a token, and report to nobody.
 
-    Ray reads these variables, and the processes that it starts have them from us.
+    Ray reads these variables, and the processes that it starts inherit them.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on other systems, too: 127.0.0.1 is its address
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on other systems too: 127.0.0.1 is its address
     if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", _TOKEN
 
@@ -106,12 +106,12 @@ def _start(ray: Any) -> None:
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         reason = " ".join(str(error).split())[:_LONGEST_REASON]
         raise AccessError("no cluster", f"{place()} cannot be joined: {reason} (RAY_ADDRESS names it)") from None
-    # Ray has no option by which it would not print what its nodes tell of their ends, past whatever is shown there.
+    # Ray has no option against printing its nodes' messages about their ends over whatever is displayed.
     ray._private.worker.print_to_stdstream = _silent
 
 
 def _check_there(where: str) -> None:
-    """Raise `OSError` where nobody listens: Ray itself would wait for that for minutes, and hear no Ctrl-C."""
+    """Raise `OSError` if nothing listens: Ray itself would wait for minutes and ignore Ctrl-C."""
     host, _, port = where.rpartition("//")[2].rpartition(":")
     if host and port.isdecimal() and int(port) < _PORTS:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()

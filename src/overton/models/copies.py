@@ -1,4 +1,4 @@
-"""Copies of one model side by side, each asked by a thread of its own; what shares a beginning goes to the same one."""
+"""Copies of one model in parallel, each with its own thread; calls with a common head go to the same copy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass
 class _Copy:
-    """A thread, how many calls wait for it or are under way, and the beginning that it will have read last."""
+    """A thread, how many calls it has waiting or running, and the head that it will have read last."""
 
     thread: ThreadPoolExecutor
     waiting: int = 0
@@ -24,11 +24,10 @@ class _Copy:
 
 @dataclass
 class Copies:
-    """As many threads as there are copies, each of which answers one call at a time, in the order in which they came.
+    """One thread per copy, each of which answers one call at a time, in order of arrival.
 
-    A call goes to the copy that will then have read its beginning last, else to the one for which the fewest wait. So
-    with more calls under way than copies none is idle, and a beginning that several calls share is read once where
-    they come one after another.
+    A call goes to the copy that will have read its head last, otherwise to the one with the fewest waiting. So with
+    more calls in progress than copies none is idle, and a head that several consecutive calls share is read once.
     """
 
     number: int
@@ -36,7 +35,7 @@ class Copies:
     _all: list[_Copy] = field(default_factory=list)
 
     async def run(self, head: str, work: Callable[..., T], *arguments: Any) -> T:
-        """The outcome of `work(*arguments)` in the thread of the copy that fits its `head`, '' where it shares none."""
+        """The outcome of `work(*arguments)` in the thread of the copy that fits its `head`, '' if it shares none."""
         copy = self._fitting(head)
         copy.waiting += 1
         copy.last = head
@@ -46,7 +45,7 @@ class Copies:
             copy.waiting -= 1
 
     def shutdown(self) -> None:
-        """Wait for what is under way, and end the threads with all that is theirs."""
+        """Wait for running calls, then end the threads and free what they own."""
         for copy in self._all:
             copy.thread.shutdown()
 

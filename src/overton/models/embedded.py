@@ -1,4 +1,4 @@
-"""Models that run in this process, by llama.cpp, out of everyone else's reach: no key, no network, no other program."""
+"""Models that run in this process, by llama.cpp, reachable by nobody else: no key, no network, no other program."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ __all__ = ["EmbeddedModel", "open_server"]
 _CONTEXT = 8192
 _MAX_TOKENS = 1024
 _SMALL = 1_000_000_000
-"""Bytes of weights up to which a model is loaded several times over."""
+"""Most bytes of weights of a model that is loaded several times."""
 _COPIES = 4
 _MOST_THREADS = 16
 _SAMPLER = Sampler(0.8, 0.95, 40, 0.05, cuts_first=True, tries_first=True)
-"""How llama.cpp draws where nobody says: the defaults of its server, in the order of its samplers."""
+"""How llama.cpp samples by default: the defaults of its server, in the order of its samplers."""
 _ALTERNATIVES = 40
-"""Alternatives of a token that are told: no fewer than `top_k` leaves by default, so that none that is drawn lacks."""
+"""Alternatives returned per token: no fewer than `top_k` leaves by default, so that no sampled one is missing."""
 _SEEDS = 2**32 - 1
 """llama.cpp's seeds are below 2**32, and the last of them means 'any'."""
 
 
 class EmbeddedModel:
-    """A GGUF model, loaded when it is first asked.
+    """A GGUF model, loaded at the first request.
 
-    With `hold` (the default), answers are held to the form asked for, by a grammar: small models seldom keep to one
-    by themselves. Such answers cannot break the form, which says nothing about whether the model would have kept it.
+    With `hold` (the default), answers are held to the form asked for by a grammar: small models seldom keep to one on
+    their own. Such answers cannot break the form, which does not show whether the model would have kept it.
 
-    The same request with the same seed has the same answer, on one kind of processor, whatever else was asked, in
+    The same request with the same seed has the same answer, on one kind of processor, whatever else was requested, in
     whatever order. Without `max_tokens`, an answer ends after 1,024. A `seed` is taken modulo 2**32 - 1.
 
     A small model (up to 1 GB) is loaded several times, up to four, and each copy answers one request at a time on its
-    share of the `threads` (default: the cores there are, at most 16): cores that do not wait for one another get more
-    done, most of all where others use them too. A larger one is loaded once. So keep `connections` requests under way,
-    twice as many as there are copies: what shares a head (see `Request`) then waits for the copy that has read it, and
-    none is idle. A head is read once for all that come one after another, and by itself, whoever comes: so a reply
-    depends on its own request still, its head included, since what is read in other parts is rounded otherwise.
+    share of the `threads` (default: the cores available, at most 16): cores that do not wait for one another get more
+    done, above all when others use them too. A larger one is loaded once. So keep `connections` requests in progress,
+    twice as many as there are copies: a request with a common head (see `Request`) then waits for the copy that has
+    read it, and no copy is idle. A head is read once for all consecutive requests with it, and separately even for one:
+    so a reply still depends only on its own request, head included, since reading in other chunks rounds differently.
 
-    Memory, a copy of the embedded SmolLM2: 23 KB for each token of `context` (default 8,192), and 40 MB more; the
-    weights themselves are mapped from the file, once for all copies.
+    Memory per copy of the embedded SmolLM2: 23 KB per token of `context` (default 8,192), and 40 MB more; the weights
+    themselves are mapped from the file, once for all copies.
 
-    A prompt is put into words by the chat template in the file; special tokens in a message's text are not taken out,
-    so a text that holds `<|im_end|>` ends its turn.
+    A prompt is formatted by the chat template in the file; special tokens in a message's text are not removed, so a
+    text that contains `<|im_end|>` ends its turn.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class EmbeddedModel:
         threads: int | None = None,
         context: int | None = None,
     ) -> None:
-        """Look at the file, load nothing yet. `identity` is the file's hash unless given.
+        """Check the file; load nothing yet. `identity` is the file's hash unless given.
 
         Raises:
-            InputError: the file is not there, or is no whole GGUF file.
+            InputError: the file is missing, or not a complete GGUF file.
             MissingExtra: xllamacpp is not installed.
         """
         if find_spec("xllamacpp") is None:
@@ -100,7 +100,7 @@ class EmbeddedModel:
 
     @cached_property
     def identity(self) -> str:
-        """`sha256:` and the file's hash, or what was given. The first look at it reads the whole file."""
+        """`sha256:` and the file's hash, or what was given. The first access reads the whole file."""
         return self._identity or f"sha256:{sha256_of(self._path)}"
 
     async def answer(self, request: Request) -> Reply:
@@ -117,14 +117,14 @@ class EmbeddedModel:
 
     @property
     def weighs(self) -> bool:
-        """llama.cpp tells every token's probability."""
+        """Always: llama.cpp returns every token's probability."""
         return True
 
     async def close(self) -> None:
-        """Wait for what is under way and free the memory. A later question loads the model anew."""
+        """Wait for running requests and free the memory. A later request loads the model again."""
         workers, self._workers = self._workers, None
         if workers is not None:
-            await asyncio.to_thread(workers.shutdown)  # each copy is its thread's own, and goes with it
+            await asyncio.to_thread(workers.shutdown)  # each copy belongs to its thread, and goes with it
 
     def _body(self, request: Request) -> dict[str, Any]:
         settings = settings_checked(request.settings)
@@ -145,7 +145,7 @@ class EmbeddedModel:
     def _complete(self, body: dict[str, Any], request: Request) -> Reply:
         server = self._server()
         try:
-            body |= self._begun(server, body, request)
+            body |= self._after_head(server, body, request)
             completion = server.handle_chat_completions(body)
         except ValueError as error:
             raise RejectedError("rejected", f"{self.name}: {_short(error)}") from None
@@ -161,12 +161,12 @@ class EmbeddedModel:
         sampler, held = sampler_of(request.settings, _SAMPLER), self.holds_form and bool(_held_to(form))
         return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, form, sampler, held=held))
 
-    def _begun(self, server: Any, body: dict[str, Any], request: Request) -> dict[str, Any]:
-        """What has llama.cpp go on from the request's head, once that is read; nothing where it has none.
+    def _after_head(self, server: Any, body: dict[str, Any], request: Request) -> dict[str, Any]:
+        """What makes llama.cpp continue from the request's head, once that is read; nothing if it has none.
 
-        The head is read by itself, from its first token on. Where it stands there already, asking for it once more
-        takes off what the request before had after it. So the tokens that are computed together are the same whether
-        the head was kept or not, and a reply depends on its own request, to the last bit.
+        The head is read separately, from its first token on. If it is already there, requesting it again removes what
+        the previous request had after it. So the same tokens are computed together whether the head was kept or not,
+        and a reply depends only on its own request, to the last bit.
         """
         head, kept = _head(request), getattr(self._own, "head", "")
         self._own.head = ""
@@ -174,8 +174,8 @@ class EmbeddedModel:
             return {}
         first = msgspec.to_builtins(request.messages[0])
         alone = {"messages": [first | {"content": head}], "max_tokens": 0, "cache_prompt": head == kept}
-        told = server.handle_chat_completions({**{key: body[key] for key in _TEMPLATED if key in body}, **alone})
-        self._own.head = "" if "error" in told else head
+        reply = server.handle_chat_completions({**{key: body[key] for key in _TEMPLATED if key in body}, **alone})
+        self._own.head = "" if "error" in reply else head
         return {"cache_prompt": True}
 
     def _server(self) -> Any:
@@ -186,19 +186,19 @@ class EmbeddedModel:
             except RuntimeError:
                 raise AccessError(
                     "unusable model",
-                    f"{self.name}: llama.cpp cannot load {self._path}: the file is damaged or of a kind that this "
-                    f"xllamacpp does not know, or there is not enough memory for a context of {self._context} tokens "
-                    "(context=N takes less)",
+                    f"{self.name}: llama.cpp cannot load {self._path}: the file is damaged, or of a kind that this "
+                    f"xllamacpp does not know, or memory is too small for a context of {self._context} tokens "
+                    "(context=N lowers it)",
                 ) from None
         return self._own.server
 
 
 _TEMPLATED = ("chat_template_kwargs",)
-"""Fields of a body that shape the words of its prompt."""
+"""Fields of a body that shape the text of its prompt."""
 
 
 def _head(request: Request) -> str:
-    """The beginning of the first message that other requests share."""
+    """The head of the first message that other requests share."""
     return request.messages[0].content[: request.head] if request.head and request.messages else ""
 
 
@@ -217,7 +217,7 @@ def _one_of(texts: Sequence[str]) -> str:
 
 
 def _literal(text: str) -> str:
-    """A text as a literal of llama.cpp's grammars: all but plain letters, digits and blanks as code points."""
+    """A text as a literal of llama.cpp's grammars: all but plain letters, digits and spaces as code points."""
     plain = (c if c == " " or (c.isascii() and c.isalnum()) else f"\\U{ord(c):08X}" for c in text)
     return f'"{"".join(plain)}"'
 
@@ -225,7 +225,7 @@ def _literal(text: str) -> str:
 def _error(name: str, error: dict[str, Any]) -> AnswerError:
     if error.get("type") == "exceed_context_size_error":
         tokens, context = error.get("n_prompt_tokens"), error.get("n_ctx")
-        message = f"the prompt has {tokens} tokens, and the context holds {context} (context=N sets it, up to what the"
+        message = f"the prompt has {tokens} tokens, but the context only {context} (context=N sets it, up to what the"
         return RejectedError("too long", f"{name}: {message} model was trained on)")
     message = f"{name}: {_short(error.get('message', ''))}"
     if 400 <= int(error.get("code", 500)) < 500:
@@ -249,38 +249,38 @@ def _reply(completion: dict[str, Any]) -> Reply:
     )
 
 
-def _token(told: dict[str, Any]) -> TokenChance:
-    others = [(one["token"], one["logprob"]) for one in told["top_logprobs"]]
-    return TokenChance.told(told["token"], told.get("bytes"), told["logprob"], others)
+def _token(token: dict[str, Any]) -> TokenChance:
+    others = [(one["token"], one["logprob"]) for one in token["top_logprobs"]]
+    return TokenChance.of(token["token"], token.get("bytes"), token["logprob"], others)
 
 
 @cache
 def _package() -> str:
-    """What computes here: the same weights may answer otherwise by another version of it."""
+    """The software that computes: under another version the same weights may answer differently."""
     import xllamacpp
 
     return f"xllamacpp {xllamacpp.__version__}"
 
 
 _SOCKET_PATH_LIMIT = 90
-"""Bytes that surely fit in a UNIX socket's address (macOS allows 103, Linux 107), less the file's own name."""
+"""Bytes that are sure to fit in a UNIX socket's address (macOS allows 103, Linux 107), less the file's own name."""
 _PROMPT_STEP = 256
 """Prompt tokens computed at a time: measured the fastest of 128 to 2,048 for the embedded model."""
 
 
 def _available_cores() -> int:
-    """Cores that this process may run on."""
+    """How many cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def open_server(path: Path, *, threads: int, context: int) -> Any:
     """An `xllamacpp.Server` that computes one request at a time, on `threads` cores.
 
-    One at a time, with nothing kept from the request before, so that a reply depends on its request alone: what is
-    computed together, or continued from a shared beginning, is rounded differently. `context` tokens hold prompt and
-    answer (fewer where the model was trained on fewer).
+    One at a time, with nothing kept from the previous request, so that a reply depends only on its request: what is
+    computed together, or continued from a shared head, is rounded differently. `context` tokens hold prompt and answer
+    (fewer if the model was trained on fewer).
 
-    Loading holds the interpreter for some tenths of a second, for small models.
+    Loading blocks the interpreter, for some tenths of a second with small models.
 
     Raises:
         RuntimeError: llama.cpp cannot load the file, or there is not enough memory. It does not say which.
@@ -301,18 +301,18 @@ def open_server(path: Path, *, threads: int, context: int) -> Any:
     params.verbosity = -1  # llama.cpp writes to the terminal past Python, through any live display
     with _out_of_reach(params):
         server = xllamacpp.Server(params)
-    # One freed before its loop has begun would wait for that loop for ever; an answer shows that it has begun.
+    # A server freed before its loop has started would wait for that loop for ever; an answer shows that it has.
     server.handle_completions({"prompt": ".", "n_predict": 0})
     return server
 
 
 @contextmanager
 def _out_of_reach(params: Any) -> Iterator[None]:
-    """See to it that nobody can call the HTTP server that `xllamacpp.Server` always starts beside the model.
+    """Ensure that nobody can call the HTTP server that `xllamacpp.Server` always starts next to the model.
 
-    Unless told otherwise, it answers any web page that asks at a port of 127.0.0.1. It gets a UNIX socket instead, in
-    a folder that only this user may enter and that is removed as soon as the server stands, so that no address leads
-    to it; and a key that nobody knows, which is all there is on Windows.
+    By default it answers any web page that calls a port of 127.0.0.1. It gets a UNIX socket instead, in a folder that
+    only this user may enter and that is removed as soon as the server is up, so that no address leads to it; and a key
+    that nobody knows, which is the only protection on Windows.
     """
     params.ui = params.endpoint_slots = False
     params.api_keys = [secrets.token_hex(32)]

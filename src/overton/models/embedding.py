@@ -1,8 +1,8 @@
 """Answerers that turn texts into vectors, in this process.
 
-A request's one message is a JSON array of texts; the reply's text a JSON array of as many arrays of numbers, each of
-length 1, or all zero for a text without a word that the model knows. Numbers have six decimals, which keeps rounding on
-other machines out of the replies.
+A request's single message is a JSON array of texts; the reply's text is a JSON array of equally many arrays of numbers,
+each of length 1, or all zero for a text without a word that the model knows. Numbers have six decimals, which keeps
+rounding on other machines out of the replies.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST_TEXT", "MOST_TEXTS", "WORDLLAMA", "SentenceTransformersEmbedder", "WordLlamaEmbedder"]
 
 MOST_TEXTS = 4096
-"""Texts in one request."""
+"""Most texts in one request."""
 
 LONGEST_TEXT = 100_000
-"""Characters of a text."""
+"""Most characters of a text."""
 
 _TEXTS = msgspec.json.Decoder(list[str]).decode
 _ENCODE = msgspec.json.Encoder().encode
@@ -57,7 +57,7 @@ class _Embedder(ABC):
         return await asyncio.to_thread(self._reply, texts)
 
     async def close(self) -> None:  # noqa: B027 - an answerer has it, and this is all of it
-        """Nothing to give back but memory, which goes with the answerer."""
+        """Nothing to release but memory, which goes with the answerer."""
 
     def _reply(self, texts: list[str]) -> Reply:
         with self._busy:
@@ -66,14 +66,14 @@ class _Embedder(ABC):
 
     @abstractmethod
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
-        """The vectors of texts, a row each."""
+        """The vectors of texts, one row per text."""
 
 
 class WordLlamaEmbedder(_Embedder):
     """wordllama with the weights in its own wheel (MIT licence; 256 dimensions, 16 MB): nothing is fetched."""
 
     def __init__(self, config: str = "l2_supercat", *, name: str | None = None) -> None:
-        """Look for the weights, load nothing yet.
+        """Look for the weights; load nothing yet.
 
         Raises:
             InputError: a configuration whose weights are not in the wheel.
@@ -81,7 +81,7 @@ class WordLlamaEmbedder(_Embedder):
         """
         super().__init__(name or f"wordllama/{config}")
         if config not in WORDLLAMA:
-            reason = f"its weights are not in the package; there are {', '.join(WORDLLAMA)}"
+            reason = f"its weights are not in the package; available are {', '.join(WORDLLAMA)}"
             raise InputError([Problem("--embedder", self.name, reason)])
         spec = find_spec("wordllama")
         if spec is None or spec.origin is None:
@@ -96,14 +96,14 @@ class WordLlamaEmbedder(_Embedder):
         try:
             return f"sha256:{sha256(weights.read_bytes()).hexdigest()}"
         except OSError as error:
-            reason = f"{weights.name} is not in the package: install wordllama anew"
+            reason = f"{weights.name} is not in the package: reinstall wordllama"
             raise InputError([Problem("--embedder", self.name, reason)]) from error
 
     @cached_property
     def _model(self) -> Any:
         from wordllama import WordLlama
 
-        # Its default is to look in a cache folder, and then to fetch from a hub.
+        # By default it looks in a cache folder and then fetches from a hub.
         return WordLlama.load(self._config, dim=WORDLLAMA[self._config], cache_dir=self._folder, disable_download=True)
 
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
@@ -146,20 +146,20 @@ def _texts_of(request: Request, name: str) -> list[str]:
     """The texts to embed.
 
     Raises:
-        RejectedError: the request holds none in the form agreed, or too many, or one that is too long.
+        RejectedError: the request is not in the agreed form, or has too many texts or one that is too long.
     """
     try:
         texts = json_of(request.messages[-1].content, _TEXTS)
     except (Unreadable, IndexError) as error:
-        raise RejectedError("rejected", f"{name}: an embedder is asked with a JSON array of texts: {error}") from error
+        raise RejectedError("rejected", f"{name}: an embedder takes a JSON array of texts: {error}") from error
     if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
         limits = f"{MOST_TEXTS:,} texts of {LONGEST_TEXT:,} characters"
-        raise RejectedError("too long", f"{name}: a request holds at most {limits}")
+        raise RejectedError("too long", f"{name}: a request may have at most {limits}")
     return texts
 
 
 def _unit(rows: Any) -> NDArray[Any]:
-    """The vectors at length 1; those that have no length or are no numbers as zeros."""
+    """The vectors scaled to length 1; those without length or with NaN as zeros."""
     import numpy as np
 
     vectors = np.nan_to_num(np.asarray(rows, float), posinf=0.0, neginf=0.0)

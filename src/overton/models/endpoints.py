@@ -1,4 +1,4 @@
-"""Where a model is asked, and with which key: one that shows itself to nobody but the wire."""
+"""A model's address and its key, which is revealed only to the wire."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["Endpoint", "Secret", "locate"]
 class Endpoint:
     """A model's base URL, and the key with the variable it comes from.
 
-    `name` is the spec as written, `model` what the provider calls the model; `peer` the IP address to connect to where
-    the URL's host has several, '' where any will do.
+    `name` is the spec as written, `model` what the provider calls the model; `peer` the IP address to connect to if
+    the URL's host has several, '' if any will do.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Endpoint:
 
 
 def locate(spec: Spec, provider: Provider, arguments: Arguments, *, need_key: bool = True) -> Endpoint:
-    """Find a model's base URL, the first of several, and its key: arguments first, then the environment, then the
-    provider's own address. Where servers are only listed elsewhere the URL is ''.
+    """Find a model's base URL (the first of several) and its key: from the arguments, then the environment, then the
+    provider's own address. If servers are only listed elsewhere the URL is ''.
 
     Raises:
-        InputError: the key is missing or cannot be one, or the environment's base URL cannot be one.
+        InputError: the key is missing or invalid, or the environment's base URL is invalid.
     """
     key_env, secret = _key(spec, provider, arguments, need_key)
     if arguments.base_urls or not arguments.lists:
@@ -69,7 +69,7 @@ def _key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -
         wanted = " or ".join(names)
         raise InputError([Problem("--model", spec.text, f"no API key: set {wanted} in the environment")])
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InputError([Problem("environment", name, "not a key: it holds spaces or characters no key has")])
+        raise InputError([Problem("environment", name, "not a key: it contains spaces or characters that no key has")])
     return name, Secret(key)
 
 
@@ -96,11 +96,11 @@ class Secret:
         return self._value
 
     def hide(self, text: str) -> str:
-        """The text of an error without the key: whole or cut short, however it is escaped."""
+        """The text of an error without the key, whole or truncated, however it is escaped."""
         return self._hiding.in_message(text)
 
     def hide_in_reply(self, reply: Reply) -> Reply:
-        """The reply without the key, lest a server that echoes it put it into the journal."""
+        """The reply without the key, so that a server that echoes it cannot put it into the journal."""
         names = (reply.model, reply.fingerprint, reply.served_by)
         if not self._value or not self._hiding.may_be_in("\n".join(map(str, (reply.text, reply.finish, *names)))):
             return reply

@@ -1,4 +1,4 @@
-"""GGUF files: whether one is whole, its hash, and its 4-bit weights written anew in 8 bits."""
+"""GGUF files: checking that one is complete, its hash, and rewriting its 4-bit weights in 8 bits."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["check_gguf", "requantise", "sha256_of"]
 
 _VERSIONS = (2, 3)
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Bytes of a metadata value of each kind that has a fixed size, as the GGUF specification numbers them."""
+"""Bytes of a metadata value of each fixed-size kind, by the GGUF specification's numbers."""
 _STRING, _ARRAY = 8, 9
 _MOST = 10_000_000
-"""Tensors, or words of a vocabulary: a hundred times what models have, and stepped through in seconds."""
+"""Most tensors, or words of a vocabulary: a hundred times what models have, yet read in seconds."""
 
 
 def check_gguf(path: Path) -> None:
-    """Walk through the file's header: metadata, then where each tensor's data begins, which must be within the file.
+    """Walk through the file's header: metadata, then where each tensor's data starts, which must be within the file.
 
-    A damage to the weights themselves, or an end within the very last tensor, is not seen.
+    Damage to the weights themselves, or truncation within the last tensor, is not detected.
 
     Raises:
-        InputError: there is no such file, or it cannot be read, is no GGUF file, or ends too early.
+        InputError: the file does not exist, cannot be read, is not a GGUF file, or ends too early.
     """
     try:
         with path.open("rb") as file:
@@ -46,7 +46,7 @@ def check_gguf(path: Path) -> None:
 
 
 class _Walk:
-    """Steps through a header; every step that would leave the file is an error."""
+    """Steps through a header; a step beyond the end of the file is an error."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
@@ -55,11 +55,11 @@ class _Walk:
 
     def whole_file(self) -> None:
         if self._data[:4] != b"GGUF":
-            raise ValueError("it does not begin with 'GGUF'")
+            raise ValueError("it does not start with 'GGUF'")
         self._skip(4)
         version = self._number("<I")
         if version not in _VERSIONS:
-            raise ValueError(f"its GGUF version is {version}; versions {_VERSIONS[0]} and {_VERSIONS[1]} are known")
+            raise ValueError(f"its GGUF version is {version}; only {_VERSIONS[0]} and {_VERSIONS[1]} are supported")
         tensors, entries = self._number("<Q"), self._number("<Q")
         self._repeat(entries, self._entry)
         self._tensors(tensors)
@@ -67,7 +67,7 @@ class _Walk:
     def _tensors(self, count: int) -> None:
         furthest = 0
         if count > _MOST:
-            raise ValueError(f"it says that it holds {count:,} tensors")
+            raise ValueError(f"it claims to contain {count:,} tensors")
         for _ in range(count):
             self._string()
             self._skip(8 * self._number("<I") + 4)  # its dimensions, its kind
@@ -86,7 +86,7 @@ class _Walk:
         elif kind in _SIZES:
             self._skip(_SIZES[kind])
         else:
-            raise ValueError(f"its metadata holds a value of the unknown kind {kind}")
+            raise ValueError(f"its metadata contains a value of unknown kind {kind}")
 
     def _array(self) -> None:
         kind, count = self._number("<I"), self._number("<Q")
@@ -95,11 +95,11 @@ class _Walk:
         elif kind == _STRING:
             self._repeat(count, self._string)
         else:
-            raise ValueError(f"its metadata holds an array of the kind {kind}")
+            raise ValueError(f"its metadata contains an array of kind {kind}")
 
     def _repeat(self, count: int, step: Callable[[], None]) -> None:
         if count > _MOST:
-            raise ValueError(f"its metadata says that there are {count:,} of something")
+            raise ValueError(f"its metadata claims {count:,} elements")
         for _ in range(count):
             step()
 
@@ -125,16 +125,16 @@ def sha256_of(path: Path) -> str:
 
 
 def requantise(source: Path, target: Path) -> None:
-    """Write the model in `source` to `target` with its Q4_1 tensors as Q8_0; all other tensors and metadata are kept.
+    """Write the model in `source` to `target` with its Q4_1 tensors as Q8_0; all else is kept.
 
-    Q4_1 holds 16 levels for 32 weights, between a smallest and a largest one of any value; Q8_0 holds 255 levels,
-    symmetric about zero. The levels do not fall together, so this rounds once more: for SmolLM2-135M-Instruct the
-    error's root mean square is 0.55% of the weights', and no weight changes by more than 0.44% of the largest of its
-    32. (What the rounding from 16 to 4 bits changed, nobody can give back.) Memory: a few copies of the largest tensor.
+    Q4_1 has 16 levels for 32 weights, between a smallest and a largest one of any value; Q8_0 has 255 levels, symmetric
+    about zero. The levels do not coincide, so this rounds once more: for SmolLM2-135M-Instruct the error's root mean
+    square is 0.55% of the weights', and no weight changes by more than 0.44% of the largest of its 32. (What the
+    rounding from 16 to 4 bits lost cannot be recovered.) Memory: a few copies of the largest tensor.
 
     Raises:
         OSError: `target` cannot be written.
-        ValueError: `source` is no GGUF file.
+        ValueError: `source` is not a GGUF file.
     """
     import gguf
 
@@ -156,7 +156,7 @@ def requantise(source: Path, target: Path) -> None:
 def _architecture(reader: GGUFReader) -> str:
     field = reader.get_field("general.architecture")
     if field is None:
-        raise ValueError("the file does not say its model's architecture")
+        raise ValueError("the file does not name its model's architecture")
     return str(field.contents())
 
 
@@ -178,7 +178,7 @@ def _announce(tensor: ReaderTensor, writer: GGUFWriter) -> None:
     kind = _kind_of(tensor)
     block, block_bytes = GGML_QUANT_SIZES[kind]
     shape = [int(length) for length in reversed(tensor.shape)]
-    # given as uint8, the shape would have to be in bytes; with a kind, no other dtype is looked at
+    # given as uint8, the shape would have to be in bytes; with a kind, other dtypes are ignored
     size = int(tensor.n_elements) // block * block_bytes
     writer.add_tensor_info(tensor.name, shape, np.dtype(np.float32), size, kind)
 

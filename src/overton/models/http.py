@@ -1,4 +1,4 @@
-"""The way to an HTTP endpoint: bodies out and in, every fault under its name."""
+"""The way to an HTTP endpoint: bodies out and in, and a named error for every fault."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ T = TypeVar("T")
 
 
 class Transport:
-    """Posts bodies to one model's endpoint and gives back the bodies of its replies: one attempt each.
+    """Posts bodies to one model's endpoint and returns the bodies of its replies: one attempt each.
 
-    Connections are made as they are needed, inside the running loop, and kept for the next request; how many requests
-    are under way at once is for the caller to say. Redirects are not followed, cookies not kept; the key is in no repr.
+    Connections are made as needed, inside the running loop, and kept for the next request; the caller decides how many
+    requests are in flight at once. Redirects are not followed, cookies not kept; the key is in no repr.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Transport:
         return f"Transport({self._address.url.geturl()})"
 
     async def post(self, body: bytes) -> tuple[bytes, Target]:
-        """Send one request and return the body of its reply, which had status 200, and who replied.
+        """Send one request and return the body of its status-200 reply, and who replied.
 
         Raises:
             UnavailableError, RejectedError, AccessError: as `overton.models.status` and the faults below name them.
@@ -75,7 +75,7 @@ class Transport:
         outcome = await self._exchange(self._address, body)
         if isinstance(outcome, tuple):
             return outcome
-        # Raised here, where no error of the connection is being handled: their frames hold the request, and so the key.
+        # Raised here, outside any handler of connection errors: their frames contain the request, and so the key.
         raise outcome
 
     async def close(self) -> None:
@@ -84,7 +84,7 @@ class Transport:
             self._address.idle.pop().abort()
 
     def abandon(self) -> None:
-        """Let the requests under way fail, as ones that may have been carried out."""
+        """Fail the requests in flight, as ones that may have been carried out."""
         for wire in tuple(self._under_way):
             wire.abort()
 
@@ -101,9 +101,9 @@ class Transport:
     async def _sent(self, address: Address, request: bytes) -> tuple[Wire, HttpReply]:
         """Send over a kept connection, or a new one.
 
-        A kept one may have been closed without a word. A request that surely nobody took (see `Dropped`) goes out
-        again over a new one: it is one request still. Of any other it cannot be known, and paid requests are not for
-        the wire to repeat (RFC 9112, section 9.3.1).
+        A kept one may have been closed without notice. A request that certainly did not arrive (see `Dropped`) is sent
+        again over a new one: it is still one request. For any other this is unknown, and the wire may not repeat paid
+        requests (RFC 9112, section 9.3.1).
         """
         wire = _kept(address)
         if wire is not None:
@@ -132,8 +132,8 @@ class Transport:
 
 
 class Service:
-    """The rest of a provider's API, beside the one address of the hot path: few requests, each over a connection of its
-    own, small or large. Redirects are not followed; the key is in no repr."""
+    """The rest of a provider's API, besides the one address of the hot path: few requests, small or large, each over
+    its own connection. Redirects are not followed; the key is in no repr."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Service:
     async def exchange(
         self, method: str, path: str, body: bytes = b"", *, content: str = "application/json", most: int = 2**24
     ) -> bytes:
-        """Send one request to `path` below the base URL; gives the body of the reply, of at most so many bytes.
+        """Send one request to `path` below the base URL; returns the reply's body, of at most `most` bytes.
 
         Raises:
             UnavailableError, RejectedError, AccessError: as `Transport.post`.
@@ -190,7 +190,7 @@ class Service:
 
 
 def _kept(address: Address) -> Wire | None:
-    """A connection that is still open; the one used last is the likeliest."""
+    """A connection that is still open; the last used is the likeliest."""
     while address.idle:
         wire = address.idle.pop()
         if wire.usable and not wire.ended_unseen():
@@ -206,7 +206,7 @@ def malformed(target: Target, reason: str) -> UnavailableError:
 
 
 def _fault(error: Exception, target: Target, timeout: float, most: int = 2**24) -> AnswerError:
-    """The error for a request that got no whole reply. Texts of the connection's own errors are left out."""
+    """The error for a request without a complete reply. Texts of the connection's own errors are left out."""
     name, host = target.name, target.host
     match error:
         case TooLarge():
@@ -214,7 +214,7 @@ def _fault(error: Exception, target: Target, timeout: float, most: int = 2**24) 
                 "too large", f"{name}: {host} replied with more than {most // 2**20} MiB", maybe_billed=True
             )
         case TimedOut():
-            message = f"{name}: no whole reply from {host} in {timeout:g} seconds (timeout=SECONDS allows more)"
+            message = f"{name}: no complete reply from {host} in {timeout:g} seconds (timeout=SECONDS allows more)"
             return UnavailableError("timeout", message, maybe_billed=True)
         case Dropped():
             message = f"{name}: {host} dropped the connection before it replied"
@@ -228,7 +228,7 @@ def _fault(error: Exception, target: Target, timeout: float, most: int = 2**24) 
         case ProxyRefusal():
             return _proxy_fault(error.status, target)
         case UnfitProxy():
-            return AccessError("proxy", f"{name}: only http:// proxies are used: check HTTPS_PROXY and HTTP_PROXY")
+            return AccessError("proxy", f"{name}: only http:// proxies are supported: check HTTPS_PROXY and HTTP_PROXY")
         case TimeoutError():
             return UnavailableError("timeout", f"{name}: no connection to {host} in time")
     reason = getattr(error, "strerror", None) or type(error).__name__
@@ -237,7 +237,7 @@ def _fault(error: Exception, target: Target, timeout: float, most: int = 2**24) 
 
 def _proxy_fault(status: int, target: Target) -> AnswerError:
     if status == 407:
-        return AccessError("proxy", f"{target.name}: the proxy wants credentials: check HTTPS_PROXY and HTTP_PROXY")
+        return AccessError("proxy", f"{target.name}: the proxy requires credentials: check HTTPS_PROXY and HTTP_PROXY")
     return UnavailableError("connection", f"{target.name}: the proxy made no connection to {target.host} ({status})")
 
 
@@ -248,12 +248,12 @@ _IN_PATHS = "/%:@!$&'()*+,;=~"
 
 @dataclass(slots=True)
 class Address:
-    """Where requests are posted: its URL, whom its errors speak of, the proxy on the way, and how it has fared.
+    """Where requests are posted: its URL, its name in errors, the proxy on the way, and its connections so far.
 
-    `head` is a request's head up to the value of Content-Length, its last header; it holds the key. `idle` are open
-    connections that carry nothing just now. `gone` counts those that had been closed when they were used again, since
-    one last was not; `unkept` how many more connections are closed after their reply. `peer` is the IP address to
-    connect to, '' for any that the URL's host has.
+    `head` is a request's head up to the value of Content-Length, its last header; it contains the key. `idle` are open
+    connections not in use. `gone` counts the connections that were found closed on reuse since one last was not;
+    `unkept` how many more connections are closed after their reply. `peer` is the IP address to connect to, '' for any
+    of the URL's host.
     """
 
     url: SplitResult
@@ -266,7 +266,7 @@ class Address:
     unkept: int = 0
 
     def keep(self, wire: Wire) -> None:
-        """Keep a connection that has brought its reply for the next request, or close it."""
+        """Keep a connection whose reply has arrived for the next request, or close it."""
         if self.unkept:
             self.unkept -= 1
             wire.abort()
@@ -274,7 +274,7 @@ class Address:
             self.idle.append(wire)
 
     def note_gone(self) -> None:
-        """A kept connection had been closed. Some servers do that each time and never say so; since nobody knows
+        """A kept connection had been closed. Some servers do that each time without saying so; since it is unknown
         whether they have read the next request, which may be billed, each of the next hundred gets its own."""
         self.gone += 1
         if self.gone >= _GONE:
@@ -296,7 +296,7 @@ def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str
     host = authority(url)
     target = quote(url.path, safe=_IN_PATHS) + (f"?{url.query}" if url.query else "")
     named = {"Host": host, "Accept": "*/*", "Accept-Encoding": "identity", **headers}
-    if proxy is not None and url.scheme == "http":  # a proxy passes on what is not secure, and tunnels what is
+    if proxy is not None and url.scheme == "http":  # a proxy forwards insecure requests and tunnels secure ones
         target = f"http://{host}{target}"
         if credentials := proxy_credentials(proxy):
             named["Proxy-Authorization"] = credentials
@@ -305,7 +305,7 @@ def _head(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str
 
 
 def _proxy_for(url: SplitResult) -> SplitResult | None:
-    """The proxy that the environment names for this URL."""
+    """The proxy that the environment sets for this URL."""
     proxy = getproxies().get(url.scheme)
     return None if proxy is None or proxy_bypass(url.hostname or "") else urlsplit(proxy)
 
@@ -317,22 +317,22 @@ def encoded(texts: Any) -> bytes:
     """Messages, or one text, as JSON.
 
     Raises:
-        RejectedError: a text holds half a surrogate pair, which no JSON can carry.
+        RejectedError: a text contains half a surrogate pair, which JSON cannot encode.
     """
     try:
         return _encode(texts)
     except UnicodeEncodeError:
-        raise RejectedError("rejected", "a message holds half a surrogate pair: correct the item's text") from None
+        raise RejectedError("rejected", "a message contains half a surrogate pair: correct the item's text") from None
 
 
 def decoded(
     body: bytes, target: Target, decode: Callable[[bytes | str], T], without_usage: Callable[[bytes | str], T]
 ) -> T:
-    """What a reply's body holds; what it says of its tokens is passed over where that alone is nonsense: the answer
-    was given, and may be paid.
+    """The content of a reply's body; its token counts are ignored if they alone are nonsense: the answer was given, and
+    may be billed.
 
     Raises:
-        UnavailableError: nothing of that form.
+        UnavailableError: it does not have that form.
     """
     try:
         return json_of(body, decode)

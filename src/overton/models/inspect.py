@@ -1,4 +1,4 @@
-"""Every other provider, as `inspect/provider/name`: models through Inspect AI, whose words are put in ours."""
+"""Every other provider, as `inspect/provider/name`: models through Inspect AI, translated to our terms."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ __all__ = [
     "InspectModel",
     "cause_of",
     "chat_messages",
+    "extra_fields",
     "reply_of",
     "said",
-    "said_besides",
     "weighed",
     "weighing",
 ]
 
 SPOTS = "overton_spots"
-"""The field of an output's metadata in which a model of ours, asked through Inspect, puts what was weighed."""
+"""The field of an output's metadata in which a model of ours, called through Inspect, puts what was weighed."""
 
 
 class InspectModel:
-    """A model of Inspect AI's. It asks once: retrying is the engine's work, so Inspect's own is turned off.
+    """A model of Inspect AI's. It calls once: retrying is the engine's job, so Inspect's own is turned off.
 
     Raises:
         MissingExtra: Inspect AI is not installed.
@@ -80,14 +80,14 @@ class InspectModel:
         try:
             opened = get_model(model, base_url=base_url, api_key=key.reveal() if key else None, memoize=False)
             return _without_retries(opened)
-        except Exception as error:  # noqa: BLE001 - providers raise what they like when they cannot be set up
+        except Exception as error:  # noqa: BLE001 - providers raise anything when they cannot be set up
             reason = self._said(error)
         raise InputError([Problem("--model", self.name, f"Inspect cannot open it: {reason}")])
 
     async def answer(self, request: Request) -> Reply:
         """Answer once; raises as `overton.calls.Answerer` says."""
-        # In a task of its own, with an empty context: Inspect keeps a transcript in the context, and one that outlived
-        # the call (the run's, or that of an eval before it in the same notebook) would hold every call.
+        # In a separate task with an empty context: Inspect keeps a transcript in the context, and one that outlived the
+        # call (the run's, or that of an earlier eval in the same notebook) would keep every call.
         task = asyncio.create_task(self._ask(request), context=contextvars.Context())
         outcome = await task
         if isinstance(outcome, AnswerError):
@@ -110,7 +110,7 @@ class InspectModel:
             return self._fault(cause_of(error))
 
     def _fault(self, error: Exception) -> AnswerError:
-        """The error for whatever a provider raised, by Inspect's own judgement of what is worth asking again."""
+        """The error for whatever a provider raised, by Inspect's own judgement of what is worth retrying."""
         api = self._model.api
         message = f"{self.name}: {self._said(error)}"
         decision = api.should_retry(error)
@@ -135,7 +135,7 @@ class InspectModel:
 
 
 def _without_retries(model: Any) -> Any:
-    """The model, with its provider's own client told not to retry either: most would, twice, unseen."""
+    """The model, with its provider's own client set not to retry either: most would, twice, silently."""
     client: Any = getattr(model.api, "client", None)
     if isinstance(getattr(client, "max_retries", None), int):
         client.max_retries = 0
@@ -175,26 +175,26 @@ def chat_messages(messages: Sequence[Message]) -> list[Any]:
 
 
 def reply_of(output: Any) -> Reply:
-    """What a model's output says.
+    """The reply in a model's output.
 
     Raises:
-        UnavailableError: it holds no answer.
+        UnavailableError: it contains no answer.
     """
     if not output.choices:
-        raise UnavailableError("malformed", f"the reply holds no choices: {output.error or 'no reason given'}")
+        raise UnavailableError("malformed", f"the reply contains no choices: {output.error or 'no reason given'}")
     return Reply(
         text=output.completion.encode("utf-8", "replace").decode(),
         finish=output.stop_reason,
         refused=output.stop_reason == "content_filter",
         usage=Usage() if output.usage is None else _usage(output.usage),
         model=output.model,
-        fingerprint=_besides(output, "fingerprint"),
-        served_by=_besides(output, "served_by"),
+        fingerprint=_extra_field(output, "fingerprint"),
+        served_by=_extra_field(output, "served_by"),
     )
 
 
 def weighing(form: Form | None) -> Any:
-    """What asks Inspect for token probabilities, where the form does; nothing where it does not."""
+    """The settings that request token probabilities from Inspect, if the form does; otherwise none."""
     from inspect_ai.model import GenerateConfig
 
     if form is None or not form.weigh:
@@ -203,10 +203,10 @@ def weighing(form: Form | None) -> Any:
 
 
 def weighed(reply: Reply, output: Any, request: Request, name: str) -> Reply:
-    """The reply with the places where options fall that the request asks to weigh.
+    """The reply with the spots where the options to be weighed occur.
 
     Raises:
-        AccessError: the provider told no probabilities, or the model reasoned first.
+        AccessError: the provider returned no probabilities, or the model reasoned first.
     """
     form = request.form
     if form is None or not form.weigh:
@@ -219,40 +219,38 @@ def weighed(reply: Reply, output: Any, request: Request, name: str) -> Reply:
     if choice.logprobs is None and reply.text and not reply.refused:
         raise no_probabilities(name)
     tokens = [
-        TokenChance.told(
-            one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs or ()]
-        )
+        TokenChance.of(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs or ()])
         for one in (choice.logprobs.content if choice.logprobs else ())
     ]
     spots = spots_of(tokens, reply.text, form, sampler_of(request.settings, Sampler()))
     return msgspec.structs.replace(reply, spots=spots)
 
 
-def _besides(output: Any, name: str) -> str | None:
-    told = (output.metadata or {}).get(name)
-    return told if isinstance(told, str) else None
+def _extra_field(output: Any, name: str) -> str | None:
+    extra = (output.metadata or {}).get(name)
+    return extra if isinstance(extra, str) else None
 
 
-_SAID = ("fingerprint", "served_by")
-"""What an answerer of ours says besides, and Inspect has no field for."""
+_EXTRA = ("fingerprint", "served_by")
+"""Fields of our answerers' replies that Inspect has no place for."""
 
 
-def said_besides(reply: Reply) -> dict[str, Any] | None:
-    """These of a reply as an output's metadata, and what was weighed; None where there is neither."""
-    told: dict[str, Any] = {name: said for name in _SAID if (said := getattr(reply, name))}
+def extra_fields(reply: Reply) -> dict[str, Any] | None:
+    """These fields of a reply as an output's metadata, and what was weighed; None if there is neither."""
+    extra: dict[str, Any] = {name: said for name in _EXTRA if (said := getattr(reply, name))}
     if reply.spots:
-        told[SPOTS] = msgspec.to_builtins(reply.spots)
-    return told or None
+        extra[SPOTS] = msgspec.to_builtins(reply.spots)
+    return extra or None
 
 
 def _usage(usage: Any) -> Usage:
-    """Tokens read from or written to a cache are input too: Inspect counts them apart."""
+    """Tokens read from or written to a cache are input too: Inspect counts them separately."""
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return Usage.said(usage.input_tokens + cached, usage.output_tokens)
 
 
 def cause_of(error: Exception) -> Exception:
-    """What the provider raised: the last attempt's error where Inspect wraps it."""
+    """What the provider raised: the last attempt's error if Inspect wraps it."""
     from tenacity import RetryError
 
     cause = error.last_attempt.exception() if isinstance(error, RetryError) else None
@@ -260,9 +258,9 @@ def cause_of(error: Exception) -> Exception:
 
 
 def said(error: Exception, secrets: Iterable[Secret] = ()) -> str:
-    """An error's own words, without keys, markup and control characters, 500 characters at most.
+    """An error's text, without keys, markup and control characters, 500 characters at most.
 
-    Inspect adds the whole request to a rejection's words; the provider's own stand apart.
+    Inspect adds the whole request to a rejection's text; the provider's own is separate.
     """
     text = str(getattr(error, "provider_message", None) or getattr(error, "message", None) or error)
     for secret in (*_environment_secrets(), *secrets):
@@ -272,5 +270,5 @@ def said(error: Exception, secrets: Iterable[Secret] = ()) -> str:
 
 
 def _environment_secrets() -> list[Secret]:
-    """The keys that a provider's error might hold: which variable it read is not known, so all of them."""
+    """The keys that a provider's error might contain: which variable it read is unknown, so all of them."""
     return [Secret(value) for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and len(value) >= 8]

@@ -1,4 +1,4 @@
-"""What the system knows of a connection: whether it ended unseen, and whether what was sent ever arrived."""
+"""What the system knows of a connection: whether it ended unnoticed, and whether what was sent arrived."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Socket", "unacknowledged", "watched"]
 
 
 class Socket(Protocol):
-    """As event loops show a connection's socket."""
+    """A connection's socket, as event loops expose it."""
 
     def fileno(self) -> int:
         """Its descriptor, -1 once it is closed."""
@@ -24,8 +24,8 @@ class Socket(Protocol):
 
 
 def watched(sock: Socket | None) -> Callable[[], bool]:
-    """Whether anything came on an idle connection that the event loop has not read yet: its end, or what nobody asked
-    for. Always False on Windows, where nobody can be asked so cheaply, and where a loop shows no socket."""
+    """Whether anything arrived on an idle connection that the event loop has not read yet: its end, or unsolicited
+    data. Always False on Windows, which has no cheap way to ask, and for loops that expose no socket."""
     if sock is None or not hasattr(select, "poll"):
         return lambda: False
     poll = select.poll()
@@ -34,7 +34,7 @@ def watched(sock: Socket | None) -> Callable[[], bool]:
 
 
 def unacknowledged(sock: Socket | None) -> int:
-    """Bytes written that the other side's system has not acknowledged; 0 where this system does not say."""
+    """Bytes written that the other side's system has not acknowledged; 0 if this system does not say."""
     if sock is None or sys.platform != "linux" or sock.fileno() < 0:
         return 0
     try:

@@ -29,7 +29,7 @@ __all__ = [
 class KnownModel:
     """One row: a spec, or the form of one (with words in capitals).
 
-    `family` is '' and `price` None where they depend on the name; `variable` is the environment variable that holds
+    `family` is '' and `price` None if they depend on the name; `variable` is the environment variable with
     its key ('' if it takes none); `extra` the optional part of Overton that it needs ('' if none).
     """
 
@@ -41,14 +41,14 @@ class KnownModel:
 
     @property
     def needs(self) -> str:
-        """The variable and the extra, in words."""
+        """The variable and the extra, as text."""
         return ", ".join(filter(None, (self.variable, self.extra and f"overton[{self.extra}]")))
 
 
 def known_models(simulated: Iterable[str] = ()) -> list[KnownModel]:
-    """Models with a known price, those that run here, and the forms in which any other is named.
+    """Models with a known price, local models, and the forms in which any other is named.
 
-    `simulated` are the names of simulated ones, without 'simulated/': studies have them.
+    `simulated` are the names of the studies' simulated models, without 'simulated/'.
     """
     return [*_run_here(simulated), *_priced(), *_forms()]
 
@@ -92,7 +92,7 @@ _FREE = Price(0.0, 0.0)
 
 
 def prices_as_of() -> str:
-    """The date (ISO) to which the table of prices was kept."""
+    """The date (ISO) of the price table."""
     return built_in().as_of
 
 
@@ -102,11 +102,11 @@ def price_table() -> dict[str, Price]:
 
 
 def price_of(spec: Spec) -> Price | None:
-    """The list price of a model; None where it is not known (see `PriceList.of`)."""
+    """The list price of a model; None if unknown (see `PriceList.of`)."""
     return built_in().of(spec)
 
 
-# The first pattern that is found in the name decides: 'deepseek-r1-distill-llama-70b' is DeepSeek's.
+# The first pattern found in the name decides: 'deepseek-r1-distill-llama-70b' is DeepSeek's.
 _FAMILIES = {
     "smollm": r"smollm",
     "anthropic": r"claude",
@@ -147,7 +147,7 @@ def _bare(spec: Spec) -> str:
 
 def family_of(spec: Spec) -> str:
     """Who made the model, guessed from its name ('openai', 'llama', 'mistral', ...), for correlations within and
-    between families. A name that tells nothing is a family of its own; simulated models are one."""
+    between families. An uninformative name is its own family; simulated models are one family."""
     if spec.provider == "simulated":
         return "simulated"
     name = _bare(spec)
@@ -155,7 +155,7 @@ def family_of(spec: Spec) -> str:
 
 
 def series_of(spec: Spec) -> str:
-    """Family and version ('openai 4o', 'openai o3', 'llama 3.1', 'anthropic 3.5'): a narrower kinship than the family.
+    """Family and version ('openai 4o', 'openai o3', 'llama 3.1', 'anthropic 3.5'): narrower than the family.
 
     MillStone's families are of this kind: Claude 3.5 Haiku and Claude Opus 4 'are not the same family' (section 6.2),
     while GPT 4o and 4o mini are, and Grok 3 and 3 mini, and Llama 3.1 8B and 405B.

@@ -1,4 +1,4 @@
-"""Where the servers of a model are: named, in a file, or all addresses of a name; read again as they change."""
+"""Where a model's servers are: named, in a file, or all addresses of a name; reread as they change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from overton.untrusted import bytes_of, text_of
 __all__ = ["Listed", "Listing", "Place", "listing_of"]
 
 _MOST = 10_000
-"""Servers that a list may hold."""
+"""Most servers in a list."""
 _LARGEST = 2**21
 _EVERY = 10.0
 """Seconds after which a name is looked up again."""
@@ -22,7 +22,7 @@ _COMMENT = "#"
 
 
 class Place(NamedTuple):
-    """Where a server is: its base URL, and the IP address where the URL's host has several, else ''."""
+    """Where a server is: its base URL, and its IP address if the URL's host has several, otherwise ''."""
 
     base_url: str
     peer: str = ""
@@ -32,28 +32,28 @@ Listed = tuple[Place, ...]
 
 
 class Listing(Protocol):
-    """What knows where servers are."""
+    """A source of the places of servers."""
 
     async def places(self) -> Listed:
         """Where they are now.
 
         Raises:
-            UnavailableError: that cannot be told just now.
+            UnavailableError: this is unknown at the moment.
         """
         ...
 
 
 def listing_of(place: str, versioned: Callable[[str], str]) -> Listing:
-    """What lists servers at a file's path or a URL; `versioned` makes base URLs complete.
+    """The listing of servers at a file's path or a URL; `versioned` completes base URLs.
 
     Raises:
-        InputError: the file is not there, or not a list.
+        InputError: the file does not exist, or is not a list.
     """
     return _Addresses(versioned(place)) if urlsplit(place).scheme in ("http", "https") else _File(place, versioned)
 
 
 class _File:
-    """A base URL a line; '#' begins a comment."""
+    """One base URL per line; '#' starts a comment."""
 
     def __init__(self, place: str, versioned: Callable[[str], str]) -> None:
         self._versioned = versioned
@@ -63,11 +63,11 @@ class _File:
         try:
             self._read()
         except (OSError, Unreadable) as error:
-            reason = f"{reason_of(error)}; servers that come later may be added to a file that is empty now"
+            reason = f"{reason_of(error)}; it may be empty now, and servers added later"
             raise InputError([Problem("base_url", str(self._path), reason)]) from None
 
     async def places(self) -> Listed:
-        """See `Listing`. What it says while somebody writes into it is passed over where it is no list."""
+        """See `Listing`. Its content in the middle of a write is ignored if it is not a list."""
         try:
             await asyncio.to_thread(self._read)
         except (OSError, Unreadable) as error:
@@ -96,7 +96,7 @@ def _places(text: str, versioned: Callable[[str], str]) -> Listed:
 
 
 class _Addresses:
-    """All addresses of a URL's host, as a cluster's name for what it runs has them."""
+    """All addresses of a URL's host, as with a cluster's name for a service."""
 
     def __init__(self, url: str) -> None:
         self._url = url

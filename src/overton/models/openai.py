@@ -19,7 +19,7 @@ from overton.untrusted import json_of
 
 __all__ = ["OpenAIModel", "dialect_of"]
 
-# Of those that OpenAI itself serves; `reasons_of` guesses for every provider, whose names may be older ones.
+# For OpenAI's own models; `reasons_of` guesses for every provider, with perhaps older names.
 _REFUSES_MAX_TOKENS = re.compile(r"(ft:)?(o[1-9]|gpt-([5-9]|[1-9][0-9]))")
 _PLAIN = Sampler()
 _encode = msgspec.json.Encoder().encode
@@ -104,7 +104,7 @@ _decode_answer = msgspec.json.Decoder(dict[str, str]).decode
 
 @dataclass(frozen=True)
 class Dialect:
-    """What a provider calls things in the body of a request."""
+    """A provider's field names in the body of a request."""
 
     model: str
     max_tokens_field: str = "max_tokens"
@@ -114,7 +114,7 @@ class Dialect:
     sampler: Sampler = _PLAIN
 
     def weigh(self) -> bytes:
-        """The fields that ask for token probabilities, with a comma before them."""
+        """The fields that request token probabilities, with a comma before them."""
         return b',"logprobs":true,"top_logprobs":%d' % self.alternatives
 
     def head(self, settings: Settings) -> bytes:
@@ -143,9 +143,9 @@ class Dialect:
 
 
 def dialect_of(provider: Provider, model: str, *, processed: bool = False) -> Dialect:
-    """The dialect of one model. OpenAI's reasoning models refuse `max_tokens`; others do not know its successor.
+    """The dialect of one model. OpenAI's reasoning models reject `max_tokens`; others do not know its successor.
 
-    `processed` says that its token probabilities are those after temperature and all that is cut off.
+    `processed` says that its token probabilities are those after temperature and truncation.
     """
     successor = provider.name == "openai" and _REFUSES_MAX_TOKENS.match(model)
     max_tokens_field = "max_completion_tokens" if successor else "max_tokens"
@@ -164,16 +164,16 @@ def _opened_by(openings: tuple[str, ...]) -> str:
 
 
 def _choices_schema(choices: tuple[str, ...]) -> dict[str, Any]:
-    """Choices as a schema: its root must be an object, which `_chosen` takes off again."""
+    """Choices as a schema: its root must be an object, which `_chosen` removes again."""
     answer = {"type": "string", "enum": list(choices)}
     return {"type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": False}
 
 
 class OpenAIModel:
-    """A model behind chat completions. With `hold`, answers are held to the form asked for; else it is not sent.
+    """A model behind chat completions. With `hold`, answers are held to the form asked for; otherwise it is not sent.
 
-    A schema is held by `response_format`; choices and openings by vLLM's `structured_outputs`. Where there is none,
-    choices are held by a schema with the one field `answer`, whose value is then the reply's text, and openings not.
+    A schema is enforced by `response_format`; choices and openings by vLLM's `structured_outputs`. Without that,
+    choices are enforced by a schema with the one field `answer`, whose value becomes the reply's text, openings not.
     """
 
     def __init__(self, transport: Transport, dialect: Dialect, *, name: str, identity: str, hold: bool = False) -> None:
@@ -194,7 +194,7 @@ class OpenAIModel:
         return self.read(request, *await self._transport.post(self.body(request)))
 
     def read(self, request: Request, body: bytes, target: Target) -> Reply:
-        """The reply to a request that the body of an answer holds; raises as `answer` does."""
+        """The reply to a request, from a response body; raises as `answer` does."""
         reply = _reply(body, target)
         if request.form is not None and request.form.weigh:
             reply = self._weighed(reply, request, request.form, body, target)
@@ -204,23 +204,23 @@ class OpenAIModel:
 
     @property
     def weighs(self) -> bool:
-        """Whether its provider tells token probabilities."""
+        """Whether its provider returns token probabilities."""
         return self._dialect.alternatives > 0
 
     def _weighed(self, reply: Reply, request: Request, form: Form, body: bytes, target: Target) -> Reply:
-        """The reply with the places where options fall."""
+        """The reply with the spots where options occur."""
         choice = decoded(body, target, _decode_weighed, _decode_weighed).choices[0]
         if choice.message.reasoning_content or choice.message.reasoning:
             raise reasoned(self.name)
-        told = choice.logprobs.content if choice.logprobs is not None else None
-        if told is None and reply.text and not reply.refused:
+        content = choice.logprobs.content if choice.logprobs is not None else None
+        if content is None and reply.text and not reply.refused:
             raise no_probabilities(self.name)
         tokens = [
-            TokenChance.told(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs])
-            for one in told or ()
+            TokenChance.of(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs])
+            for one in content or ()
         ]
         sampler = sampler_of(request.settings, self._dialect.sampler)
-        # A schema stands around the choice where choices have no name of their own: the text is JSON then.
+        # If choices are enforced by a schema, the choice is inside it: the text is then JSON.
         within = form if self._dialect.names_choices else msgspec.structs.replace(form, choices=())
         held = self.holds_form and bool(form.choices or form.schema)
         return msgspec.structs.replace(reply, spots=spots_of(tokens, reply.text, within, sampler, held=held))
@@ -231,7 +231,7 @@ class OpenAIModel:
 
     def body(self, request: Request) -> bytes:
         """The body of a request."""
-        if request.settings is not self._settings:  # nearly always the settings of the request before
+        if request.settings is not self._settings:  # nearly always those of the previous request
             self._head = self._dialect.head(settings_checked(request.settings))
             self._settings = request.settings
         parts = [self._head, encoded(request.messages)]
@@ -252,7 +252,7 @@ def _reply(body: bytes, target: Target) -> Reply:
     if failure is not None:  # routers report a provider's failure under status 200
         raise error_for(_status(failure), {}, body, target)
     if choice is None:
-        raise malformed(target, "it holds no choices")
+        raise malformed(target, "it contains no choices")
     usage = completion.usage if isinstance(completion, _Completion) else None
     return target.secret.hide_in_reply(_read(choice, usage, completion))
 
@@ -282,12 +282,12 @@ _LONGEST = 200
 
 
 def _word(said: object) -> str | None:
-    """What an endpoint says of itself besides, where it is a word: no reply is lost over what else it may be."""
+    """A further field of a reply, if it is a word: no reply is lost because of anything else."""
     return said[:_LONGEST] if isinstance(said, str) and said else None
 
 
 def _chosen(reply: Reply) -> Reply:
-    """The reply with the bare choice as its text; unchanged where the endpoint did not hold it to the schema."""
+    """The reply with the bare choice as its text; unchanged if the endpoint did not enforce the schema."""
     try:
         answer = json_of(reply.text, _decode_answer).get("answer")
     except Unreadable:

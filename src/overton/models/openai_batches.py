@@ -1,8 +1,8 @@
-"""OpenAI's batches of chat completions, as others have them, too.
+"""OpenAI's batches of chat completions, which other providers have too.
 
 A file of calls is uploaded (`POST /files`, purpose 'batch'), a batch made of it (`POST /batches`, with the name in its
-metadata), looked at (`GET /batches/ID`), and its results read from two files, one for replies and one for errors.
-Limits as of 2026: 50,000 calls and 200 MB a batch, done within 24 hours (platform.openai.com/docs/guides/batch).
+metadata), polled (`GET /batches/ID`), and its results read from two files, one for replies and one for errors.
+Limits as of 2026: 50,000 calls and 200 MB per batch, done within 24 hours (platform.openai.com/docs/guides/batch).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lists of prices: the one that comes with Overton, and files of the user's own in the same form."""
+"""Price lists: the one that comes with Overton, and users' own files in the same form."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _DATED = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)$")
 
 @dataclass(frozen=True)
 class PriceList:
-    """Prices by `provider/name`, of the date `as_of` (ISO); `batches` is the share paid in batches, by provider."""
+    """Prices by `provider/name`, as of the date `as_of` (ISO); `batches` is the share paid in batches."""
 
     as_of: str
     prices: Mapping[str, Price]
     batches: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, spec: Spec) -> Price | None:
-        """The price of a model; None where the list has none.
+        """The price of a model; None if the list has none.
 
-        A dated name falls back on the undated one; no other part of a name is ever left out, since neighbours differ
-        tenfold. Models that run in this process are free. What a server of the user's own costs is known from a list of
-        the user's own only ('http' as the provider).
+        A dated name falls back on the undated one; no other part of a name is ever dropped, since similar names differ
+        tenfold in price. Models that run in this process are free. The price of a user's own server comes only from a
+        user's own list ('http' as the provider).
         """
         if spec.provider in _UNPAID:
             return _FREE
@@ -63,10 +63,10 @@ def built_in() -> PriceList:
 
 
 def read_price_list(path: Path) -> PriceList:
-    """A list of the user's own, a TOML file in the form of the built-in one.
+    """A user's own list, a TOML file in the form of the built-in one.
 
     Raises:
-        InputError: it cannot be read, or holds what is no price; all problems at once, each with its key.
+        InputError: it cannot be read, or has invalid prices; all problems at once, each with its key.
     """
     try:
         data = toml_of(text_of(bytes_of(path, _MOST_BYTES)))
@@ -91,13 +91,13 @@ def _made(data: dict[str, Any], place: str) -> PriceList:
         if provider in (_TABLE, _BATCHES, _CACHES):
             continue
         if provider not in _PROVIDERS or not isinstance(models, dict):
-            noted(provider, f"is no provider; known are {', '.join(sorted(_PROVIDERS))}")
+            noted(provider, f"is not a provider; known are {', '.join(sorted(_PROVIDERS))}")
             continue
         for model, amounts in models.items():
             if (numbers := _amounts(amounts, 2, 4, _MOST_DOLLARS)) is None:
                 noted(
                     f"{provider}.{model}",
-                    f"{quoted(amounts)} is no price: [IN, OUT], [IN, OUT, CACHED] or with WRITTEN",
+                    f"{quoted(amounts)} is not a price: [IN, OUT], [IN, OUT, CACHED] or with WRITTEN",
                 )
                 continue
             own = numbers[2:] or [share * numbers[0] for share in caches.get(provider, ())]
@@ -114,7 +114,7 @@ _Noted = Callable[[str, str], None]
 
 
 def _date(table: Any, noted: _Noted) -> str:
-    """The date that the list is of: a string, or a date of TOML's."""
+    """The date of the list: a string, or a TOML date."""
     said = table.get("as_of") if isinstance(table, dict) else None
     try:
         return date.fromisoformat(str(said)).isoformat()
@@ -126,7 +126,7 @@ def _date(table: Any, noted: _Noted) -> str:
 def _shares(table: Any, noted: _Noted) -> Iterator[tuple[str, float]]:
     for provider, share in table.items() if isinstance(table, dict) else ():
         if (numbers := _amounts([share], 1, 1, 1.0)) is None:
-            noted(f"{_BATCHES}.{provider}", f"{quoted(share)} is no share of a price, 0 to 1")
+            noted(f"{_BATCHES}.{provider}", f"{quoted(share)} is not a share of a price, 0 to 1")
         else:
             yield provider, numbers[0]
 
@@ -140,7 +140,7 @@ def _caches(table: Any, noted: _Noted) -> Iterator[tuple[str, list[float]]]:
 
 
 def _amounts(values: Any, least: int, most: int, largest: float) -> list[float] | None:
-    """Numbers from 0 to `largest`, so many; None where they are not."""
+    """From `least` to `most` numbers, each from 0 to `largest`; None if they are not."""
     if not isinstance(values, list) or not least <= len(values) <= most:
         return None
     if not all(type(value) in (int, float) and math.isfinite(value) and 0 <= value <= largest for value in values):

@@ -1,4 +1,4 @@
-"""The providers whose chat completions have OpenAI's form: where they are and what they call things."""
+"""The providers whose chat completions have OpenAI's form: their addresses and field names."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
 class Provider:
     """One HTTP provider.
 
-    `base_url` is used unless the variable `base_url_env` holds another; `key_envs` are the variables that may hold the
-    key, the first one set wins; `seed_field` is what the body calls a seed; `names_choices` is True where the body can
-    restrict an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL; `batches`
-    is True where calls are taken in batches, as OpenAI and Anthropic do; `alternatives` is how many alternatives of a
-    token it tells with their probabilities in OpenAI's form, 0 for none.
+    `base_url` is used unless the variable `base_url_env` is set; `key_envs` are the variables that may contain the key,
+    the first one set wins; `seed_field` is the body's name for a seed; `names_choices` is True if the body can restrict
+    an answer to given choices by name (vLLM's `structured_outputs`); `version` ends every base URL; `batches` is True
+    if it accepts batches, as OpenAI and Anthropic do; `alternatives` is how many alternatives of a token it returns
+    with their probabilities in OpenAI's form, 0 for none.
     """
 
     name: str
@@ -92,21 +92,21 @@ ANTHROPIC = Provider(
 )
 
 GGUF = "gguf:"
-"""What stands before the path of a file of weights."""
+"""The prefix of the path of a file of weights."""
 
 RAY = "ray/"
-"""What stands before the spec of a model whose replicas run on a Ray cluster."""
+"""The prefix of the spec of a model whose replicas run on a Ray cluster."""
 
 RUN_HERE = ("embedded", "gguf", "simulated")
-"""Whose models answer in this process."""
+"""Providers whose models answer in this process."""
 
 EMBEDDERS = ("wordllama", "sentence-transformers")
-"""What turns texts into vectors in this process."""
+"""Providers that turn texts into vectors in this process."""
 
 _OTHER_PROVIDERS = ("anthropic", "inspect", "embedded", "simulated", *EMBEDDERS)
-"""What else stands before the slash of a spec."""
+"""Other words before the slash of a spec."""
 
 
 def provider_names() -> list[str]:
-    """Every word that may stand before the slash of a spec."""
+    """Every word that may precede the slash of a spec."""
     return [*CHAT_PROVIDERS, *_OTHER_PROVIDERS]

@@ -1,4 +1,4 @@
-"""Where a model's requests would go, with which key, and which files it would open: told before any of it is done."""
+"""Where a model's requests would go, with which key, and which files it would open: shown beforehand."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["reached"]
 
 _SENDS_NOTHING = ("embedded", "simulated", "wordllama")
 _OWN_OF_INSPECT = {*CHAT_PROVIDERS, "anthropic", "grok", "mockllm", "none"} - {"vllm", "ollama"}
-"""Providers of Inspect's that Overton knows, too, or that send nothing."""
+"""Providers of Inspect's that Overton knows too, or that send nothing."""
 
 
 def reached(spec: str, args: Sequence[tuple[str, str]] = ()) -> list[Reach]:
     """What the model of a spec would reach that does not follow from its provider alone.
 
-    A provider's own address with its own variables is not among it, nor what the environment sets in their place.
+    A provider's own address with its own variables is not included, nor what the environment sets instead.
     Nothing is opened, no key is read.
 
     Raises:
@@ -73,5 +73,5 @@ def _file(path: str) -> Reach:
 
 
 def _is_path(name: str) -> bool:
-    """Whether an embedder's name is that of a folder: as the library takes it, one that is there."""
+    """Whether an embedder's name is that of a folder: like the library, if it exists."""
     return name.startswith(("/", "~", ".", "\\")) or name[1:2] == ":" or Path(name).exists()

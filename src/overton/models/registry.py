@@ -1,4 +1,4 @@
-"""From a spec and its arguments to a model that answers; and what models are known."""
+"""From a spec and its arguments to a model that answers; and which models are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Aliased", "Model", "Simulated", "check_model", "open_model"]
 
 Simulated = Callable[[str, dict[str, str]], Answerer]
-"""Makes a simulated answerer of a name ('open-minded') with parameters; a study's room holds them."""
+"""Makes a simulated answerer from a name ('open-minded') and parameters; each study has its own."""
 
 _CONNECTIONS = dict.fromkeys((*RUN_HERE, *EMBEDDERS), 1) | {"simulated": 256}
 _HTTP_CONNECTIONS = 64
@@ -37,13 +37,13 @@ _HTTP_CONNECTIONS = 64
 
 @dataclass(frozen=True)
 class Model:
-    """An answerer and all that is known of it.
+    """An answerer and everything known about it.
 
-    `connections` is how many calls it takes at a time at most; `price` in US dollars for a million tokens, None where
-    not known; `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`). `unsure` says
-    that its temperature is nobody's wish, and that its endpoint may take none: see `overton.hosts.local.probing`.
-    `batching` sends its calls in batches, None where its provider takes none. `serving` are the servers that share its
-    calls, None where there is one; `connections` then go to each.
+    `connections` is the most calls it takes at a time; `price` in US dollars per million tokens, None if unknown;
+    `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`). `unsure` says that the user
+    did not set its temperature and that its endpoint may refuse one: see `overton.hosts.local.probing`. `batching`
+    sends its calls in batches, None if its provider takes none. `serving` are the servers that share its calls, None if
+    there is only one; `connections` then go to each.
     """
 
     answerer: Answerer
@@ -67,21 +67,21 @@ def open_model(
     default_settings: Settings | None = None,
     need_key: bool = True,
 ) -> Model:
-    """Open the model that a spec names. Nothing is asked of it yet.
+    """Open the model that a spec names. No calls are made yet.
 
-    `args` are its `--model-arg` pairs; `name` is the one that it has in a run, by default its spec as it is published.
-    Under another name it is another answerer, and its calls are other calls: see `Aliased`. `simulated` makes simulated
-    answerers; `default_settings` hold where the arguments do not say. Without `need_key`, a missing API key is no error
-    yet, as for a plan that asks nothing.
+    `args` are its `--model-arg` pairs; `name` is its name in a run, by default its spec as published. Under another
+    name it is another answerer with different calls: see `Aliased`. `simulated` makes simulated answerers;
+    `default_settings` apply where the arguments say nothing. Without `need_key`, a missing API key is no error yet, as
+    for a plan, which makes no calls.
 
     Raises:
-        InputError: the spec or arguments are wrong, a key is missing, a file is not there; all problems at once.
+        InputError: the spec or arguments are wrong, a key or a file is missing; all problems at once.
         MissingExtra: it needs an optional part that is not installed.
     """
     parsed = replace(parse_spec(spec), text=name or published(spec))
     arguments = read_arguments(parsed, args)
     answerer, batching, serving = _answerer(parsed, arguments, simulated, need_key)
-    own = getattr(answerer, "connections", None)  # an embedded model knows how many copies of it fit this machine
+    own = getattr(answerer, "connections", None)  # an embedded model knows how many copies fit on this machine
     return Model(
         answerer=answerer if parsed.text == published(spec) else Aliased(answerer, parsed.text),
         settings=(default_settings or Settings()).but(arguments.settings),
@@ -98,8 +98,8 @@ def open_model(
 class Aliased:
     """An answerer under a name of its own.
 
-    The name is part of its identity, so that the calls of one model under two names are different calls, with seeds of
-    their own; nothing else makes a difference between them. All that tells answerers and lanes apart goes by identity.
+    The name is part of its identity, so that the calls of one model under two names are different calls with different
+    seeds; nothing else distinguishes them. Everything that tells answerers and lanes apart goes by identity.
     """
 
     def __init__(self, answerer: Answerer, name: str) -> None:
@@ -118,7 +118,7 @@ class Aliased:
 
     @property
     def weighs(self) -> bool:
-        """Whether it tells token probabilities; see `overton.calls.weighs`."""
+        """Whether it returns token probabilities; see `overton.calls.weighs`."""
         return weighs(self._answerer)
 
     async def answer(self, request: Request) -> Reply:
@@ -131,10 +131,10 @@ class Aliased:
 
 
 async def check_model(model: Model) -> Reply:
-    """Ask one tiny question, once. The model stays open.
+    """Send one tiny question, once. The model stays open.
 
     Raises:
-        AnswerError: whatever it answered with instead, as it is.
+        AnswerError: the error it answered with, unchanged.
     """
     question = user("Reply with the single word: ready")
     return await model.answerer.answer(Request((question,), model.settings, seed=model.settings.seed))
@@ -206,7 +206,7 @@ def _shared(  # noqa: PLR0917
     batching: Batching | None,
     made: Made,
 ) -> _Opened:
-    """A model as it is opened: where several servers are named, or listed, they share its calls."""
+    """A model as it is opened: if several servers are named or listed, they share its calls."""
     if len(arguments.base_urls) < 2 and not arguments.lists:
         return model, batching, None
     from overton.models.serving import Several, Shared

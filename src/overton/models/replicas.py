@@ -1,5 +1,5 @@
-"""A model on a Ray cluster: replicas that start where there is room, are used as they come up, and are started again
-where they are lost. To the engine they are servers of one model; see `overton.calls.Serving`."""
+"""A model on a Ray cluster: replicas that start where there is room, are used as they come up, and are restarted when
+lost. To the engine they are servers of one model; see `overton.calls.Serving`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from overton.untrusted import json_of, visible_line
 __all__ = ["Placement", "Replicas", "Up", "on_nodes"]
 
 _PIECE = 8 * 2**20
-"""Bytes of the weights that pass at a time: what a node's store always has room for."""
+"""Bytes of the weights sent at a time: always few enough for a node's store."""
 _LARGEST_SAID = 2**26
 _LONGEST = 300
 _SILENT = 30.0
-"""Seconds that a replica may take to say that it is there."""
+"""Seconds that a replica may take to report that it is up."""
 _SPARE = 8
-"""Calls beside those for replies that a replica takes at a time: looks, and the one by which its end is known."""
+"""Calls that a replica takes at a time besides requests: polls, and the one that shows its end."""
 _FIRST, _MOST = 1.0, 60.0
-"""Seconds until one that was lost is started again: the first time, and at most."""
+"""Seconds until a lost replica is restarted: the first time, and at most."""
 _SOON = 0.2
 
 _said = msgspec.json.Decoder(Said).decode
@@ -41,9 +41,9 @@ _said = msgspec.json.Decoder(Said).decode
 
 @dataclass(frozen=True)
 class Placement:
-    """How many replicas there are to be, and what Ray is to find for each: `cpus` cores, `gpus`, and in `rest` whatever
-    else of Ray's own options. `at_once` is how many calls go to each; `patience` the seconds for which a run goes on
-    with none up."""
+    """How many replicas to run, and what Ray is to find for each: `cpus` cores, `gpus`, and in `rest` any other of
+    Ray's own options. `at_once` is how many calls go to each; `patience` the seconds for which a run continues with
+    none up."""
 
     replicas: int = 1
     cpus: float = 1.0
@@ -53,7 +53,7 @@ class Placement:
     patience: float = 1800.0
 
     def options(self) -> dict[str, Any]:
-        """The same in Ray's words. Who is lost is started again by us, who then bring the weights."""
+        """The same in Ray's terms. Lost replicas are restarted by us, since we then send the weights."""
         taken = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_concurrency": self.at_once + _SPARE}
         return {**self.rest, **taken, "max_restarts": 0, "max_task_retries": 0}
 
@@ -76,10 +76,10 @@ class Replicas:
         self._bringing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def listed(self) -> Sequence[Server]:
-        """See `Serving`: those that are up, and in the place of the others what they wait for.
+        """See `Serving`: those that are up, and for the others what they wait for.
 
         Raises:
-            AccessError: there is no cluster to be joined, or it can have no such replicas.
+            AccessError: there is no cluster to join, or it cannot run such replicas.
         """
         if self._joining is None:
             self._joining = asyncio.create_task(asyncio.to_thread(cluster.join))
@@ -90,11 +90,11 @@ class Replicas:
             self._slots = [_Slot(f"replica {number}", self) for number in range(1, self._placement.replicas + 1)]
         for slot in self._slots:
             if slot.keeping.done():
-                slot.keeping.result()  # it ends by itself only where no replica can be had
+                slot.keeping.result()  # it ends by itself only if no replica can be started
         return [slot.server for slot in self._slots]
 
     async def close(self) -> None:
-        """End the replicas, and Ray where it was started for them."""
+        """Stop the replicas, and Ray if it was started for them."""
         joining, slots, self._joining, self._slots = self._joining, self._slots, None, []
         for slot in slots:
             slot.end()
@@ -105,10 +105,10 @@ class Replicas:
                 await joining
                 await asyncio.to_thread(cluster.leave)
 
-    # What a slot wants
+    # For the slots
 
     def started(self) -> Any:
-        """A new replica, which is up when Ray has found room for it.
+        """A new replica, which is up once Ray has found room for it.
 
         Raises:
             AccessError: Ray knows no such options.
@@ -120,22 +120,22 @@ class Replicas:
             raise AccessError("no replica", f"Ray cannot start a replica: {_line(str(error))}") from None
 
     def kill(self, actor: Any) -> None:
-        """End a replica, whatever it does."""
+        """Stop a replica, whatever it is doing."""
         with suppress(self._ray.exceptions.RayError):
             self._ray.kill(actor)
 
     async def heard(self, waiting: Awaitable[Any]) -> Said:
-        """What a replica says.
+        """A replica's message.
 
         Raises:
-            AnswerError: that something went wrong, that it is gone, or nothing that makes sense.
+            AnswerError: it reports an error, is gone, or sent nonsense.
         """
         try:
             said = await waiting
         except self._ray.exceptions.RayError as error:
             raise UnavailableError("connection", _line(_last_line(error)), maybe_billed=True) from None
         if not isinstance(said, bytes) or len(said) > _LARGEST_SAID:
-            raise _nonsense("no bytes, or too many")
+            raise _nonsense("not bytes, or too many")
         try:
             told = json_of(said, _said)
         except Unreadable as error:
@@ -145,10 +145,10 @@ class Replicas:
         return told
 
     async def bring(self, actor: Any, node: str) -> None:
-        """Have the weights on a node, once however many replicas it has.
+        """Bring the weights to a node, once however many replicas it has.
 
         Raises:
-            UnavailableError: they cannot be kept there, or the replica that takes them is gone.
+            UnavailableError: they cannot be stored there, or the replica that receives them is gone.
         """
         async with self._bringing[node]:
             if (await self.heard(actor.begin.remote())).found:
@@ -159,20 +159,20 @@ class Replicas:
             await self.heard(actor.finish.remote())
 
     async def load(self, actor: Any) -> None:
-        """Have the weights in a replica's memory."""
+        """Load the weights into a replica's memory."""
         await self.heard(actor.load.remote(self._placement.at_once))
 
 
 class _Slot:
-    """The place of one replica: it is started, watched, and when it is lost another takes its place."""
+    """The slot of one replica: it is started, watched, and replaced when lost."""
 
     def __init__(self, name: str, replicas: Replicas) -> None:
         self.name = name
-        self.server: Server = _Awaited(name, "waits for room on the cluster")
+        self.server: Server = _Awaited(name, "waiting for room on the cluster")
         self.keeping = asyncio.create_task(self._keep(replicas))
 
     def end(self) -> None:
-        """Start no other, and end the one there is."""
+        """Stop the replica, and start no other."""
         self.keeping.cancel()
 
     async def _keep(self, replicas: Replicas) -> None:
@@ -193,15 +193,15 @@ class _Slot:
             pause = min(2 * pause, _MOST)
 
     async def _raised(self, actor: Any, replicas: Replicas) -> Server:
-        """A replica that is up, from one that Ray has been asked for."""
+        """Bring up a replica that Ray has been asked for."""
         told = await replicas.heard(actor.begin.remote())
         if told.overton != __version__:
-            raise UnavailableError("version", f"its node has overton {_line(told.overton)}, this is {__version__}")
+            raise UnavailableError("version", f"its node has overton {_line(told.overton)}, but this is {__version__}")
         name = f"{self.name} on {_line(told.host)}"
         if not told.found:
-            self.server = _Awaited(name, "its node is brought the weights")
+            self.server = _Awaited(name, "receiving the weights")
             await replicas.bring(actor, told.node)
-        self.server = _Awaited(name, "loads the weights")
+        self.server = _Awaited(name, "loading the weights")
         try:
             await replicas.load(actor)
         except AccessError as error:
@@ -210,40 +210,40 @@ class _Slot:
 
 
 class _Awaited:
-    """A replica that is not up, in its place: see `Server`."""
+    """A placeholder for a replica that is not up: see `Server`."""
 
     def __init__(self, name: str, why: str) -> None:
         self.name = name
         self._why = why
 
     async def answer(self, request: Request) -> Reply:
-        """See `Server`; it does not."""
+        """See `Server`; always fails."""
         raise UnavailableError("connection", self._why)
 
     async def look(self) -> Mapping[str, str]:
-        """See `Server`; says why it is not there."""
+        """See `Server`; says why it is not up."""
         raise UnavailableError("connection", self._why)
 
     def abandon(self) -> None:
         """See `Server`; it has no calls."""
 
     async def close(self) -> None:
-        """See `Server`; whoever holds its place ends it."""
+        """See `Server`; its slot stops it."""
 
 
 class _Unfit(_Awaited):
-    """A replica whose weights cannot be used there: what it would say to every call."""
+    """A replica whose weights cannot be used there: every call gets this error."""
 
     def __init__(self, name: str, error: AccessError) -> None:
         super().__init__(name, str(error))
         self._error = error
 
     async def answer(self, request: Request) -> Reply:
-        """See `Server`; it never will."""
+        """See `Server`; always fails."""
         raise self._error
 
     async def look(self) -> Mapping[str, str]:
-        """See `Server`: it is there, and its first call tells."""
+        """See `Server`: it is up, and its first call shows the error."""
         return {}
 
 
@@ -272,7 +272,7 @@ class _Replica:
             async with asyncio.timeout(_SILENT):
                 await self._replicas.heard(self._actor.ping.remote())
         except TimeoutError:
-            raise UnavailableError("timeout", f"says nothing for {_SILENT:.0f} s") from None
+            raise UnavailableError("timeout", f"has been silent for {_SILENT:.0f} s") from None
         return {}
 
     def abandon(self) -> None:
@@ -280,11 +280,11 @@ class _Replica:
         self._replicas.kill(self._actor)
 
     async def close(self) -> None:
-        """See `Server`; whoever holds its place ends it."""
+        """See `Server`; its slot stops it."""
 
 
 class Up:
-    """The replicas that are up, once one is: for whoever asks without an engine's fleet."""
+    """The replicas that are up, once one is: for callers without an engine's fleet."""
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
@@ -293,7 +293,7 @@ class Up:
         """Wait until one is up.
 
         Raises:
-            UnavailableError: none is for long; says why.
+            UnavailableError: none is up for too long; says why.
         """
         try:
             async with asyncio.timeout(self._replicas.patience):
@@ -307,12 +307,12 @@ class Up:
             raise UnavailableError("connection", why) from None
 
     async def close(self) -> None:
-        """End them."""
+        """Stop them."""
         await self._replicas.close()
 
 
 def on_nodes(weights: Path) -> str:
-    """Where nodes look for the weights before they are brought: a disk that they share has them at the same place."""
+    """Where nodes look for the weights before they are sent: a shared disk has them under the same path."""
     return str(weights.resolve())
 
 
@@ -332,11 +332,11 @@ def _error(fault: Fault) -> AnswerError:
 
 
 def _nonsense(what: str) -> UnavailableError:
-    return UnavailableError("malformed", f"what a replica said makes no sense: {what}", maybe_billed=True)
+    return UnavailableError("malformed", f"a replica sent nonsense: {what}", maybe_billed=True)
 
 
 def _last_line(error: Exception) -> str:
-    """What Ray says last of a failure, which is why; before it stand ids and traces."""
+    """The last line of Ray's failure message, which gives the reason; before it are ids and traces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"its replica is gone: {lines[-1]}" if lines else "its replica is gone"
 

@@ -1,4 +1,4 @@
-"""A model with several servers: each is one that answers for itself; together they are the one model of a run."""
+"""A model with several servers: each answers on its own; together they are one model of a run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from overton.untrusted import json_of
 __all__ = ["HttpServer", "Several", "Shared"]
 
 _LOOKING = 5.0
-"""Seconds that a server may take to say that it is there."""
+"""Seconds that a server may take to report that it is up."""
 _LARGEST_LIST = 2**20
 
 Made = Callable[[Endpoint], tuple[Answerer, Transport, Service]]
-"""What makes the answerer of one server, with its two ways there."""
+"""Makes the answerer of one server, with its two transports."""
 
 
 class _Meta(msgspec.Struct, gc=False):
@@ -49,7 +49,7 @@ _decode = msgspec.json.Decoder(_List).decode
 
 
 class HttpServer:
-    """One server of a model: see `overton.calls.Server`. It is looked at by asking which models it has."""
+    """One server of a model: see `overton.calls.Server`. It is polled by asking which models it has."""
 
     def __init__(self, endpoint: Endpoint, made: tuple[Answerer, Transport, Service]) -> None:
         parts = urlsplit(endpoint.base_url)
@@ -63,14 +63,14 @@ class HttpServer:
         return await self._answerer.answer(request)
 
     async def look(self) -> Mapping[str, str]:
-        """See `Server`: what vLLM and llama.cpp say of a model's weights. Who has no such list is there, too."""
+        """See `Server`: what vLLM and llama.cpp report of a model's weights. A server without such a list is up too."""
         try:
             async with asyncio.timeout(_LOOKING):
                 body = await self._service.exchange("GET", "/models", most=_LARGEST_LIST)
         except (AccessError, RejectedError):
             return {}
         except TimeoutError:
-            raise UnavailableError("timeout", f"{self.name} says nothing for {_LOOKING:.0f} s") from None
+            raise UnavailableError("timeout", f"{self.name} has been silent for {_LOOKING:.0f} s") from None
         try:
             return _weights(json_of(body, _decode).data, self._model)
         except Unreadable:
@@ -86,7 +86,7 @@ class HttpServer:
 
 
 def _weights(served: Sequence[_Served], model: str) -> dict[str, str]:
-    """What tells a model's weights; of a folder its name alone, since nodes may keep it in different places."""
+    """What identifies a model's weights; for a folder only its name, since nodes may have it in different places."""
     named = [one for one in served if one.id == model] or (served if len(served) == 1 else [])
     if not named:
         return {}
@@ -121,7 +121,7 @@ class Several:
         return list(self._servers.values())
 
     async def close(self) -> None:
-        """Close all that are known."""
+        """Close all known servers."""
         for server in self._servers.values():
             await server.close()
 
@@ -131,7 +131,7 @@ class Several:
 
 
 class Asked(Protocol):
-    """The servers that may be asked, for whoever asks them in turn."""
+    """The servers available, for callers that use them in turn."""
 
     async def listed(self) -> Sequence[Server]:
         """See `Serving`."""
@@ -143,8 +143,8 @@ class Asked(Protocol):
 
 
 class Shared:
-    """The answerer whose calls several servers share. An engine asks them through their `Serving`; where a call comes
-    to this one, as from a host with a pace of its own, they are asked in turn, those that failed lately after the rest.
+    """The answerer whose calls several servers share. An engine calls them through their `Serving`; if a call comes to
+    this one, as from a host with its own pacing, they are used in turn, those that failed lately after the rest.
     """
 
     def __init__(self, one: Answerer, several: Asked, *, connections: int | None = None) -> None:
@@ -161,7 +161,7 @@ class Shared:
         """Answer once; raises as `overton.calls.Answerer` says."""
         servers = await self._several.listed()
         if not servers:
-            raise UnavailableError("connection", f"{self.name}: its list has no server now")
+            raise UnavailableError("connection", f"{self.name}: its list has no servers now")
         now = asyncio.get_running_loop().time
         self._turn += 1
         turned = [servers[(self._turn + place) % len(servers)] for place in range(len(servers))]

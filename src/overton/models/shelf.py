@@ -1,4 +1,4 @@
-"""A model's weights on a node of a cluster: looked for where they may be, else brought once, checked and kept."""
+"""A model's weights on a cluster node: looked for where they may be, otherwise sent once, checked and kept."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["Shelf", "Sought"]
 
 _LARGEST_NOTE = 2**16
 _LEFT_OVER = 86_400.0
-"""Seconds after which an unfinished file is of nobody who still writes it."""
+"""Seconds after which an unfinished file is taken to be abandoned."""
 
 
 class Sought(msgspec.Struct, frozen=True):
-    """Weights by their hash; `path` is where the run's own machine has them, and a node with a shared disk may, too."""
+    """Weights by their hash; `path` is where the run's own machine has them, as may a node with a shared disk."""
 
     sha256: str
     size: int
@@ -31,7 +31,7 @@ class Sought(msgspec.Struct, frozen=True):
 
 
 class _Note(msgspec.Struct, frozen=True):
-    """Where weights were found whole, and what the file then was."""
+    """Where weights were found complete, and the file's state then."""
 
     path: str
     size: int
@@ -42,7 +42,7 @@ _decode = msgspec.json.Decoder(_Note).decode
 
 
 class Shelf:
-    """Where a node keeps the weights that are brought to it: a folder of the user's cache there."""
+    """Where a node keeps the weights that are sent to it: a folder of the user's cache there."""
 
     def __init__(self, sought: Sought, folder: Path | None = None) -> None:
         self._sought = sought
@@ -52,9 +52,9 @@ class Shelf:
         self._unfinished = self._folder / f".{sought.sha256}-{os.getpid()}"
 
     def found(self) -> Path | None:
-        """The weights, where this node has them whole; None where it does not.
+        """The weights, if this node has them complete, otherwise None.
 
-        A file is read through once; afterwards its size and time of change tell that it is the same.
+        A file is read in full once; afterwards its size and modification time show that it is the same.
         """
         noted = self._noted()
         for path in (self._own, Path(self._sought.path)):
@@ -67,10 +67,10 @@ class Shelf:
         return None
 
     def take(self, start: int, piece: bytes) -> None:
-        """Put the next piece of the weights on the shelf; `start` is its place among the bytes.
+        """Append the next piece of the weights; `start` is its offset in bytes.
 
         Raises:
-            OvertonError: it is not the next piece, is too much, or there is no room for it.
+            OvertonError: it is not the next piece, is too large, or there is no room for it.
         """
         with _troubles_named(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -78,19 +78,19 @@ class Shelf:
                 self._clear()
             with self._unfinished.open("ab" if start else "wb") as file:
                 if file.tell() != start or start + len(piece) > self._sought.size:
-                    raise OvertonError("the weights came in pieces that do not follow each other")
+                    raise OvertonError("the weights arrived in pieces out of order")
                 file.write(piece)
 
     def finish(self) -> Path:
-        """The weights, now that all pieces are there.
+        """The weights, now that all pieces have arrived.
 
         Raises:
-            OvertonError: they are not what was sought, and are thrown away.
+            OvertonError: they are not those sought, and are deleted.
         """
         with _troubles_named(self._folder):
             if sha256_of(self._unfinished) != self._sought.sha256:
                 self._unfinished.unlink()
-                raise OvertonError("the weights that came are not those that were sent: their hash differs")
+                raise OvertonError("the weights that arrived are not those sent: their hash differs")
             os.replace(self._unfinished, self._own)
             self._remember(self._own)
         return self._own
@@ -102,14 +102,14 @@ class Shelf:
             return None
 
     def _remember(self, path: Path) -> None:
-        """Note where they are; a cache that may only be read is as good."""
+        """Record where they are; a read-only cache does no harm."""
         with contextlib.suppress(OSError, RunError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._noted() != (note := _described(path)):
                 write_whole(self._note, [msgspec.json.encode(note)])
 
     def _clear(self) -> None:
-        """Remove what was left unfinished long ago."""
+        """Remove files left unfinished long ago."""
         for path in self._folder.glob(f".{self._sought.sha256}-*"):
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > _LEFT_OVER:
@@ -126,4 +126,4 @@ def _troubles_named(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OvertonError(f"weights cannot be kept in {folder}: {reason_of(error)}") from None
+        raise OvertonError(f"weights cannot be stored in {folder}: {reason_of(error)}") from None

@@ -1,5 +1,5 @@
-"""What a model is called: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`; `ray/` before it places
-it on a cluster, `NAME=` before all gives it a name of its own."""
+"""A model's spec: `provider/name`, `http://host:port/v1#NAME`, or `gguf:/path/to/file`; `ray/` before it places
+it on a cluster, `NAME=` before everything gives it a name of its own."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Spec", "name_and_spec", "parse_spec", "published"]
 
 _FORMS = "http://host:port/v1#NAME, gguf:/path/to/file and ray/gguf:/path/to/file"
 _SERVER = re.compile(r"https?://", re.IGNORECASE)
-# An embedder of sentence-transformers is a name on a hub, or a folder.
+# An embedder of sentence-transformers is a name on a hub or a folder.
 _LOCAL = re.compile(rf"({GGUF}|sentence-transformers/(?=[/~.\\]|[A-Za-z]:))")
 ON_RAY = ("embedded", "gguf")
-"""Whose models can run on a cluster."""
+"""Providers whose models can run on a cluster."""
 _ALIAS = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -29,7 +29,7 @@ class Spec:
     `text` is what the user wrote, or the name given to it; `provider` a word of the provider table, 'anthropic',
     'inspect', 'embedded', 'simulated', 'gguf', 'http', or that of an embedder; `name` what the provider calls the model
     (for 'gguf' a path); `base_url` the address of an 'http' model. `on_ray` says that its replicas run on a cluster,
-    which is no part of what it is.
+    which is not part of its identity.
     """
 
     text: str
@@ -45,30 +45,30 @@ class Spec:
 
     @property
     def runs_here(self) -> bool:
-        """True where the model answers in this process, so that one seed gives one answer."""
+        """True if the model answers in this process, so that one seed gives one answer."""
         return self.provider in RUN_HERE
 
 
 def name_and_spec(text: str) -> tuple[str, str]:
     """The name that a model has in a run, and its spec: 'careful=openai/gpt-4o' taken apart.
 
-    Only a first '=' before any '/' ends a name: specs may hold others. Without one the name is the spec as it is
+    Only a first '=' before any '/' ends a name: specs may contain others. Without one the name is the spec as
     `published`.
 
     Raises:
-        InputError: what stands before the '=' cannot be a name.
+        InputError: what precedes the '=' cannot be a name.
     """
     name, equals, spec = text.partition("=")
     if not equals or "/" in name or name.startswith(GGUF):
         return published(text), text
     if not _ALIAS.fullmatch(name):
-        reason = "a name has letters, digits, '-', '_' and '.' only: write NAME=PROVIDER/NAME"
+        reason = "a name has only letters, digits, '-', '_' and '.': write NAME=PROVIDER/NAME"
         raise InputError([Problem("--model", without_credentials(text), reason)])
     return name, spec
 
 
 def published(spec: str) -> str:
-    """The spec as others may read it: of a local file or folder only its name, 'gguf:model.gguf', wherever it runs."""
+    """The spec in public form: of a local file or folder only its name, 'gguf:model.gguf', wherever it runs."""
     spec = spec.removeprefix(RAY)
     local = _LOCAL.match(spec)
     return local[1] + re.split(r"[/\\]", spec[local.end(1) :].rstrip("/\\"))[-1] if local else spec
@@ -78,7 +78,7 @@ def parse_spec(text: str) -> Spec:
     """Take a model's spec apart.
 
     Raises:
-        InputError: it has none of the known forms; says which there are, and the nearest provider.
+        InputError: it has none of the known forms; lists them, and the nearest provider.
     """
     try:
         return _parse(text)
@@ -99,7 +99,7 @@ def _parse(text: str) -> Spec:
     if provider not in provider_names():
         raise ValueError(_unknown_provider(provider, bool(slash)))
     if not name.strip("/"):
-        raise ValueError(f"no model is named: write {provider}/NAME")
+        raise ValueError(f"no model is given: write {provider}/NAME")
     if provider == "inspect" and not all(name.partition("/")):
         raise ValueError("write inspect/PROVIDER/NAME")
     return Spec(text, provider, name)
@@ -116,14 +116,14 @@ def _server(text: str) -> Spec:
 def _gguf(text: str) -> Spec:
     path = text.removeprefix(GGUF)
     if not path:
-        raise ValueError("no file is named: write gguf:/path/to/file")
+        raise ValueError("no file is given: write gguf:/path/to/file")
     return Spec(text, "gguf", path)
 
 
 def _on_ray(text: str) -> Spec:
     spec = _parse(text.removeprefix(RAY)) if text != RAY else None
     if spec is None or spec.on_ray or spec.provider not in ON_RAY:
-        raise ValueError(f"what runs on Ray is {RAY}{GGUF}/path/to/file or {RAY}embedded/NAME")
+        raise ValueError(f"Ray can run {RAY}{GGUF}/path/to/file or {RAY}embedded/NAME")
     return replace(spec, text=text, on_ray=True)
 
 
@@ -132,5 +132,5 @@ def _unknown_provider(provider: str, has_slash: bool) -> str:
     near = get_close_matches(provider.lower(), provider_names(), n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     if not has_slash and not near:
-        return f"a model is written provider/name, such as openai/gpt-4o; {known}"
+        return f"write a model as provider/name, such as openai/gpt-4o; {known}"
     return f"unknown provider '{provider}'{hint} ({known})"

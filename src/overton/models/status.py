@@ -1,4 +1,4 @@
-"""From an endpoint's refusal to answer (its status, headers and error body) to the error that says what to do."""
+"""From an endpoint's error (its status, headers and body) to the error that says what to do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOO_LONG_TEXT = re.compile(r"context (length|window|size)|prompt is too long|to
 
 @dataclass(frozen=True)
 class Target:
-    """Whom a model's errors speak of: its spec as written, its name there, the host, and where its key comes from."""
+    """A model as its errors name it: its spec as written, its name there, the host, and the source of its key."""
 
     name: str
     model: str
@@ -46,7 +46,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Complaint:
-    """What an error body says: its message ('' if it has none), its codes and types in lower case, its wish to wait."""
+    """What an error body says: its message ('' if none), its codes and types in lower case, the wait it asks for."""
 
     message: str = ""
     codes: frozenset[str] = frozenset()
@@ -82,14 +82,14 @@ def _access(status: int, complaint: Complaint, target: Target, said: str) -> Ans
         advice = f"{target.host} does not permit this; check that the key in {target.key_env} may use this model"
         return AccessError("no permission", f"{target.name}: {advice}{said}")
     if status == 405:
-        return AccessError("wrong address", f"{target.name}: {target.host} takes no such request: check base_url{said}")
+        return AccessError("wrong address", f"{target.name}: {target.host} refuses this request: check base_url{said}")
     return None
 
 
 def _key_advice(target: Target) -> str:
     if target.secret:
         return f"{target.host} does not accept the key in {target.key_env}: set it to a valid one"
-    return f"{target.host} wants a key: set {target.key_env}"
+    return f"{target.host} requires a key: set {target.key_env}"
 
 
 def _passing(
@@ -117,9 +117,9 @@ def _is_filtered(complaint: Complaint) -> bool:
 
 
 def read_complaint(body: bytes, secret: Secret) -> Complaint:
-    """What an error body says, whichever of the usual forms it has; empty for HTML, and for anything else unknown.
+    """What an error body says, in any of the usual forms; empty for HTML and anything else unknown.
 
-    The message is made safe to print: the key hidden, control characters gone, 500 characters at most.
+    The message is made safe to print: the key hidden, control characters removed, 500 characters at most.
     """
     try:
         content = json_of(body, _decode)
@@ -134,7 +134,7 @@ def read_complaint(body: bytes, secret: Secret) -> Complaint:
 
 
 def _layers(content: Any) -> list[dict[str, Any]]:
-    """The objects that may hold a message, innermost first: {"error": {...}}, [{"error": {...}}], {"detail": "..."}."""
+    """The objects that may have a message, innermost first: {"error": {...}}, [{"error": {...}}], {"detail": "..."}."""
     if isinstance(content, list) and content:
         content = content[0]
     found = []
@@ -160,12 +160,12 @@ def _message(layer: dict[str, Any]) -> str:
 def _written(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
-    except (RecursionError, OverflowError):  # nested, or with a number, as nobody tells anything
+    except (RecursionError, OverflowError):  # nested too deeply, or with too large a number
         return ""
 
 
 def _google_delay(layers: list[dict[str, Any]]) -> float | None:
-    """Seconds in Google's RetryInfo, which takes the place of a Retry-After header."""
+    """Seconds in Google's RetryInfo, which replaces a Retry-After header."""
     for layer in layers:
         details = layer.get("details")
         for detail in details if isinstance(details, list) else []:

@@ -1,8 +1,9 @@
-"""Token probabilities, as endpoints tell them, made into the places of a reply where options fall.
+"""Token probabilities, as endpoints return them, turned into the spots of a reply where options occur.
 
-What an endpoint tells is seldom what it draws by. OpenAI, vLLM (`--logprobs-mode raw_logprobs`, its default), Ollama
-and llama.cpp tell the model's probabilities at temperature 1, before temperature, before what is cut off, and (but for
-vLLM) before a grammar; others tell those after it all ('processed'). Both are kept: at temperature 1, and as drawn.
+The probabilities that an endpoint returns are seldom those it samples by. OpenAI, vLLM (`--logprobs-mode raw_logprobs`,
+its default), Ollama and llama.cpp return the model's probabilities at temperature 1, before temperature, before
+truncation, and (except vLLM) before a grammar; others return those after all of these ('processed'). Both are kept: at
+temperature 1, and as sampled.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, isfinite
 
-from overton.calls import Alternative, Form, Settings, Spot, begun
+from overton.calls import Alternative, Form, Settings, Spot, options_named
 from overton.errors import AccessError
 
 __all__ = ["MOST_ALTERNATIVES", "Sampler", "TokenChance", "no_probabilities", "reasoned", "sampler_of", "spots_of"]
 
 MOST_ALTERNATIVES = 20
-"""Alternatives of a token that OpenAI tells, and most who copy it."""
+"""Alternatives per token that OpenAI returns, and most that copy it."""
 
 _MOST_SPOTS = 8
-"""Places of a reply that are kept: the last ones, since an answer ends with its choice where it names several; of JSON
-the first, whose label stands ahead of claims and reasons that may hold its word again."""
+"""Spots of a reply that are kept: the last ones, since an answer that names several options ends with its choice; in
+JSON the first, since its label precedes claims and reasons that may repeat the word."""
 
 
 @dataclass(frozen=True)
 class TokenChance:
-    """A token that was drawn, its bytes, and the log probabilities of what could have stood there, itself included."""
+    """A sampled token, its bytes, and the log probabilities of the alternatives at its place, itself included."""
 
     token: str
     spelled: bytes
     alternatives: Mapping[str, float]
 
     @classmethod
-    def told(
+    def of(
         cls, token: str, spelled: Sequence[int] | None, own: float, others: Sequence[tuple[str, float]]
     ) -> TokenChance:
-        """As endpoints tell it; `others` may hold the token itself. A byte that is none leaves the token's text."""
+        """From an endpoint's fields; `others` may include the token itself. An invalid byte leaves the token's text."""
         try:
             made = token.encode("utf-8", "replace") if spelled is None else bytes(spelled)
         except ValueError:
@@ -48,12 +49,12 @@ class TokenChance:
 
 @dataclass(frozen=True)
 class Sampler:
-    """How an endpoint draws from the probabilities that a model gives.
+    """How an endpoint samples from a model's probabilities.
 
-    What is not likely enough is cut off by `top_k`, `top_p` and `min_p`: before the temperature is applied with
-    `cuts_first` (llama.cpp, in the order of its default samplers), else after it. With `processed` what is told are
-    probabilities after all that. `tries_first` says that a grammar looks at a token drawn without it first, and only
-    where that does not fit has another drawn among those that do (llama.cpp).
+    Unlikely tokens are cut off by `top_k`, `top_p` and `min_p`: before the temperature is applied with `cuts_first`
+    (llama.cpp, in the order of its default samplers), otherwise after it. With `processed` the returned probabilities
+    are those after all that. `tries_first` says that a grammar first checks a token sampled without it, and only if
+    that does not fit has another sampled from those that do (llama.cpp).
     """
 
     temperature: float = 1.0
@@ -64,14 +65,14 @@ class Sampler:
     processed: bool = False
     tries_first: bool = False
 
-    def plain(self, told: Mapping[str, float]) -> dict[str, float]:
-        """Probabilities at temperature 1, of those told. What was cut off before they were told stays unknown."""
+    def plain(self, reported: Mapping[str, float]) -> dict[str, float]:
+        """Probabilities at temperature 1, of those returned. What was cut off before stays unknown."""
         if not self.processed or self.temperature in (0.0, 1.0):
-            return dict(told)
-        return _warmed(told, 1 / self.temperature)
+            return dict(reported)
+        return _warmed(reported, 1 / self.temperature)
 
     def drawn(self, plain: Mapping[str, float]) -> dict[str, float]:
-        """The probabilities with which tokens are drawn that have these at temperature 1."""
+        """The probabilities with which tokens are sampled that have these at temperature 1."""
         if self.temperature == 0:
             best = max(plain, key=lambda token: plain[token])
             return {token: float(token == best) for token in plain}
@@ -106,8 +107,8 @@ def _nucleus(ranked: Sequence[tuple[str, float]], most: float) -> list[tuple[str
 
 
 def _warmed(chances: Mapping[str, float], temperature: float, *, whole: bool = False) -> dict[str, float]:
-    """Probabilities at a temperature. Tokens that were not told are taken to be as likely as the least likely one that
-    was, as many as make up what is missing of 1; none where `chances` are the `whole`."""
+    """Probabilities at a temperature. Tokens that were not returned are taken to be as likely as the least likely one
+    that was, as many as make up the mass missing from 1; none if `chances` are the `whole`."""
     power = 1 / temperature
     raised = {token: chance**power for token, chance in chances.items()}
     least, rest = min(chances.values(), default=1.0), 0.0 if whole else max(0.0, 1 - sum(chances.values()))
@@ -116,7 +117,7 @@ def _warmed(chances: Mapping[str, float], temperature: float, *, whole: bool = F
 
 
 def sampler_of(settings: Settings, usual: Sampler) -> Sampler:
-    """How an endpoint draws with these settings that draws as `usual` where nobody says; `extra` is heard as well."""
+    """How an endpoint that samples as `usual` by default samples with these settings, including those in `extra`."""
 
     def said(name: str, given: float | None, default: float) -> float:
         value = settings.extra.get(name, given)
@@ -136,9 +137,9 @@ def sampler_of(settings: Settings, usual: Sampler) -> Sampler:
 def spots_of(
     tokens: Sequence[TokenChance], text: str, form: Form, sampler: Sampler, *, held: bool = False
 ) -> tuple[Spot, ...]:
-    """The places of `text` where an option of the form falls; `held` says that a grammar held it to the form.
+    """The spots of `text` where an option of the form occurs; `held` says that a grammar held it to the form.
 
-    None where the tokens do not spell the text.
+    None if the tokens do not spell the text.
     """
     placed = _placed(tokens, text)
     found: dict[int, Spot] = {}
@@ -147,14 +148,14 @@ def spots_of(
             if at < end and at + len(one.token) > start:
                 lead, said = text[at : max(start, at)], text[start : max(start, at)]
                 found[at] = _spot(one, at, lead, said, form, sampler, text[:at] if held else None)
-                if len(begun(one.token, form.weigh, lead, said)) < 2:
+                if len(options_named(one.token, form.weigh, lead, said)) < 2:
                     break
     spots = [found[at] for at in sorted(found)]
     return tuple(spots[:_MOST_SPOTS] if form.schema is not None else spots[-_MOST_SPOTS:])
 
 
 def _placed(tokens: Sequence[TokenChance], text: str) -> list[tuple[int, TokenChance]]:
-    """Each token with the character of the text at which it begins; what stands around the text is left out."""
+    """Each token with its start as a character offset in the text; tokens around the text are left out."""
     joined, wanted = b"".join(one.spelled for one in tokens), text.encode("utf-8", "replace")
     shift = joined.find(wanted)
     placed, start = [], 0
@@ -166,8 +167,8 @@ def _placed(tokens: Sequence[TokenChance], text: str) -> list[tuple[int, TokenCh
 
 
 def _occurrences(text: str, options: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where options stand as words: as they are spelled, or in any case at the beginning or after a bracket or mark
-    ('<<a>>'), since 'a' is an English word too."""
+    """Where options occur as words: as spelled, or in any case at the start or after a bracket or mark ('<<a>>'), since
+    'a' is also an English word."""
     longest = sorted(options, key=len, reverse=True)
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)", re.IGNORECASE)
     for match in pattern.finditer(text):
@@ -179,14 +180,14 @@ def _occurrences(text: str, options: Sequence[str]) -> Iterator[tuple[int, int]]
 def _spot(  # noqa: PLR0917
     one: TokenChance, at: int, lead: str, said: str, form: Form, sampler: Sampler, before: str | None
 ) -> Spot:
-    told = {token: exp(min(chance, 0.0)) for token, chance in one.alternatives.items()}
-    plain = sampler.plain(told)
-    drawn = told if sampler.processed else sampler.drawn(plain)
+    reported = {token: exp(min(chance, 0.0)) for token, chance in one.alternatives.items()}
+    plain = sampler.plain(reported)
+    drawn = reported if sampler.processed else sampler.drawn(plain)
     if before is not None:
         fitting = {token: chance for token, chance in plain.items() if _fits(before, token, lead, said, form)}
         plain = dict(_shares([*fitting.items()]))
-        drawn = _held(drawn, plain, sampler)
-    made = [_alternative(token, plain, drawn) for token in told if begun(token, form.weigh, lead, said)]
+        drawn = _under_grammar(drawn, plain, sampler)
+    made = [_alternative(token, plain, drawn) for token in reported if options_named(token, form.weigh, lead, said)]
     return Spot(at, one.token, tuple([other for other in made if other.plain or other.drawn]))
 
 
@@ -195,9 +196,9 @@ def _alternative(token: str, plain: Mapping[str, float], drawn: Mapping[str, flo
     return Alternative(token, first, second)
 
 
-def _held(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Sampler) -> dict[str, float]:
-    """What is drawn under a grammar that lets only `fitting` tokens through, whose probabilities add up to 1; `free` is
-    what would be drawn without it."""
+def _under_grammar(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Sampler) -> dict[str, float]:
+    """The probabilities under a grammar that lets only `fitting` tokens through, whose probabilities add up to 1;
+    `free` are those without it."""
     among = sampler.drawn(fitting) if fitting and not sampler.processed else dict(fitting)
     if not sampler.tries_first:
         return dict(_shares([*among.items()]))
@@ -206,7 +207,7 @@ def _held(free: Mapping[str, float], fitting: Mapping[str, float], sampler: Samp
 
 
 def _fits(before: str, token: str, lead: str, said: str, form: Form) -> bool:
-    """Whether a grammar lets this token stand after `before`: spelled exactly, in forms that are choices."""
+    """Whether a grammar allows this token after `before`: spelled exactly, in forms that are choices."""
     if form.choices:
         return any(choice.startswith(before + token) for choice in form.choices)
     spelled = said + token.removeprefix(lead)
@@ -214,14 +215,12 @@ def _fits(before: str, token: str, lead: str, said: str, form: Form) -> bool:
 
 
 def no_probabilities(name: str) -> AccessError:
-    """What an endpoint is answered that was asked for probabilities and sent none."""
-    reason = "its endpoint sent no token probabilities (logprobs): it has none, or not for this model"
-    return AccessError("no probabilities", f"{name}: {reason}. Ask with --shares sampled")
+    """The error for an endpoint that was asked for probabilities and sent none."""
+    reason = "its endpoint sent no token probabilities (logprobs): it has none, or none for this model"
+    return AccessError("no probabilities", f"{name}: {reason}. Use --shares sampled")
 
 
 def reasoned(name: str) -> AccessError:
     """The same for a model that reasoned before it answered."""
-    reason = "it reasons before it answers, so that its letter's probability is the one after a single line of thought"
-    return AccessError(
-        "no probabilities", f"{name}: {reason}, and not the share of its answers. Ask with --shares sampled"
-    )
+    reason = "it reasons before it answers, so its letter's probability is that after a single line of thought"
+    return AccessError("no probabilities", f"{name}: {reason}, not the share of its answers. Use --shares sampled")

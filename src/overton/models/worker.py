@@ -1,6 +1,6 @@
-"""What runs on a node of a cluster: one replica of a model in a process of its own, and what it says to a run.
+"""What runs on a cluster node: one replica of a model in its own process, and its messages to a run.
 
-Only bytes pass: requests and replies as JSON, so that what a replica says becomes a value as any reply does.
+Only bytes are exchanged: requests and replies as JSON, so that a replica's messages are read as any reply is.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from overton.untrusted import json_of
 __all__ = ["Engine", "Fault", "Said", "Worker", "llama"]
 
 Engine = Callable[[Path], Answerer]
-"""Makes what answers of a file of weights. It is sent to the nodes, by the name of its module."""
+"""Makes the answerer from a file of weights. It is sent to the nodes by module name."""
 
 Sort = Literal["rejected", "access", "unavailable"]
 
 
 class Fault(msgspec.Struct, omit_defaults=True):
-    """An `AnswerError`, as it passes."""
+    """An `AnswerError`, in transit."""
 
     kind: str
     message: str
@@ -38,7 +38,7 @@ class Fault(msgspec.Struct, omit_defaults=True):
 
 
 class Said(msgspec.Struct, omit_defaults=True):
-    """What a replica says: who it is, or a reply, or what went wrong. `found` is whether its node has the weights."""
+    """A replica's message: who it is, a reply, or what went wrong. `found` is whether its node has the weights."""
 
     node: str = ""
     host: str = ""
@@ -61,7 +61,7 @@ def llama(path: Path, *, name: str, identity: str, hold: bool, threads: int, con
 
 
 class Worker:
-    """One replica. Its methods raise nothing: what goes wrong is said."""
+    """One replica. Its methods raise nothing: errors are returned."""
 
     def __init__(self, sought: Sought, engine: Engine) -> None:
         self._shelf = Shelf(sought)
@@ -69,7 +69,7 @@ class Worker:
         self._answerer: Answerer | None = None
 
     async def begin(self) -> bytes:
-        """Say where it runs, with which Overton, and whether its node has the weights."""
+        """Report where it runs, with which Overton, and whether its node has the weights."""
         found = await asyncio.to_thread(self._shelf.found)
         return _encode(Said(_node(), socket.gethostname(), __version__, found is not None))
 
@@ -78,11 +78,11 @@ class Worker:
         return await _said(asyncio.to_thread(partial(self._shelf.take, start, piece)))
 
     async def finish(self) -> bytes:
-        """Check what came; see `Shelf.finish`."""
+        """Check the weights received; see `Shelf.finish`."""
         return await _said(asyncio.to_thread(self._shelf.finish))
 
     async def load(self, times: int) -> bytes:
-        """Have the weights in memory, as often as calls go side by side, before a run waits for it."""
+        """Load the weights into memory, once per parallel call, before a run waits for it."""
         return await _said(self._load(times))
 
     async def answer(self, request: bytes) -> bytes:
@@ -90,17 +90,17 @@ class Worker:
         return await _said(self._answer(request))
 
     async def ping(self) -> bytes:
-        """Say that it is there."""
+        """Report that it is up."""
         return _encode(Said())
 
     async def stay(self) -> None:
-        """Return never: who waits for it learns when the replica is gone."""
+        """Never return: its caller learns when the replica is gone."""
         await asyncio.Event().wait()
 
     async def _load(self, times: int) -> None:
         path = await asyncio.to_thread(self._shelf.found)
         if path is None:
-            raise UnavailableError("weights", "the weights are not on its node any more")
+            raise UnavailableError("weights", "the weights are no longer on its node")
         self._answerer = self._engine(path)
         await asyncio.gather(*(self._answerer.answer(_WARMING) for _ in range(times)))
 
@@ -111,7 +111,7 @@ class Worker:
 
 
 async def _said(doing: object) -> bytes:
-    """What came of it, as it passes."""
+    """The outcome of a call, in transit."""
     try:
         done = await doing  # type: ignore[misc]
         return _encode(Said(reply=done if isinstance(done, Reply) else None))
@@ -128,7 +128,7 @@ def _sort(error: AnswerError) -> Sort:
 
 
 def _node() -> str:
-    """The node's name in its cluster: what is the same for all replicas that share a disk."""
+    """The node's name in its cluster: the same for all replicas that share its disk."""
     import ray
 
     return str(ray.get_runtime_context().get_node_id())

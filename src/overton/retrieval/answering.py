@@ -26,7 +26,7 @@ class Searcher(Protocol):
 
     @property
     def identity(self) -> str:
-        """What is searched: a provider, or a collection's digest; never an address or a key."""
+        """What is searched: a provider or a collection's digest, never an address or a key."""
         ...
 
     async def find(self, query: str) -> tuple[Hit, ...]:
@@ -38,7 +38,7 @@ class Searcher(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give back what is held."""
+        """Release all resources."""
         ...
 
 
@@ -51,15 +51,15 @@ class PageSource(Protocol):
         ...
 
     async def read(self, url: str, archive: Archive | None) -> Page:
-        """The page at an address, or why it cannot be read; whatever came over a wire goes to the archive.
+        """The page at an address, or why it cannot be read; whatever was received goes into the archive.
 
         Raises:
-            UnavailableError: nothing can be read at the moment, whatever the address.
+            UnavailableError: nothing can be read at the moment, at any address.
         """
         ...
 
     async def close(self) -> None:
-        """Give back what is held."""
+        """Release all resources."""
         ...
 
 
@@ -78,7 +78,7 @@ class _Answering:
         return f"{type(self).__name__}({self.name!r})"
 
     def keep_in(self, folder: Path) -> None:
-        """Keep all that is found and read in the archive in this folder, from the next call on.
+        """Keep everything found and read in the archive in this folder, from the next call on.
 
         Raises:
             RunError: it cannot be written to.
@@ -87,7 +87,7 @@ class _Answering:
         self._archive = Archive(folder)
 
     def _keeper(self) -> Archive | None:
-        """The archive, opened again where an earlier session of this answerer closed it."""
+        """The archive, reopened if an earlier session of this answerer closed it."""
         if self._archive is None and self._folder is not None:
             self._archive = Archive(self._folder)
         return self._archive
@@ -99,7 +99,7 @@ class _Answering:
 
 
 class SearchAnswerer(_Answering):
-    """A search engine as an answerer; its replies hold `overton.calls.Hits`."""
+    """A search engine as an answerer; its replies contain `overton.calls.Hits`."""
 
     def __init__(self, searcher: Searcher, *, name: str) -> None:
         super().__init__(name, searcher.identity)
@@ -109,7 +109,7 @@ class SearchAnswerer(_Answering):
         """Search once; raises as `overton.calls.Answerer` says."""
         query = " ".join(_asked(request, "query").split())
         if len(query) > _LONGEST_QUERY:
-            raise RejectedError("too long", f"{self.name}: a query of {len(query):,} characters; 2,000 are the most")
+            raise RejectedError("too long", f"{self.name}: a query of {len(query):,} characters; the limit is 2,000")
         hits = await self._searcher.find(query) if query else ()
         archive = self._keeper()
         if archive is not None:
@@ -123,7 +123,7 @@ class SearchAnswerer(_Answering):
 
 
 class PageAnswerer(_Answering):
-    """A reader of pages as an answerer; its replies hold `overton.calls.Page`."""
+    """A reader of pages as an answerer; its replies contain `overton.calls.Page`."""
 
     def __init__(self, source: PageSource, *, name: str) -> None:
         super().__init__(name, source.identity)
@@ -150,8 +150,8 @@ class PageAnswerer(_Answering):
 
 def _asked(request: Request, what: str) -> str:
     if len(request.messages) != 1 or request.messages[0].role != "user":
-        raise RejectedError("malformed", f"one user message is expected: the {what}")
+        raise RejectedError("malformed", f"expected one user message, the {what}")
     content = request.messages[0].content
     if not content.isascii() and _HALF.search(content):
-        raise RejectedError("malformed", f"the {what} holds half a surrogate pair, which is no character")
+        raise RejectedError("malformed", f"the {what} contains half a surrogate pair, which is not a character")
     return content

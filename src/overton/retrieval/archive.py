@@ -1,10 +1,10 @@
-"""Everything that a run searched and read, in a WARC file (ISO 28500) that standard tools open.
+"""Everything that a run searched and read, in a WARC file (ISO 28500) that standard tools can open.
 
-Records are only ever added, each a gzip member of its own, written in one piece:
+Records are only ever appended, each a separate gzip member, written in one piece:
 
-- `request` and `response` for each exchange with the web, robots.txt and redirects included, as they came;
+- `request` and `response` for each exchange with the web, robots.txt and redirects included, as received;
 - `resource` for a page of a local collection (its text), and for the ranked hits of a query (JSON);
-- `metadata` (JSON, a `Page`) for each page as the model was given it, or the reason why it was not.
+- `metadata` (JSON, a `Page`) for each page as given to the model, or the reason why it was not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from overton import __version__
 from overton.calls import Hit, Page
 from overton.errors import RunError, Unreadable
 from overton.retrieval.limits import ARCHIVE
-from overton.retrieval.warc import told
+from overton.retrieval.warc import record_heads
 from overton.untrusted import opened
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ __all__ = ["ARCHIVE", "TORN", "Archive", "Ranked", "hex_digest", "query_urn"]
 
 
 TORN = "pages.torn"
-"""Where what a killed session left torn at its end is put."""
+"""Where the torn end left by a killed session is put."""
 
 _JSON = "application/json"
 
 
 class Ranked(msgspec.Struct, frozen=True):
-    """The hits of one query as the archive keeps them; `engine` is the identity of what was searched."""
+    """The hits of one query, as archived; `engine` is the identity of what was searched."""
 
     query: str
     engine: str
@@ -52,24 +52,24 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 def hex_digest(body: bytes) -> str:
-    """The SHA-256 under which the archive holds a body, in hexadecimal."""
+    """The SHA-256 under which the archive stores a body, in hexadecimal."""
     return sha256(body).hexdigest()
 
 
 def query_urn(query: str) -> str:
-    """The name under which the archive holds a query's hits."""
+    """The name under which the archive stores a query's hits."""
     return f"urn:x-overton:search:{quote(query, safe='')}"
 
 
 class Archive:
-    """A run's archive, open for adding to it. Several may have the same file open in one process.
+    """A run's archive, open for appending. Several may have the same file open in one process.
 
-    What a killed session left torn at its end is put aside, into `pages.torn`: nothing refers to it. A kill loses
-    nothing that was added before; a power failure may lose what the system had not written yet, up to the last close.
+    A torn end left by a killed session is moved into `pages.torn`: nothing refers to it. A kill loses nothing appended
+    earlier; a power failure may lose what the system had not written yet, back to the last close.
 
     Raises:
-        RunError: the folder cannot be written to, or the archive is damaged, which is not a kill's doing: nothing of it
-            is changed then.
+        RunError: the folder cannot be written to, or the archive is damaged in a way that a kill does not explain; it
+            is then left unchanged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -77,7 +77,7 @@ class Archive:
         self._file: BinaryIO | None = None
         try:
             with _alone:
-                self._kept = self._mended()
+                self._kept = self._repaired()
             self._file = opened(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             empty = os.fstat(self._file.fileno()).st_size == 0
         except OSError as error:
@@ -88,19 +88,19 @@ class Archive:
             self._write([_warcinfo()])
 
     def exchange(self, exchange: Exchange) -> None:
-        """Keep a request and its response as they went over the wire."""
+        """Store a request and its response as they went over the wire."""
         self._write(_exchange_records(exchange))
 
     def page(self, page: Page) -> None:
-        """Keep a page as the model is given it, or why it is not."""
+        """Store a page as given to the model, or why it is not."""
         self._once(page.url, "metadata", msgspec.json.encode(page), _JSON)
 
     def text(self, url: str, body: bytes) -> None:
-        """Keep the body of a collection's page."""
+        """Store the body of a collection's page."""
         self._once(url, "resource", body, "text/plain; charset=utf-8")
 
     def hits(self, ranked: Ranked) -> None:
-        """Keep the hits of a query."""
+        """Store the hits of a query."""
         self._once(query_urn(ranked.query), "resource", msgspec.json.encode(ranked), _JSON)
 
     def close(self) -> None:
@@ -110,11 +110,11 @@ class Archive:
             with file:
                 os.fsync(file.fileno())
 
-    def _mended(self) -> set[bytes]:
-        """Put aside what a killed session left torn; gives the keys of what is kept once and is there."""
+    def _repaired(self) -> set[bytes]:
+        """Move a torn end aside; returns the keys of existing records that are stored only once."""
         kept: set[bytes] = set()
         try:
-            for record in told(self.path) if self.path.exists() else ():
+            for record in record_heads(self.path) if self.path.exists() else ():
                 if record.kind in _KEPT_ONCE:
                     kept.add(_hashed(record.kind, record.uri, record.digest))
         except Unreadable as error:
@@ -124,7 +124,7 @@ class Archive:
         return kept
 
     def _put_aside(self, start: int) -> None:
-        """Move what stands from `start` on into a file of its own: most likely nothing, but never cut unseen."""
+        """Move everything from `start` on into a separate file: usually nothing, but never cut silently."""
         with opened(self.path) as file, opened(self.path.with_name(TORN), os.O_WRONLY | os.O_CREAT | os.O_APPEND) as to:
             file.seek(start)
             copyfileobj(file, to)
@@ -133,7 +133,7 @@ class Archive:
         os.truncate(self.path, start)
 
     def _once(self, uri: str, kind: str, payload: bytes, content_type: str) -> None:
-        """Add a record unless the same one is there: what thousands of trials read in a collection is kept once."""
+        """Add a record unless it exists already: what thousands of trials read in a collection is stored once."""
         digest = f"sha256:{hex_digest(payload)}"
         key = _hashed(kind, uri, digest)
         if key not in self._kept:
@@ -147,7 +147,7 @@ class Archive:
             _append(self._file.fileno(), b"".join(records))
         except OSError as error:
             raise RunError(
-                f"{self.path} could not be written: {error.strerror}. Free some space or mend the disk, then resume"
+                f"{self.path} could not be written: {error.strerror}. Free some space or repair the disk, then resume"
             ) from error
 
 
@@ -156,8 +156,8 @@ _KEPT_ONCE = {"resource", "metadata"}
 
 def _damaged(path: Path, error: Unreadable) -> str:
     return (
-        f"{path} is damaged at byte {error.byte or 0:,}: {error.reason}. Nothing of it was changed: put a sound copy"
-        " in its place, or move it out of the folder; the run then goes on, and keeps what it reads in a new one"
+        f"{path} is damaged at byte {error.byte or 0:,}: {error.reason}. Nothing in it was changed: replace it with a"
+        " sound copy, or move it out of the folder; the run then continues and keeps what it reads in a new one"
     )
 
 
@@ -189,7 +189,7 @@ def _record(kind: str, uri: str, payload: bytes, content_type: str, digest: str)
 
 
 def _exchange_records(exchange: Exchange) -> list[bytes]:
-    """The response and the request to it, concurrent, each a member of its own."""
+    """The response and the request to it, concurrent, each a separate member."""
     writer = WARCWriter(BytesIO(), gzip=True, warc_version="1.1")
     digest = {"WARC-Payload-Digest": f"sha256:{hex_digest(exchange.body)}"}
     cut = {"WARC-Truncated": exchange.truncated} if exchange.truncated else {}
@@ -229,12 +229,12 @@ class _AsItCame(StatusAndHeaders):  # type: ignore[misc]  # warcio has no types
         self._head = head
 
     def compute_headers_buffer(self, header_filter: object = None) -> None:
-        """Give what came; headers as warcio knows them are ASCII."""
+        """Return what was received; warcio's own headers are ASCII."""
         self.headers_buff = self._head
 
 
 def _head(exchange: Exchange) -> bytes:
-    """Status line and headers; those of a framing that the body here no longer has get another name."""
+    """Status line and headers; those about a framing that the stored body no longer has are renamed."""
     framing = {"transfer-encoding"} | ({"content-length"} if exchange.truncated else set())
     status = exchange.reason.encode("utf-8", "surrogateescape")
     lines = [f"{exchange.version} {exchange.status} ".encode() + status]
@@ -255,7 +255,7 @@ _alone = threading.Lock()
 
 
 def _append(descriptor: int, content: bytes) -> None:
-    """Write to the end of a file that was opened for appending, whole or not at all; any thread may.
+    """Append to a file opened for appending, entirely or not at all, from any thread.
 
     Raises:
         OSError: the disk is full, say.
@@ -263,7 +263,7 @@ def _append(descriptor: int, content: bytes) -> None:
     with _alone:
         before = os.fstat(descriptor).st_size
         try:
-            while content:  # once, unless the disk fills up
+            while content:  # a single pass, unless the disk fills up
                 content = content[os.write(descriptor, content) :]
         except OSError:
             os.ftruncate(descriptor, before)

@@ -1,4 +1,4 @@
-"""Another run's archive as a search engine and as a source of pages: the same queries find and read the same."""
+"""Another run's archive as a search engine and as a source of pages: the same queries give the same hits and pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from overton.retrieval.archive import ARCHIVE, Archive, Ranked, query_urn
 from overton.retrieval.guard import joined, parsed_address
 from overton.retrieval.limits import Limits, Unread
 from overton.retrieval.reading import Readers
-from overton.retrieval.warc import LONGEST_HEAD, Told, record_at, told
+from overton.retrieval.warc import LONGEST_HEAD, RecordHead, record_at, record_heads
 from overton.retrieval.web import REDIRECTS, read_exchange
 from overton.retrieval.wire import Exchange
 from overton.untrusted import Limit, json_of
@@ -30,16 +30,16 @@ _SEARCH = query_urn("")
 
 
 class Place(NamedTuple):
-    """Where a record begins in the file, and the digest of what it holds as the record states it."""
+    """Where a record starts in the file, and the digest of its content as the record states it."""
 
     start: int
     digest: str
 
 
 class Contents(NamedTuple):
-    """What an archive holds, by query name or address; of several records for one the last counts.
+    """The content of an archive, by query name or address; of several records for one the last counts.
 
-    `pages` are as a model was given them; `responses` came over the web.
+    `pages` are as given to a model; `responses` came over the web.
     """
 
     path: Path
@@ -49,7 +49,7 @@ class Contents(NamedTuple):
 
     @property
     def hits_digest(self) -> str:
-        """The SHA-256 of all that a search can give, in hexadecimal."""
+        """The SHA-256 of everything that a search can return, in hexadecimal."""
         return _digest(self.hits)
 
     @property
@@ -71,15 +71,15 @@ def archive_file(run: Path) -> Path:
 
 
 def contents_of(path: Path) -> Contents:
-    """Read through an archive once, up to its end or to what a killed session left torn.
+    """Read through an archive once, up to its end or a torn end left by a killed session.
 
     Raises:
-        InputError: it cannot be read, is damaged, or holds no records.
+        InputError: it cannot be read, is damaged, or has no records.
     """
     contents = Contents(path, {}, {}, {})
     found = 0
     try:
-        for record in told(path):
+        for record in record_heads(path):
             found += bool(record.kind)
             _note(contents, record)
     except OSError as error:
@@ -89,12 +89,12 @@ def contents_of(path: Path) -> Contents:
             reason = f"is damaged at byte {error.byte or 0:,} ({error.reason}): use a sound copy"
             raise InputError([Problem("archive", str(path), reason)]) from None
     if not found:
-        reason = "holds no WARC records, each compressed by itself (as in .warc.gz files)"
+        reason = "contains no WARC records, each compressed separately (as in .warc.gz files)"
         raise InputError([Problem("archive", str(path), reason)])
     return contents
 
 
-def _note(contents: Contents, record: Told) -> None:
+def _note(contents: Contents, record: RecordHead) -> None:
     place = Place(record.start, record.digest)
     if record.kind == "resource" and record.uri.startswith(_SEARCH):
         contents.hits[record.uri] = place
@@ -112,7 +112,7 @@ def _digest(places: dict[str, Place]) -> str:
 
 
 class ArchivedSearch:
-    """Answers the queries that the archived run asked, with the hits that it got."""
+    """Answers the archived run's queries with the hits that it got."""
 
     def __init__(self, load: Callable[[], Contents], identity: str, top: int) -> None:
         self.identity = f"{identity}+top{top}"
@@ -124,15 +124,15 @@ class ArchivedSearch:
         return self._load()
 
     async def find(self, query: str) -> tuple[Hit, ...]:
-        """The hits that the archived run got for this very query.
+        """The hits that the archived run got for exactly this query.
 
         Raises:
-            RejectedError: it did not ask it.
+            RejectedError: it did not make this query.
         """
         place = self._contents.hits.get(query_urn(query))
         if place is None:
             raise RejectedError(
-                "not archived", f"the archive {self._contents.path} holds no hits for the query {query[:200]!r}"
+                "not archived", f"the archive {self._contents.path} has no hits for the query {query[:200]!r}"
             )
         path = self._contents.path
         try:
@@ -143,11 +143,11 @@ class ArchivedSearch:
         return ranked.hits[: self._top]
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 class ArchivedPages:
-    """Reads pages as the archived run read them; where it kept only what came over the web, from that."""
+    """Reads pages as the archived run read them, or from its web responses if it kept only those."""
 
     def __init__(self, load: Callable[[], Contents], identity: str, limits: Limits) -> None:
         self.identity = identity
@@ -160,7 +160,7 @@ class ArchivedPages:
         return self._load()
 
     async def read(self, url: str, archive: Archive | None) -> Page:
-        """The page at `url`; what the archive does not hold is a page that was skipped."""
+        """The page at `url`; one missing from the archive counts as skipped."""
         try:
             record = self._record(self._contents.pages, url)
             return await self._read_again(url) if record is None else _page(record)
@@ -189,12 +189,12 @@ class ArchivedPages:
             raise Unread("too large" if error.too_large else "damaged in the archive") from None
 
     async def close(self) -> None:
-        """End the readers."""
+        """Stop the readers."""
         await self._readers.close()
 
 
 _HITS = Limit(1 << 24)
-_TIMES = 4  # what a page becomes at most as text within JSON, for each byte that may be fetched of it
+_TIMES = 4  # the most bytes of JSON text that a fetched byte of a page can become
 _decode_ranked = msgspec.json.Decoder(Ranked).decode
 _decode_page = msgspec.json.Decoder(Page).decode
 
@@ -203,8 +203,8 @@ def _record(path: Path, place: Place, limit: Limit) -> ArcWarcRecord:
     """The record at a place.
 
     Raises:
-        Unreadable: there is none within the limit any more.
-        AccessError: the file cannot be read any more.
+        Unreadable: there is no longer one within the limit.
+        AccessError: the file can no longer be read.
     """
     try:
         return record_at(path, place.start, limit)
@@ -216,14 +216,14 @@ def _page(record: ArcWarcRecord) -> Page:
     try:
         return json_of(record.raw_stream.read(), _decode_page)
     except Unreadable:
-        raise Unread("not in the archive") from None  # another tool's notes on the page
+        raise Unread("not in the archive") from None  # another tool's metadata about the page
 
 
 def _exchange(address: str, record: ArcWarcRecord) -> Exchange:
-    """The exchange that a response record holds.
+    """The exchange in a response record.
 
     Raises:
-        Unread: it was no success, or is not whole.
+        Unread: it was not successful, or is incomplete.
     """
     status = record.http_headers.get_statuscode()
     if status != "200":
@@ -234,7 +234,7 @@ def _exchange(address: str, record: ArcWarcRecord) -> Exchange:
 
 
 def _body(record: ArcWarcRecord) -> bytes:
-    """The body as it came, without the framing of chunks that other tools keep."""
+    """The body as received, without the chunk framing that other tools keep."""
     framed = "chunked" in (record.http_headers.get_header("Transfer-Encoding") or "").lower()
     content: bytes = ChunkedDataReader(record.raw_stream).read() if framed else record.raw_stream.read()
     return content

@@ -1,4 +1,4 @@
-"""Collections: pages that are searched and read without any network, those that come with Overton among them.
+"""Collections: pages that are searched and read without a network, including those that come with Overton.
 
 A search is BM25 over titles and texts with English stemming, in a Tantivy index.
 """
@@ -19,7 +19,7 @@ import tantivy
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.retrieval.archive import Archive
-from overton.untrusted import bytes_of, cannot_be_written, json_of, panics_told, write_whole
+from overton.untrusted import bytes_of, cannot_be_written, json_of, panics_as_unreadable, write_whole
 
 __all__ = [
     "CollectionIndex",
@@ -41,7 +41,7 @@ _LONGEST_ABOUT = 1 << 16
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 64
 _SNIPPET = 240  # characters
-_MARGIN = 50  # hits beyond those asked for, among which ties are put in order
+_MARGIN = 50  # extra hits, so that ties can be put in order
 _HEAP = 64_000_000
 _SEARCHED = ["title", "text"]
 
@@ -56,17 +56,17 @@ class StoredPage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def body(self) -> bytes:
-        """What stands for the bytes of a page that came over no wire: its text."""
+        """Its text, in place of the bytes of a page from the web."""
         return self.text.encode("utf-8", "replace")
 
 
 def _page_digest(page: StoredPage) -> str:
-    """The SHA-256 of all that a page is, in hexadecimal."""
+    """The SHA-256 of all fields of a page, in hexadecimal."""
     return sha256(msgspec.json.encode(page)).hexdigest()
 
 
 def _collection_digest(pages: Iterable[tuple[str, str]]) -> str:
-    """The SHA-256 of a collection, in hexadecimal, whatever the order of its pages: of `(url, _page_digest)` pairs."""
+    """The SHA-256 of a collection's `(url, _page_digest)` pairs, in hexadecimal, whatever the order of its pages."""
     whole = sha256()
     for url, digest in sorted(pages):
         whole.update(f"{digest} {url}\n".encode("utf-8", "replace"))
@@ -74,10 +74,10 @@ def _collection_digest(pages: Iterable[tuple[str, str]]) -> str:
 
 
 class _About(msgspec.Struct, frozen=True):
-    """What an index folder says of itself: its format, its collection's digest (hexadecimal) and number of pages.
+    """An index folder's description: its format, its collection's digest (hexadecimal) and number of pages.
 
-    `files` are the SHA-256 of the index's own files: Tantivy is not given damaged ones, of which some end the process.
-    An index that an earlier version made has none.
+    `files` are the SHA-256 of the index's own files: Tantivy is not given damaged ones, since some end the process. An
+    index made by an earlier version has none.
     """
 
     format: int
@@ -90,7 +90,7 @@ _about = msgspec.json.Decoder(_About).decode
 
 
 class CollectionIndex:
-    """A collection that can be searched and read. `digest` is the same for the same pages, wherever they are kept."""
+    """A collection that can be searched and read. `digest` is the same for the same pages, wherever they are stored."""
 
     def __init__(self, index: tantivy.Index, about: _About, place: Path | None = None) -> None:
         index.reload()
@@ -103,9 +103,9 @@ class CollectionIndex:
     def find(self, query: str, top: int) -> tuple[Hit, ...]:
         """The `top` pages that match any word of the query, best first; of equal scores the lower address first.
 
-        A query is words and nothing else: signs that a query language knows have no meaning here.
+        A query consists of words only: the operators of query languages have no meaning here.
         """
-        with _damage_told(self._place):
+        with _damage_reported(self._place):
             return self._found(query, top)
 
     def _found(self, query: str, top: int) -> tuple[Hit, ...]:
@@ -122,8 +122,8 @@ class CollectionIndex:
         )
 
     def page(self, url: str) -> StoredPage | None:
-        """The page at this very address, None where the collection has none."""
-        with _damage_told(self._place):
+        """The page at exactly this address, None if the collection has none."""
+        with _damage_reported(self._place):
             return self._page(url)
 
     def _page(self, url: str) -> StoredPage | None:
@@ -141,13 +141,13 @@ class _Snippets:
         self._generator = generator
 
     def __call__(self, document: tantivy.Document) -> str:
-        """The part of a text that matches best, or its beginning where only the title does."""
+        """The part of a text that matches best, or its start if only the title does."""
         fragment = self._generator.snippet_from_doc(document).fragment()
         return " ".join((fragment or str(document.get_first("text"))[:_SNIPPET]).split())
 
 
 def index_in_memory(pages: Iterable[StoredPage]) -> CollectionIndex:
-    """A collection of at most some thousand pages, indexed in memory."""
+    """A collection of at most a few thousand pages, indexed in memory."""
     index = tantivy.Index(_schema())
     return CollectionIndex(index, _fill(index, pages))
 
@@ -159,10 +159,10 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
         RunError: it cannot be written.
     """
     try:
-        with panics_told():
+        with panics_as_unreadable():
             index = tantivy.Index(_schema(), path=str(folder))
             about = _fill(index, pages)
-    except (OSError, ValueError, Unreadable) as error:  # so Tantivy tells what the disk refuses
+    except (OSError, ValueError, Unreadable) as error:  # Tantivy reports disk errors in these ways
         raise cannot_be_written(folder, error) from error
     about = msgspec.structs.replace(about, files=_file_digests(folder))
     write_whole(folder / _ABOUT, [msgspec.json.encode(about)])
@@ -170,7 +170,7 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
 
 
 def _file_digests(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each of Tantivy's files, in hexadecimal, by name; its locks are none."""
+    """The SHA-256 of each of Tantivy's files, in hexadecimal, by name, without its locks."""
     return {one.name: _file_digest(one) for one in sorted(folder.iterdir()) if one.suffix != ".lock"}
 
 
@@ -179,23 +179,23 @@ def _file_digest(file: Path) -> str:
         return file_digest(opened, "sha256").hexdigest()
 
 
-def _check_files(folder: Path, told: dict[str, str]) -> None:
-    """Refuse files that are not those that were written; names are looked up in the folder, never followed out of it.
+def _check_files(folder: Path, digests: dict[str, str]) -> None:
+    """Refuse files that are not those written; names are looked up in the folder, never followed out of it.
 
     Raises:
-        InputError: one is missing, or holds something else.
+        InputError: one is missing or has changed.
     """
-    held = {one.name: one for one in folder.iterdir() if one.is_file()}
-    for name, digest in told.items():
-        if name not in held or _file_digest(held[name]) != digest:
-            raise _unusable(folder, f"the index is damaged ({name} is not as it was written): index the pages again")
+    present = {one.name: one for one in folder.iterdir() if one.is_file()}
+    for name, digest in digests.items():
+        if name not in present or _file_digest(present[name]) != digest:
+            raise _unusable(folder, f"the index is damaged ({name} is not as written): index the pages again")
 
 
 def about_index(folder: Path) -> _About:
-    """What the index in a folder says of itself; its pages are not touched.
+    """The description of the index in a folder; its pages are not read.
 
     Raises:
-        InputError: there is none, or it is of another format.
+        InputError: there is no index, or it has another format.
     """
     try:
         about = json_of(bytes_of(folder / _ABOUT, _LONGEST_ABOUT), _about)
@@ -205,9 +205,7 @@ def about_index(folder: Path) -> _About:
         said = reason_of(error)
         raise _unusable(folder, f"{_ABOUT} cannot be read: {said}") from error
     if about.format != _FORMAT:
-        raise _unusable(
-            folder, f"its format is {about.format}, and this version reads {_FORMAT}: index the pages again"
-        )
+        raise _unusable(folder, f"it has format {about.format}; this version reads {_FORMAT}: index the pages again")
     return about
 
 
@@ -215,19 +213,19 @@ def open_index(folder: Path) -> CollectionIndex:
     """The index in a folder that `build_index` wrote.
 
     Raises:
-        InputError: there is none, it is of another format, or it is damaged.
+        InputError: there is no index, it has another format, or it is damaged.
     """
     about = about_index(folder)
-    with _damage_told(folder):
+    with _damage_reported(folder):
         _check_files(folder, about.files)
         return CollectionIndex(tantivy.Index.open(str(folder)), about, folder)
 
 
 @contextmanager
-def _damage_told(folder: Path) -> Iterator[None]:
-    """What a damaged index makes Tantivy raise, when it is opened or whenever a part is first needed."""
+def _damage_reported(folder: Path) -> Iterator[None]:
+    """Report what a damaged index makes Tantivy raise, on opening or when a part is first needed."""
     try:
-        with panics_told():
+        with panics_as_unreadable():
             yield
     except (OSError, ValueError) as error:
         raise _unusable(folder, f"the index is damaged ({error}): index the pages again") from error
@@ -249,7 +247,7 @@ def _schema() -> tantivy.Schema:
 
 
 def _fill(index: tantivy.Index, pages: Iterable[StoredPage]) -> _About:
-    writer = index.writer(_HEAP, num_threads=1)  # one thread: scores then do not depend on who was quicker
+    writer = index.writer(_HEAP, num_threads=1)  # one thread: scores then do not depend on which was faster
     digests: list[tuple[str, str]] = []
     for page in pages:
         writer.add_document(tantivy.Document(url=[page.url], title=[page.title], date=[page.date], text=[page.text]))
@@ -265,7 +263,7 @@ def _page(document: tantivy.Document) -> StoredPage:
 
 
 class LocalSearch:
-    """Searches a collection; at most `top` hits a query. `load` opens it when it is first searched."""
+    """Searches a collection; at most `top` hits per query. `load` opens it at the first search."""
 
     def __init__(self, load: Callable[[], CollectionIndex], identity: str, top: int) -> None:
         self.identity = f"{identity}+top{top}"
@@ -281,11 +279,11 @@ class LocalSearch:
         return self._collection.find(query, self._top)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 class LocalPages:
-    """Reads the pages of a collection, which are text already."""
+    """Reads the pages of a collection, which are already text."""
 
     def __init__(self, load: Callable[[], CollectionIndex], identity: str) -> None:
         self.identity = identity
@@ -296,7 +294,7 @@ class LocalPages:
         return self._load()
 
     async def read(self, url: str, archive: Archive | None) -> Page:
-        """The page at `url`; what the collection does not hold is a page that was skipped."""
+        """The page at `url`; one missing from the collection counts as skipped."""
         stored = self._collection.page(url)
         if stored is None:
             return Page(url, skipped="not in the collection")
@@ -305,7 +303,7 @@ class LocalPages:
         return Page(url, stored.title, stored.date, stored.text, sha256(stored.body).hexdigest())
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 @lru_cache(maxsize=1)
@@ -314,16 +312,16 @@ def _pages() -> tuple[StoredPage, ...]:
     folder = files("overton.retrieval") / "starter"
     found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".jsonl")) if folder.is_dir() else []
     if not found:
-        raise InputError("this installation of Overton lacks its starter pages: install it again")
+        raise InputError("this installation of Overton lacks its starter pages: reinstall it")
     return tuple(page for name in found for page in read((folder / name).read_bytes()))
 
 
 def starter_digest() -> str:
-    """The digest of the starter pages, without an index of them."""
+    """The digest of the starter pages, without indexing them."""
     return _collection_digest((page.url, _page_digest(page)) for page in _pages())
 
 
 @lru_cache(maxsize=1)
 def starter_index() -> CollectionIndex:
-    """The starter pages, indexed in memory: a fraction of a second, once in a process."""
+    """The starter pages, indexed in memory: a fraction of a second, once per process."""
     return index_in_memory(_pages())

@@ -14,7 +14,7 @@ _DATES = {"original_date": True, "extensive_search": False, "outputformat": "%Y-
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A body to be read: its bytes, the charset that its headers declare ('' for none), and what it is."""
+    """A body to read: its bytes, the charset declared in its headers ('' for none), and its type."""
 
     body: bytes
     charset: str = ""
@@ -22,7 +22,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Extract(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a page says; `text` is '' where it says nothing, `date` is YYYY-MM-DD or ''."""
+    """A page's content; `text` is '' if it has none, `date` is YYYY-MM-DD or ''."""
 
     text: str = ""
     title: str = ""
@@ -30,7 +30,7 @@ class Extract(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def extract(job: Job) -> Extract:
-    """The main text of an HTML page without what surrounds it (trafilatura), or a plain text as it is."""
+    """The main text of an HTML page, without boilerplate (trafilatura), or a plain text unchanged."""
     text = _decoded(job.body, job.charset)
     return Extract(clean(text)) if job.kind == "text" else _from_html(text)
 
@@ -54,7 +54,7 @@ def clean(text: str) -> str:
 
 
 def one_line(value: object) -> str:
-    """A title or the like on one line, without control characters; '' where it is no text."""
+    """A title or the like on one line, without control characters; '' if it is not text."""
     return " ".join(_CONTROLS.sub("", value).split()) if isinstance(value, str) else ""
 
 
@@ -67,14 +67,14 @@ _CODEC = re.compile(
     r"macintosh",
     re.IGNORECASE,
 )
-"""Charsets of pages. Python's codecs hold other things as well, such as decompressors."""
+"""Charsets of pages. Python's codecs include other things as well, such as decompressors."""
 
 
 def _decoded(body: bytes, charset: str = "") -> str:
-    """The text of a page. `charset` is the one that its headers declare, '' for none.
+    """The text of a page. `charset` is the one declared in its headers, '' for none.
 
-    A byte order mark is believed first, then the declarations (header, then document) as far as the bytes follow
-    them, then UTF-8, then what the bytes look like; what nothing can read becomes U+FFFD.
+    A byte order mark is trusted first, then the declarations (header, then document) if the bytes conform, then UTF-8,
+    then what the bytes look like; what cannot be decoded becomes U+FFFD.
     """
     for mark, codec in _MARKS:
         if body.startswith(mark):

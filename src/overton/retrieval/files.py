@@ -20,7 +20,7 @@ from overton.untrusted import json_of
 __all__ = ["FolderOfPages"]
 
 _KINDS = {".html": "html", ".htm": "html", ".xhtml": "html", ".txt": "text", ".md": "text", ".jsonl": "lines"}
-_NOT_WHOLE = "is not whole JSON: "
+_NOT_WHOLE = "is not complete JSON: "
 _decode = msgspec.json.Decoder().decode
 _FILE_LIMIT = 20 * 2**20
 _LINE_LIMIT = 16 * 2**20
@@ -30,11 +30,11 @@ _ADDRESS = re.compile(r"[^\s\x00-\x1f\x7f]{1,4096}")
 
 @dataclass
 class FolderOfPages:
-    """Reads a folder's pages one after the other, in the order of their paths, and notes what is wrong on the way.
+    """Reads a folder's pages one after the other, in the order of their paths, and notes problems on the way.
 
-    A text or HTML file is a page, whose address is `file:///` and its path in the folder. A line of a `.jsonl` file is
-    one with `url` and `text`, and perhaps `title` and `date` (YYYY-MM-DD). `skipped` counts other files by their
-    suffix; hidden files are passed over.
+    A text or HTML file is a page whose address is `file:///` and its path in the folder. A line of a `.jsonl` file is
+    one with `url` and `text`, and optionally `title` and `date` (YYYY-MM-DD). `skipped` counts other files by their
+    suffix; hidden files are ignored.
     """
 
     folder: Path
@@ -46,7 +46,7 @@ class FolderOfPages:
         """All pages that can be read.
 
         Raises:
-            InputError: there is no such folder.
+            InputError: the folder does not exist.
         """
         if not self.folder.is_dir():
             raise InputError([Problem(str(self.folder), "", "there is no such folder")])
@@ -71,10 +71,10 @@ class FolderOfPages:
         try:
             found = extract(Job(path.read_bytes(), kind="html" if kind == "html" else "text"))
         except RecursionError:
-            self._note(path, "", "cannot be taken apart: its tags are nested too deep")
+            self._note(path, "", "cannot be parsed: its tags are nested too deeply")
             return
         if not found.text:
-            self._note(path, "", "holds no text")
+            self._note(path, "", "contains no text")
             return
         url = f"file:///{quote(path.relative_to(self.folder).as_posix())}"
         yield from self._new(StoredPage(url, found.text, found.title or path.stem, found.date), path, "")
@@ -97,7 +97,7 @@ class FolderOfPages:
             self._note(path, place, f"is not JSON: {error.reason.removeprefix(_NOT_WHOLE)}")
             return
         if not isinstance(entry, dict):
-            self._note(path, place, "is no object with 'url' and 'text'")
+            self._note(path, place, "is not an object with 'url' and 'text'")
             return
         wrong = list(_wrong(entry))
         for key, reason in wrong:
@@ -110,7 +110,7 @@ class FolderOfPages:
         here = f"{path.relative_to(self.folder)}{f', {place}' if place else ''}"
         earlier = self._seen.setdefault(page.url, here)
         if earlier != here:
-            self._note(path, f"{place}, url" if place else "url", f"is the address of {earlier}, too")
+            self._note(path, f"{place}, url" if place else "url", f"is also the address of {earlier}")
             return
         yield page
 
@@ -122,12 +122,12 @@ def _wrong(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Each key of a line that cannot be used, with the reason."""
     for key in ("url", "text"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
-            yield key, "is missing" if key not in entry else "is no text, or empty"
+            yield key, "is missing" if key not in entry else "is not text, or is empty"
     for key in ("title", "date"):
         if not isinstance(entry.get(key, ""), str | None):
-            yield key, "is no text"
+            yield key, "is not text"
     url, date = entry.get("url"), entry.get("date")
     if isinstance(url, str) and url.strip() and not _ADDRESS.fullmatch(url):
-        yield "url", "holds spaces or control characters, or more than 4,096 characters"
+        yield "url", "has spaces, control characters or more than 4,096 characters"
     if isinstance(date, str) and not _DATE.fullmatch(date):
         yield "date", f"{date[:30]!r} is not written YYYY-MM-DD"

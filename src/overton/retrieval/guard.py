@@ -1,6 +1,6 @@
-"""Which addresses are asked: vetted before any name is looked up, and checked again on the connection itself.
+"""Which addresses are fetched: vetted before any name is looked up, and checked again on the connection itself.
 
-The table of what is the public internet's is our own: the standard library's `is_global` calls `64:ff9b::7f00:1` (NAT64
+The table of public addresses is our own: the standard library's `is_global` calls `64:ff9b::7f00:1` (NAT64
 of 127.0.0.1) global, and on older Pythons `192.0.0.8` and `2002:7f00:1::` (6to4 of 127.0.0.1).
 """
 
@@ -32,10 +32,10 @@ _NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
 
 
 def vetted(address: str, limits: Limits) -> URL:
-    """The address as it will be asked, without its fragment.
+    """The address as it will be requested, without its fragment.
 
     Raises:
-        Unread: it is not one of HTTP, holds credentials, names no host or one in numbers that is no plain IPv4
+        Unread: it is not an HTTP address, contains credentials, has no host or a numeric one that is not a plain IPv4
             address, or its port is neither 80 nor 443 while its host is not allowed by name.
     """
     url = parsed_address(address)
@@ -52,12 +52,12 @@ def vetted(address: str, limits: Limits) -> URL:
 
 
 def parsed_address(address: str, base: URL | None = None) -> URL:
-    """An address that others wrote, without its fragment; with a `base`, as a link on that page leads.
+    """A foreign address, without its fragment; with a `base`, as a link on that page.
 
-    The only place where such a thing is parsed. What comes out can be written and read again as the same address.
+    The only place where these are parsed. The result survives writing and parsing as the same address.
 
     Raises:
-        Unread: it is none.
+        Unread: it is not an address.
     """
     if len(address) > _LONGEST:
         raise Unread("address too long")
@@ -65,7 +65,7 @@ def parsed_address(address: str, base: URL | None = None) -> URL:
         url = URL(address.strip()).with_fragment(None)
         url = url if base is None else base.join(url)
         sound = URL(str(url)) == url and url.port != 0 and _host_is_sound(url.host)
-    except (ValueError, IndexError, TypeError):  # its parser takes brackets as they come
+    except (ValueError, IndexError, TypeError):  # its parser accepts any brackets
         sound = False
     if not sound:
         raise Unread("invalid address")
@@ -73,7 +73,7 @@ def parsed_address(address: str, base: URL | None = None) -> URL:
 
 
 def _host_is_sound(host: str | None) -> bool:
-    """Whether a host in which colons stand is an IPv6 address."""
+    """Whether a host with colons is an IPv6 address."""
     if host is None or ":" not in host:
         return True
     IPv6Address(host.partition("%")[0])
@@ -81,7 +81,7 @@ def _host_is_sound(host: str | None) -> bool:
 
 
 def host_of(url: URL) -> str:
-    """The host in lower case without a trailing dot, as manners and permissions know it."""
+    """The host in lower case without a trailing dot, as used for manners and permissions."""
     return (url.host or "").lower().rstrip(".")
 
 
@@ -89,7 +89,7 @@ def joined(base: URL, target: str) -> str:
     """Where a redirect from `base` leads.
 
     Raises:
-        Unread: its target is no address.
+        Unread: its target is not an address.
     """
     return str(parsed_address(target, base))
 
@@ -110,18 +110,18 @@ def _is_odd_literal(host: str) -> bool:
 
 
 class PrivateAddressError(OSError):
-    """A connection would have gone to an address that is not the public internet's."""
+    """A connection would have gone to an address outside the public internet."""
 
     def __init__(self) -> None:
-        super().__init__("private address")  # always the same: connecting keeps the type of errors that read alike
+        super().__init__("private address")  # always the same: connecting keeps the type of errors with equal texts
 
 
 class GuardedConnector(aiohttp.TCPConnector):
-    """Opens connections to public addresses only.
+    """Opens connections only to public addresses.
 
-    A name is looked up once for each new connection, and the very address that came back is checked and connected to:
-    the check stands where the socket is made (literals never pass a resolver), so a name that gives another answer the
-    next time gains nothing. Before a connection is used, new or kept alive, its other end is looked at once more.
+    A name is looked up once per new connection, and exactly the address returned is checked and connected to: the check
+    is where the socket is made (literals never pass a resolver), so a name that resolves differently the next time
+    gains nothing. Before a connection is used, new or kept alive, its other end is checked once more.
     """
 
     def __init__(self, *, connections: int, resolver: AbstractResolver | None = None) -> None:
@@ -179,7 +179,7 @@ _V4 = tuple(
         ("240.0.0.0/4", "reserved (RFC 1112)"),
     )
 )
-"""The IANA registry of special-purpose addresses, and what hides among public ones. The first that fits is named."""
+"""The IANA registry of special-purpose addresses, and others hidden among public ones. The first match is named."""
 
 _V6 = tuple(
     (IPv6Network(block), why)
@@ -211,10 +211,10 @@ _ISATAP = {0x0000_5EFE, 0x0200_5EFE}
 
 
 def refusal(address: str) -> str | None:
-    """Why a connection to this address is refused ('loopback (RFC 1122)'); None where it is a public one.
+    """Why a connection to this address is refused ('loopback (RFC 1122)'); None if it is public.
 
-    `address` is an IP address as a socket is given it, a zone id (`%eth0`) included. Where an IPv6 address carries an
-    IPv4 one to which it leads (mapped, NAT64, 6to4, ISATAP), that one must be public too. What is no address at all is
+    `address` is an IP address as given to a socket, including a zone id (`%eth0`). If an IPv6 address embeds the IPv4
+    address to which it leads (mapped, NAT64, 6to4, ISATAP), that must be public too. Anything that is not an address is
     refused.
     """
     try:
@@ -241,7 +241,7 @@ def _refusal_v6(address: IPv6Address) -> str | None:
 
 
 def _carried(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address to which a packet for this one is taken in the end."""
+    """The IPv4 address to which a packet for this one is finally delivered."""
     bits = int(address)
     if address in _MAPPED or address in _NAT64 or (bits >> 32) & 0xFFFF_FFFF in _ISATAP:
         return IPv4Address(bits & 0xFFFF_FFFF)

@@ -1,4 +1,4 @@
-"""What a fetch may cost, whom it may reach, under which name it asks, and which kinds of bodies are read."""
+"""Limits of a fetch: its cost, the hosts it may reach, its agent name, and the kinds of bodies it reads."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ ARCHIVE = "pages.warc.gz"
 """The archive's name in a run folder."""
 
 _AGENT = f"OvertonBot/{__version__} (Overton, a study of language models)"
-"""The one name under which pages are asked for; robots.txt files know it as OvertonBot."""
+"""The agent name under which pages are fetched; in robots.txt files, OvertonBot."""
 
 
 @dataclass(frozen=True)
 class Limits:
     """How pages are fetched.
 
-    `allow` holds the hosts (names or IP literals, in lower case) that may be private and have any port; `max_bytes`
-    bounds a page's body as it comes and again once decompressed; `timeout` is in seconds for all requests of one
-    attempt, waiting for a host's turn not counted; `per_host` connections at most go to a host at a time, and their
-    beginnings are at least `delay` seconds apart.
+    `allow` has the hosts (names or IP literals, in lower case) that may be private, on any port; `max_bytes` bounds
+    a page's body as received and again once decompressed; `timeout` is in seconds for all requests of one attempt,
+    without waiting for a host's turn; at most `per_host` connections go to a host at a time, started at least `delay`
+    seconds apart.
     """
 
     allow: frozenset[str] = frozenset()
@@ -41,15 +41,15 @@ class Limits:
     redirects: int = 5
 
     def allows(self, host: str) -> bool:
-        """Whether the user let this host through by name."""
+        """Whether the user allowed this host by name."""
         return host.lower().rstrip(".") in self.allow
 
 
 class Unread(Exception):
     """A page cannot be read: `reason` in a word or two.
 
-    `again` says that another try may end otherwise, `wait` after how many seconds the host wants it; `network` that
-    nobody answered, which may be the fault of our own network.
+    `again` says that a retry may succeed, `wait` after how many seconds the host wants it; `network` that nothing
+    answered, which may be the fault of our own network.
     """
 
     def __init__(self, reason: str, *, again: bool = False, wait: float | None = None, network: bool = False) -> None:
@@ -79,23 +79,23 @@ _MARGIN = 1 << 17
 
 
 def declared_type(headers: Mapping[str, str]) -> str:
-    """The media type that the headers declare, in lower case, '' where they do not."""
+    """The media type that the headers declare, in lower case, '' if none."""
     return headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def declared_charset(content_type: str) -> str:
-    """The charset in a Content-Type header, '' where there is none."""
+    """The charset in a Content-Type header, '' if there is none."""
     found = _CHARSET.search(content_type)
     return found[1].lower() if found else ""
 
 
 def is_text(media_type: str) -> bool:
-    """Whether a type holds text that can be taken out; one that is not declared may."""
+    """Whether a type contains text that can be extracted; an undeclared one may."""
     return media_type in _TEXT
 
 
 def sniffed(body: bytes) -> str:
-    """The type of a body that is no text whatever was declared ('application/pdf', 'binary'), '' where it may be."""
+    """The type of a body that is not text, whatever was declared ('application/pdf', 'binary'), '' if it may be."""
     start = body[:1024].lstrip()
     for magic, media_type in _MAGIC:
         if start.startswith(magic):
@@ -104,12 +104,12 @@ def sniffed(body: bytes) -> str:
 
 
 def inflated(body: bytes, encoding: str, most: int, *, cut: bool = False) -> bytes:
-    """The body with its content encodings undone: gzip and deflate, which is all that is asked for.
+    """The body with its content encodings undone: gzip and deflate, the only ones requested.
 
-    With `cut`, what is longer than `most` bytes or ends early is given as far as it goes.
+    With `cut`, a body longer than `most` bytes or ending early is returned as far as it goes.
 
     Raises:
-        Unread: it would be larger than `most` bytes, is damaged, or encoded otherwise.
+        Unread: it would be larger than `most` bytes, is damaged, or has another encoding.
     """
     codings = [name for part in encoding.lower().split(",") if (name := part.strip()) not in {"", "identity"}]
     if len(codings) > _MOST_CODINGS or any(name not in _WINDOWS for name in codings):

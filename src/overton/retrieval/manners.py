@@ -27,7 +27,7 @@ class _Host:
 
 
 class Manners:
-    """Admits requests to each host in turn: at most `per_host` at a time, begun at least `delay` seconds apart."""
+    """Admits requests to each host in turn: at most `per_host` at a time, started at least `delay` seconds apart."""
 
     def __init__(self, per_host: int, delay: float) -> None:
         self._per_host = per_host
@@ -36,7 +36,7 @@ class Manners:
 
     @asynccontextmanager
     async def turn(self, host: str, delay: float = 0.0) -> AsyncIterator[None]:
-        """Wait for this host's turn and hold a place; `delay` is the host's own wish, in seconds."""
+        """Wait for this host's turn and occupy a place; `delay` is the pause that the host asks for, in seconds."""
         state = self._state(host)
         state.users += 1
         try:
@@ -58,7 +58,7 @@ class Manners:
 
 
 ROBOTS_BYTES = 512 * 1024
-"""What is read of a robots.txt; RFC 9309, section 2.5, wants 500 KiB at least."""
+"""Bytes read of a robots.txt; RFC 9309, section 2.5, requires at least 500 KiB."""
 _LONGEST_WISH = 10.0
 _SITES = 2_048
 
@@ -66,23 +66,23 @@ _ask = Callable[[URL], Awaitable[Exchange]]
 
 
 class Robots:
-    """The robots.txt of each site, fetched at the first question and kept.
+    """The robots.txt of each site, fetched when first needed and kept.
 
-    Where there is none (400 to 499) all may be read; where it cannot be had (500 to 599, 429, time-outs, redirects
-    without end) nothing may (RFC 9309, section 2.3.1). `ask` fetches an address, following redirects.
+    If there is none (400 to 499) all may be read; if it cannot be fetched (500 to 599, 429, time-outs, endless
+    redirects) nothing may (RFC 9309, section 2.3.1). `ask` fetches an address, following redirects.
     """
 
     def __init__(self, ask: _ask, agent: str) -> None:
         self._ask = ask
-        self._agent = agent.partition("/")[0]  # files name the product, not its version
+        self._agent = agent.partition("/")[0]  # robots.txt files name the product, not its version
         self._sites: OrderedDict[URL, asyncio.Task[Protego]] = OrderedDict()
         self._failed: OrderedDict[URL, None] = OrderedDict()
 
     async def check(self, url: URL) -> float:
-        """Seconds that the site wants between requests, 0 where it has no such wish (10 at most are heeded).
+        """Seconds that the site wants between requests, 0 if it does not say (at most 10 are respected).
 
         Raises:
-            Unread: the site does not let this page be read, or nobody answers there.
+            Unread: the site does not allow this page to be read, or does not answer.
         """
         rules = await self._rules(url.origin())
         if not rules.can_fetch(str(url), self._agent):
@@ -95,16 +95,16 @@ class Robots:
             task = self._sites[origin] = asyncio.ensure_future(self._fetched(origin))
             self._forget_oldest()
         try:
-            return await asyncio.shield(task)  # others may wait for it, too
+            return await asyncio.shield(task)  # others may wait for it too
         except Unread as unread:
-            # Asked once more, for a page's second try; of a network that was down nothing is kept.
+            # Fetched again for a page's second try; nothing is kept from a network that was down.
             if self._sites.get(origin) is task and (unread.network or origin not in self._failed):
                 del self._sites[origin]
                 self._failed[origin] = None
             raise
 
     async def close(self) -> None:
-        """Ask nothing more."""
+        """Fetch nothing more."""
         sites, self._sites = list(self._sites.values()), OrderedDict()
         for task in sites:
             task.cancel()

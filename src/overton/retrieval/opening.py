@@ -39,10 +39,10 @@ _Arguments = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Source:
-    """A search engine or a source of pages, with what a host knows of any answerer.
+    """A search engine or a source of pages, with what a host needs to know of any answerer.
 
-    `answerer` also has `keep_in(folder)`: called before the first call, it has everything that is found and read kept
-    in the archive in that folder. `connections` is how many calls it takes at a time at most.
+    `answerer` also has `keep_in(folder)`: called before the first call, it stores everything found and read in the
+    archive in that folder. `connections` is the most calls it takes at a time.
     """
 
     answerer: SearchAnswerer | PageAnswerer
@@ -54,7 +54,7 @@ class Source:
     reasons: bool = False
 
     def keep_in(self, folder: Path) -> None:
-        """Keep everything that is found and read in the archive in this folder, from the next call on.
+        """Keep everything found and read in the archive in this folder, from the next call on.
 
         Raises:
             RunError: it cannot be written to.
@@ -63,15 +63,15 @@ class Source:
 
 
 def open_search(spec: str, args: _Arguments = (), *, top: int | None = None, need_key: bool = True) -> Source:
-    """Open the search engine that a spec names. Nothing is asked of it yet.
+    """Open the search engine that a spec names. No queries are made yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN`, `google`, `brave` and `searxng/http://HOST:PORT`. Arguments are
-    `top` (hits a query, 1 to 100: 20 by default, 3 of the starter pages, all that an archive holds), `connections`,
-    and for services `timeout` (seconds) and `base_url`; the keyword `top` holds where the arguments have none. Without
+    `top` (hits per query, 1 to 100: by default 20, 3 for the starter pages, all for an archive), `connections`, and for
+    services `timeout` (seconds) and `base_url`; the keyword `top` applies if the arguments have none. Without
     `need_key`, a missing key is no error yet.
 
     Raises:
-        InputError: the spec or its arguments are wrong, a key is missing, a folder is not there.
+        InputError: the spec or its arguments are wrong, a key or a folder is missing.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     parsed = _parse_spec(spec, _SEARCH_FORMS, "--search")
@@ -86,14 +86,14 @@ def open_search(spec: str, args: _Arguments = (), *, top: int | None = None, nee
 
 
 def open_pages(spec: str, args: _Arguments = ()) -> Source:
-    """Open the source of pages that a spec names. Nothing is asked of it yet.
+    """Open the source of pages that a spec names. Nothing is fetched yet.
 
     Specs are `starter`, `index/DIR`, `archive/RUN` and `web`. Arguments are `connections`; for `web` also `allow` (a
     host, repeatable), `max_bytes`, `timeout` and `delay` (seconds), `per_host` and `agent`, see
     `overton.retrieval.limits`; for an archive `max_bytes`.
 
     Raises:
-        InputError: the spec or its arguments are wrong, a folder is not there.
+        InputError: the spec or its arguments are wrong, a folder is missing.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     parsed = _parse_spec(spec, _PAGE_FORMS, "--pages")
@@ -108,7 +108,7 @@ def open_pages(spec: str, args: _Arguments = ()) -> Source:
 def reached(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
     """What a search engine or a source of pages would reach that does not follow from its kind alone.
 
-    That is not a search service's own address with its own variables, nor the pages of the web, whose addresses are
+    This excludes a search service's own address with its own variables, and the pages of the web, whose addresses are
     guarded. Nothing is opened, no key is read.
 
     Raises:
@@ -127,7 +127,7 @@ def reached(spec: str, args: _Arguments = (), *, searches: bool) -> list[Reach]:
 
 
 def pages_for(search: str) -> str:
-    """The source of pages that goes with a search engine: a collection's or an archive's own, else the web.
+    """The source of pages that goes with a search engine: a collection's or an archive's own, otherwise the web.
 
     Raises:
         InputError: there is no such search engine.
@@ -172,7 +172,7 @@ def _pages(spec: _Spec, values: dict[str, Any]) -> PageSource:
 
 
 def _collection(spec: _Spec) -> tuple[Callable[[], CollectionIndex], str]:
-    """How a collection is opened, and its identity, which is known without opening it."""
+    """A function that opens a collection, and its identity, known without opening it."""
     if spec.kind == "starter":
         from overton.retrieval.collection import starter_digest, starter_index
 
@@ -259,7 +259,7 @@ _FOLDERS = {"index", "archive"}
 
 @dataclass(frozen=True)
 class _Spec:
-    """A spec, taken apart: `kind` stands before the first slash, `rest` (a folder or an address) after it."""
+    """A spec, taken apart: `kind` precedes the first slash, `rest` (a folder or an address) follows it."""
 
     text: str
     kind: str
@@ -267,10 +267,10 @@ class _Spec:
 
 
 def _parse_spec(text: str, forms: Sequence[str], place: str) -> _Spec:
-    """Take a spec apart; `place` is the option that it stands in, for errors.
+    """Take a spec apart; `place` is the option that it was given in, for errors.
 
     Raises:
-        InputError: it has none of the forms; says which there are.
+        InputError: it has none of the forms; lists them.
     """
     kind, slash, rest = text.partition("/")
     kinds = [form.partition("/")[0] for form in forms]
@@ -278,27 +278,27 @@ def _parse_spec(text: str, forms: Sequence[str], place: str) -> _Spec:
     if not text.isprintable() or kind not in kinds:
         near = get_close_matches(kind.lower(), kinds, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise InputError([Problem(place, _shown(text), f"there is no such thing{hint} ({known})")])
+        raise InputError([Problem(place, _shown(text), f"unknown{hint} ({known})")])
     if bool(slash and rest) == (kind in _ALONE):
         raise InputError([Problem(place, _shown(text), f"write it in full ({known})")])
     return _Spec(text, kind, rest)
 
 
 def published(spec: str) -> str:
-    """The spec as others may read it: of a folder only its name, 'index/pages'."""
+    """The spec in public form: of a folder only its name, 'index/pages'."""
     kind, slash, rest = spec.partition("/")
     return f"{kind}/{PurePath(rest).name}" if slash and kind in _FOLDERS else spec
 
 
 def _shown(text: str) -> str:
-    """The spec for a message: without what may be credentials in an address."""
+    """The spec for a message: without possible credentials in an address."""
     shown = without_credentials(text)
     return "".join(character if character.isprintable() else "?" for character in shown)[:200]
 
 
 def _agent(text: str) -> str:
     if not (re.fullmatch(r"[A-Za-z][A-Za-z_-]*(/[!-~]+)?( [ -~]+)?", text) and len(text) <= 256):
-        raise ValueError("not an agent's name: write it like StudyBot/1.0 (+https://example.org/study)")
+        raise ValueError("not an agent name: write it like StudyBot/1.0 (+https://example.org/study)")
     return text
 
 
@@ -327,10 +327,10 @@ _REPEATABLE = {"allow"}
 
 
 def _read_arguments(spec: _Spec, args: Sequence[tuple[str, str]], *, searches: bool) -> dict[str, Any]:
-    """Turn `(key, value)` pairs into checked values; a key that may be repeated gives a list.
+    """Turn `(key, value)` pairs into checked values; a repeatable key gives a list.
 
     Raises:
-        InputError: unknown keys, values out of range, keys given twice; all of them at once.
+        InputError: unknown keys, values out of range, keys given twice; all at once.
     """
     own = (_OF_SEARCH if searches else _OF_PAGES).get(spec.kind, {})
     known = {**_COMMON, **({"top": whole(1, 100)} if searches else {}), **own}

@@ -1,4 +1,4 @@
-"""Pages are taken apart in processes of their own: one that hangs, crashes or fills memory costs only itself.
+"""Pages are parsed in separate processes: one that hangs, crashes or fills memory costs only itself.
 
 `Readers` starts them and `main` is what each of them runs; jobs and answers go over its input and output.
 """
@@ -25,7 +25,7 @@ __all__ = ["Readers", "main"]
 _READERS = min(2, os.cpu_count() or 1)
 _SECONDS = 30.0
 _START_SECONDS = 120.0
-_MEMORY = 2 * 2**30  # bytes, of each process
+_MEMORY = 2 * 2**30  # bytes, per process
 _LONGEST_ANSWER = 2**28
 _KEPT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "LANG", "TMPDIR", "TEMP")
 
@@ -35,7 +35,7 @@ _decode_job = msgspec.msgpack.Decoder(Job).decode
 
 
 class Readers:
-    """A few processes that take the text out of pages, started when first needed."""
+    """A few processes that extract the text of pages, started when first needed."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
@@ -44,10 +44,10 @@ class Readers:
         self._all: set[asyncio.subprocess.Process] = set()
 
     async def read(self, job: Job) -> Extract:
-        """What the page says.
+        """The page's content.
 
         Raises:
-            Unread: it could not be taken apart, not in time or at all.
+            Unread: it could not be parsed, or not in time.
             UnavailableError: no process could be started.
         """
         async with self._places:
@@ -66,19 +66,19 @@ class Readers:
                     await self._end(process)
 
     async def close(self) -> None:
-        """End all processes."""
+        """Stop all processes."""
         self._idle.clear()
         for process in list(self._all):
             await self._end(process)
 
     async def _start(self) -> asyncio.subprocess.Process:
-        # What a page may take over knows no key: the environment stays behind.
+        # A process that a page may take over knows no key: it does not get the environment.
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                "-P",  # no code from the folder in which a run happens to be started
+                "-P",  # no code from the folder in which a run is started
                 "-m",
                 "overton.retrieval.reading",
                 stdin=asyncio.subprocess.PIPE,
@@ -120,8 +120,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the run still reads what it has
     _limit_memory()
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no frame
-    import trafilatura  # noqa: F401 (so that the first answer means: ready)
+    os.dup2(2, 1)  # so that a library's prints do not mix with frames
+    import trafilatura  # noqa: F401 (so that the first answer means ready)
 
     while size := source.read(4):
         _write(sink, _answer(source.read(int.from_bytes(size, "little"))))
@@ -130,7 +130,7 @@ def main() -> None:
 def _answer(content: bytes) -> bytes:
     try:
         return _encode(extract(_decode_job(content)))
-    except RecursionError:  # a page of brackets within brackets
+    except RecursionError:  # a page of nested brackets
         return _encode(Extract())
 
 

@@ -1,4 +1,4 @@
-"""WARC files (ISO 28500) read as what they are, anyone's: record by record, within limits, damage told from an end."""
+"""WARC files (ISO 28500), from anyone: read record by record, within limits, telling damage from truncation."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from warcio.statusandheaders import StatusAndHeadersParserException
 from overton.errors import Unreadable
 from overton.untrusted import Limit, inflated, members
 
-__all__ = ["LONGEST_HEAD", "Told", "record_at", "told"]
+__all__ = ["LONGEST_HEAD", "RecordHead", "record_at", "record_heads"]
 
 LONGEST_HEAD = 1 << 16
-"""Bytes of a record that may come before what it holds."""
+"""Most bytes of a record before its content."""
 
 _PIECE = 1 << 16
 _GZIP = 31
 _MAGIC = b"\x1f\x8b\x08"
 _FIRST = b"WARC/"
 _ANY = Limit(2**30 + 2**24, ratio=1100)
-"""Of records that are read past and not held: the largest page that may be fetched, however well it is compressed."""
+"""For records that are skipped and not kept: the largest page that may be fetched, however well compressed."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the head of a record tells; '' where it does not. `start` and `end` are where it stands in the file (bytes).
+class RecordHead:
+    """The head of a record; '' for what it lacks. `start` and `end` are its place in the file (bytes).
 
-    `kind` is the type of a WARC record, '' of a member of the file that holds none.
+    `kind` is the type of a WARC record, '' for a member of the file without one.
     """
 
     start: int
@@ -42,17 +42,17 @@ class Told:
     content_type: str = ""
 
 
-def told(path: Path) -> Iterator[Told]:
-    """The heads of all records, each compressed by itself, to the end of the file. What they hold is read past.
+def record_heads(path: Path) -> Iterator[RecordHead]:
+    """The heads of all separately compressed records, to the end of the file. Their content is skipped.
 
     Raises:
-        Unreadable: the file cannot be read on from `Unreadable.byte`. `ends_early` where the rest is the beginning of a
-            record, as a killed process leaves one; else the file is damaged there.
+        Unreadable: the file cannot be read beyond `Unreadable.byte`. `ends_early` if the rest is the start of a record,
+            as a killed process leaves it; otherwise the file is damaged there.
         OSError: it cannot be opened or read.
     """
     try:
         for member in members(_pieces(path), _GZIP, _ANY, kept=LONGEST_HEAD):
-            yield _told(member.start, member.end, member.content)
+            yield _head_of(member.start, member.end, member.content)
     except Unreadable as error:
         if error.ends_early and _goes_on(path, (error.byte or 0) + 1):
             raise Unreadable("its compressed data is damaged", byte=error.byte) from None
@@ -60,10 +60,10 @@ def told(path: Path) -> Iterator[Told]:
 
 
 def record_at(path: Path, start: int, limit: Limit) -> ArcWarcRecord:
-    """The record that begins at `start`; its payload is `raw_stream`, as it came.
+    """The record that starts at `start`; its payload is `raw_stream`, as received.
 
     Raises:
-        Unreadable: no whole record within the limit begins there.
+        Unreadable: no complete record within the limit starts there.
         OSError: the file cannot be opened or read.
     """
     for member in members(_pieces(path, start), _GZIP, limit):
@@ -71,7 +71,7 @@ def record_at(path: Path, start: int, limit: Limit) -> ArcWarcRecord:
         if record is not None:
             return record
         break
-    raise Unreadable("holds no WARC record there", byte=start)
+    raise Unreadable("has no WARC record there", byte=start)
 
 
 def _pieces(path: Path, start: int = 0) -> Iterator[bytes]:
@@ -82,7 +82,7 @@ def _pieces(path: Path, start: int = 0) -> Iterator[bytes]:
 
 
 def _goes_on(path: Path, start: int) -> bool:
-    """Whether a record begins at `start` or anywhere after: what seems to end early there has swallowed it."""
+    """Whether a record starts at `start` or later: then what seems to end early has swallowed it."""
     before = b""
     for piece in _pieces(path, start):
         searched = before + piece
@@ -97,32 +97,32 @@ def _goes_on(path: Path, start: int) -> bool:
 
 
 def _begins(path: Path, place: int) -> bool:
-    begun = b""
+    head = b""
     try:
         for out in inflated(_pieces(path, place), _GZIP, _ANY):
-            begun += out
-            if len(begun) >= len(_FIRST):
+            head += out
+            if len(head) >= len(_FIRST):
                 break
     except Unreadable:
         return False
-    return begun.startswith(_FIRST)
+    return head.startswith(_FIRST)
 
 
-def _told(start: int, end: int, head: bytes) -> Told:
+def _head_of(start: int, end: int, head: bytes) -> RecordHead:
     record = _parsed(head, head_only=True)
     if record is None:
-        return Told(start, end)
+        return RecordHead(start, end)
     header = record.rec_headers.get_header
     uri, digest = header("WARC-Target-URI") or "", header("WARC-Payload-Digest") or ""
-    return Told(start, end, record.rec_type or "", uri, digest, record.content_type or "")
+    return RecordHead(start, end, record.rec_type or "", uri, digest, record.content_type or "")
 
 
 def _parsed(content: bytes, *, head_only: bool = False) -> ArcWarcRecord | None:
-    """The record in a member, None where it holds none."""
+    """The record in a member, None if there is none."""
     loader = ArcWarcRecordLoader()
     try:
         return loader.parse_record_stream(BytesIO(content), known_format="warc", no_record_parse=head_only)
     except (ArchiveLoadFailed, StatusAndHeadersParserException, EOFError):
         return None
-    except (AttributeError, TypeError, ValueError):  # where a record lacks what its type must have
+    except (AttributeError, TypeError, ValueError):  # if a record lacks what its type must have
         return None

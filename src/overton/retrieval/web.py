@@ -1,4 +1,4 @@
-"""Pages of the web: fetched under guard and with manners, read in a process of their own, archived as they came."""
+"""Pages of the web: fetched under guard and with manners, parsed in a separate process, archived as received."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from overton.untrusted import retry_after
 __all__ = ["REDIRECTS", "WebPages", "read_exchange"]
 
 _SILENT_HOSTS = 8
-"""Hosts in a row that do not answer, none answered between, before our own network is taken to be down."""
+"""Silent hosts in a row, with no answer in between, after which our own network is taken to be down."""
 
 
 class WebPages:
@@ -41,7 +41,7 @@ class WebPages:
         """The page at `url`, or why it cannot be read.
 
         Raises:
-            UnavailableError: one host after the other does not answer: the network is down, it seems.
+            UnavailableError: one host after another does not answer: the network seems to be down.
         """
         self._archive = archive
         try:
@@ -53,23 +53,23 @@ class WebPages:
             return Page(url, skipped=unread.reason)
 
     async def close(self) -> None:
-        """Close all connections and end the readers."""
+        """Close all connections and stop the readers."""
         await self._fetcher.close()
         await self._readers.close()
 
     async def _witness(self, exchange: Exchange) -> None:
         self._silent.clear()
         if self._archive is not None:
-            await asyncio.to_thread(self._archive.exchange, exchange)  # compressing takes its time
+            await asyncio.to_thread(self._archive.exchange, exchange)  # compressing takes time
 
     def _note(self, url: str, unread: Unread) -> None:
-        """Tell a host that is gone from a network that is: what a cut cable hides must not be taken for the web."""
+        """Distinguish a missing host from a missing network: a cut cable must not be recorded as the web's answer."""
         if not unread.network:
             return
         self._silent.add(host_of(vetted(url, self._limits)))
         if len(self._silent) >= _SILENT_HOSTS:
             raise UnavailableError(
-                "connection", f"web: none of the last {len(self._silent)} hosts answers; is the network up?"
+                "connection", f"web: none of the last {len(self._silent)} hosts answered; is the network up?"
             )
 
 
@@ -77,7 +77,7 @@ async def read_exchange(readers: Readers, url: str, exchange: Exchange, limits: 
     """The page in a response.
 
     Raises:
-        Unread: it holds no text.
+        Unread: it contains no text.
     """
     body = inflated(exchange.body, exchange.header("content-encoding"), limits.max_bytes)
     kind = sniffed(body)
@@ -108,7 +108,7 @@ _Witness = Callable[[Exchange], Awaitable[None]]
 
 
 class _Fetcher:
-    """Fetches addresses within limits and with manners; `witness` sees every exchange, robots.txt included.
+    """Fetches addresses within limits and with manners; `witness` receives every exchange, including robots.txt.
 
     Each hop of a redirect is vetted, checked against its own site's robots.txt, and connected to under guard.
     """
@@ -121,10 +121,10 @@ class _Fetcher:
         self._robots = Robots(self._robots_file, limits.agent)
 
     async def fetch(self, address: str) -> Exchange:
-        """The last exchange of the way that begins at `address`: a success, its body whole.
+        """The last exchange of the redirects from `address`: a success with its complete body.
 
         Raises:
-            Unread: there is none.
+            Unread: it cannot be fetched.
         """
         try:
             return await self._attempt(address)
@@ -165,7 +165,7 @@ class _Fetcher:
 
 
 class _Way:
-    """Where a request leads: the address that is next, how many redirects came before, how many seconds are left."""
+    """Where a request leads: the next address, how many redirects so far, how many seconds are left."""
 
     def __init__(self, url: URL, limits: Limits, seconds: float) -> None:
         self.url = url
@@ -174,10 +174,10 @@ class _Way:
         self._turns = 0
 
     def ends_with(self, exchange: Exchange) -> bool:
-        """Whether this exchange is no redirect; if it is one, its target is next.
+        """Whether this exchange is final; if it is a redirect, its target is next.
 
         Raises:
-            Unread: there were too many, or it leads where nothing is asked.
+            Unread: there were too many, or it leads to an address that may not be fetched.
         """
         target = exchange.header("location")
         if exchange.status not in REDIRECTS or not target:
@@ -198,7 +198,7 @@ def _success(exchange: Exchange) -> Exchange:
         raise Unread("too large")
     if exchange.truncated in {"time", "disconnect"}:
         raise Unread("timeout" if exchange.truncated == "time" else "disconnected", again=True)
-    if exchange.truncated:  # a type that nobody wants to read
+    if exchange.truncated:  # a type that is not read
         raise Unread(one_line(exchange.header("content-type").partition(";")[0]).lower()[:60] or "no text")
     return exchange
 

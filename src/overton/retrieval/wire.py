@@ -1,4 +1,4 @@
-"""One request, one response: over guarded connections, within limits, as it came."""
+"""One request, one response: over guarded connections, within limits, as received."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _HEADER_BYTES = 16_384
 class Exchange:
     """A request and its response as they went over the wire.
 
-    `body` is as it came (the content encoding not undone), without the framing of chunks; `truncated` is '' or why it
-    is not whole, in WARC's words ('length', 'time', 'disconnect', 'unspecified' where it was not wanted).
+    `body` is as received (the content encoding not undone), without chunk framing; `truncated` is '' or why it is
+    incomplete, in WARC's words ('length', 'time', 'disconnect', 'unspecified' if it was not wanted).
     """
 
     url: URL
@@ -38,15 +38,15 @@ class Exchange:
     truncated: str = ""
 
     def header(self, name: str) -> str:
-        """The first header of this name, '' where there is none."""
+        """The first header of this name, '' if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
 class Wire:
-    """Asks for one address at a time; follows nothing, keeps no cookie, knows no proxy and no credentials.
+    """Requests one address at a time; follows nothing, keeps no cookie, uses no proxy or credentials.
 
-    Hosts that the user allowed by name are reached through a connector of their own, all others through the guarded
-    one. Sessions are made at the first request, inside the running loop.
+    Hosts that the user allowed by name are reached through a separate connector, all others through the guarded one.
+    Sessions are made at the first request, inside the running loop.
     """
 
     def __init__(self, limits: Limits, resolver: AbstractResolver | None = None) -> None:
@@ -55,12 +55,12 @@ class Wire:
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def get(self, url: URL, *, seconds: float, most: int, any_type: bool = False) -> Exchange:
-        """Ask once. Bodies are read only of successes, and only of types that hold text unless `any_type`.
+        """Request once. Bodies are read only of successes, and only of types that contain text unless `any_type`.
 
-        A body of more than `most` bytes is cut there, and says so.
+        A body of more than `most` bytes is cut there and marked.
 
         Raises:
-            Unread: nobody answered, not in time, or not at a public address.
+            Unread: no answer, not in time, or not at a public address.
         """
         session = self._session(allowed=self._limits.allows(url.host or ""))
         timeout = aiohttp.ClientTimeout(total=max(seconds, 0.001), sock_connect=min(10.0, max(seconds, 0.001)))
@@ -132,7 +132,7 @@ async def _body(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, str
 def _left_out(response: aiohttp.ClientResponse) -> str:
     empty = response.headers.get("Content-Length") == "0" or response.status in {204, 304}
     if not empty:
-        response.close()  # what is not wanted is not waited for
+        response.close()  # do not wait for an unwanted body
     return "" if empty else "unspecified"
 
 
@@ -141,7 +141,7 @@ def _latin(raw: bytes) -> str:
 
 
 def _unread(error: BaseException) -> Unread:
-    """The reason for a request that got no response. Errors' own texts may hold addresses and are left out."""
+    """The reason for a request that got no response. Errors' own texts may contain addresses and are left out."""
     if _is_private(error):
         return Unread("private address")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -161,7 +161,7 @@ def _unread(error: BaseException) -> Unread:
 
 
 def _is_private(error: BaseException | None) -> bool:
-    """Whether the guard stood in the way, of one of a name's addresses at least while no other answered."""
+    """Whether the guard blocked at least one of a name's addresses while no other answered."""
     while error is not None:
         inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
         if isinstance(error, PrivateAddressError) or "private address" in str(inner):

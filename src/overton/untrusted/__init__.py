@@ -1,8 +1,8 @@
-"""What comes from outside, made into values of ours or into one error of ours.
+"""Input from outside, turned into values of ours or into one error of ours.
 
-Replies, pages, archives, files of others, run folders that a colleague sent: whatever a decoder or an operating system
-makes of them, nothing but `Unreadable` leaves this room, and whoever calls says of which file, model or page it speaks.
-The exception is `writing`: what cannot be written is a `RunError` that names the file.
+Replies, pages, archives, foreign files, run folders that a colleague sent: whatever a decoder or an operating system
+makes of them, only `Unreadable` leaves this room, and callers say which file, model or page it concerns. The exception
+is `writing`: what cannot be written is a `RunError` that names the file.
 """
 
 from overton.untrusted.decoding import converted, json_of, python_of, text_of, toml_of
@@ -10,7 +10,7 @@ from overton.untrusted.files import bytes_of, no_links, opened
 from overton.untrusted.headers import meant, retry_after, seconds_of
 from overton.untrusted.hiding import HIDDEN, Hiding
 from overton.untrusted.inflating import Limit, Member, inflated, members, zstandard_inflated
-from overton.untrusted.panicking import panics_told
+from overton.untrusted.panicking import panics_as_unreadable
 from overton.untrusted.showing import cell, uncelled, visible, visible_json, visible_line
 from overton.untrusted.writing import cannot_be_written, make_folder, sync_folder, unfinished, write_whole
 from overton.untrusted.zipped import Zip
@@ -32,7 +32,7 @@ __all__ = [
     "members",
     "no_links",
     "opened",
-    "panics_told",
+    "panics_as_unreadable",
     "python_of",
     "retry_after",
     "seconds_of",

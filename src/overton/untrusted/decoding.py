@@ -1,4 +1,4 @@
-"""Bytes and texts of others become values: the only place where JSON is decoded that Overton did not just encode."""
+"""Foreign bytes and texts become values: the only place that decodes JSON not just encoded by Overton."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def json_of(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[Any]
     """The value in a JSON text; `decode` is the `decode` of an `msgspec.json.Decoder`.
 
     Raises:
-        Unreadable: it is not JSON, not UTF-8, nested too deeply, holds a number that none can hold, or is not of the
+        Unreadable: it is not JSON, not UTF-8, nested too deeply, contains an impossible number, or is not of the
             decoder's type (`wrong_form`).
     """
     try:
@@ -30,14 +30,14 @@ def json_of(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[Any]
     except msgspec.ValidationError as error:
         raise Unreadable(str(error), wrong_form=True) from None
     except msgspec.DecodeError as error:
-        raise Unreadable(f"is not whole JSON: {error}") from None
+        raise Unreadable(f"is not complete JSON: {error}") from None
     except (UnicodeError, RecursionError, ValueError, OverflowError) as error:
         raise Unreadable(_reason(error)) from None
 
 
 def python_of(text: str, **how: Any) -> Any:
-    """The value in a JSON text as Python's own reader gives it, where keys must be seen as they stand (`how` is its
-    keyword arguments).
+    """The value in a JSON text by Python's own reader, for when keys must be seen as written (`how` is its keyword
+    arguments).
 
     Raises:
         Unreadable: it is not JSON, is nested too deeply, or `how` refuses it with a `ValueError`.

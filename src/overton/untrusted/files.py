@@ -20,12 +20,12 @@ _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 def no_links(folder: Path) -> None:
     """Refuse a folder in which anything, at any depth, is a symbolic link, a device, a pipe or a socket.
 
-    It is checked before the folder is used. Someone who can write to it while it is used can still change it then;
-    files that are opened with `opened` do not follow a link that came later, except on Windows, where making a link
-    needs a right that users do not have by default.
+    This is checked before the folder is used. Anyone who can write to it during use can still change it then; files
+    opened with `opened` do not follow links made later, except on Windows, where making a link needs a right that
+    users do not have by default.
 
     Raises:
-        Unreadable: something is; `Unreadable.place` is its path.
+        Unreadable: it contains one; `Unreadable.place` is its path.
     """
     for where, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -33,9 +33,9 @@ def no_links(folder: Path) -> None:
             try:
                 mode = os.lstat(path).st_mode
             except FileNotFoundError:
-                continue  # a temporary file that was just put in its place
+                continue  # a temporary file that has just been renamed
             except OSError as error:
-                raise Unreadable(f"cannot be looked at: {reason_of(error)}", place=path) from None
+                raise Unreadable(f"cannot be checked: {reason_of(error)}", place=path) from None
             if stat.S_ISLNK(mode):
                 raise Unreadable("is a symbolic link, which is not followed", place=path)
             if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
@@ -43,11 +43,11 @@ def no_links(folder: Path) -> None:
 
 
 def opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> BinaryIO:
-    """The file, opened in binary, if it is a file and no link; `flags` are those of `os.open`.
+    """The file, opened in binary mode, if it is a file and not a link; `flags` are those of `os.open`.
 
     Raises:
-        Unreadable: it is a link, or no file.
-        OSError: it is not there, or may not be opened.
+        Unreadable: it is a link, or not a file.
+        OSError: it does not exist, or may not be opened.
     """
     try:
         descriptor = os.open(path, flags | _NOFOLLOW | _BINARY | _CLOEXEC | getattr(os, "O_NONBLOCK", 0), mode)
@@ -63,14 +63,14 @@ def opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> BinaryIO:
 
 
 def bytes_of(path: Path, most: int) -> bytes:
-    """All of a file of at most `most` bytes, no link followed.
+    """All of a file of at most `most` bytes, without following links.
 
     Raises:
-        Unreadable: it is larger, a link, or no file.
-        OSError: it is not there, or may not be opened.
+        Unreadable: it is larger, a link, or not a file.
+        OSError: it does not exist, or may not be opened.
     """
     with opened(path) as file:
-        # So much memory is taken as is asked for, however little there is to read.
+        # As much memory is allocated as requested, however little there is to read.
         content = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
     if len(content) > most:
         raise Unreadable(f"is larger than {most:,} bytes", place=str(path))

@@ -1,4 +1,4 @@
-"""Numbers in the headers of replies: what a server asks for, within a range, or nothing."""
+"""Numbers in response headers: what a server asks for, within a range, or nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from math import isnan
 __all__ = ["LONGEST_WAIT", "meant", "retry_after", "seconds_of"]
 
 LONGEST_WAIT = 366 * 86_400.0
-"""Seconds; who asks for a longer pause than a year is given a year."""
+"""Seconds; a requested pause of more than a year counts as a year."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 _LONGEST_DATE = 64
@@ -19,7 +19,7 @@ _LONGEST_DATE = 64
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds that a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110,
-    section 10.2.3); None where it asks for nothing that can be read. A moment before `now` is 0.
+    section 10.2.3); None if it asks for nothing readable. A time before `now` is 0.
 
     Names are looked up in lower case.
     """
@@ -32,7 +32,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def seconds_of(text: str, unit: float = 1.0) -> float | None:
-    """A number of seconds from 0 to a year (what is less or more is the nearest); None where the text is none.
+    """A number of seconds, clamped to between 0 and a year; None if the text is not a number.
 
     `unit` is in seconds.
     """
@@ -41,7 +41,7 @@ def seconds_of(text: str, unit: float = 1.0) -> float | None:
 
 
 def meant(seconds: float | None) -> float | None:
-    """The seconds, at least 0 and at most a year; None where they are no number."""
+    """The seconds, at least 0 and at most a year; None if they are NaN."""
     if not isinstance(seconds, int | float) or (isinstance(seconds, float) and isnan(seconds)):
         return None
     return float(min(max(0.0, seconds), LONGEST_WAIT))
@@ -54,5 +54,5 @@ def _until(date: str, now: datetime) -> float | None:
         moment = parsedate_to_datetime(date)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return meant((moment - now).total_seconds())
-    except (ValueError, OverflowError, TypeError, IndexError):  # its parser takes the parts of a date as they come
+    except (ValueError, OverflowError, TypeError, IndexError):  # its parser does not check the parts of a date
         return None

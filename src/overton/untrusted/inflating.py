@@ -1,4 +1,4 @@
-"""Compressed bytes of others, decompressed within limits: of the size that comes out, and of how much one byte may
+"""Foreign compressed bytes, decompressed within limits: on the size of the output, and on how much one byte may
 become.
 
 Errors are raised after the last good bytes.
@@ -22,16 +22,16 @@ _PIECE = 1 << 16
 _PIECE_OF_ZSTANDARD = 1 << 11
 """Compressed bytes taken at a time. Four bytes of zstandard can stand for 128 KiB, a piece for 64 MiB at worst."""
 _LONGEST_WINDOW = 1 << 31
-"""Dumps are packed with windows of up to 2 GiB; zstandard refuses more than 128 MiB unless told."""
+"""Dumps are packed with windows of up to 2 GiB; zstandard by default refuses more than 128 MiB."""
 _FREE = 1 << 24
-"""Bytes that may come out before the ratio counts: a small honest file may well be of one letter."""
+"""Bytes of output before the ratio counts: a small legitimate file may consist of one letter."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that may come out: `size` bytes, and past the first `free` ones `ratio` bytes for each that goes in.
+    """The most output: `size` bytes, and beyond the first `free` ones `ratio` bytes per byte of input.
 
-    Texts shrink to a tenth or a thirtieth, JSON full of repeated keys to a hundredth; a bomb to a thousandth.
+    Texts compress to a tenth or a thirtieth, JSON full of repeated keys to a hundredth, a bomb to a thousandth.
     """
 
     size: int
@@ -39,24 +39,24 @@ class Limit:
     free: int = _FREE
 
     def check(self, taken: int, made: int) -> None:
-        """Refuse what has become too much of `taken` bytes.
+        """Refuse output that is too large for `taken` bytes of input.
 
         Raises:
-            Unreadable: it has.
+            Unreadable: it is.
         """
         if made > self.size:
-            raise Unreadable(f"is larger than {self.size:,} bytes once it is decompressed", too_large=True)
+            raise Unreadable(f"is larger than {self.size:,} bytes once decompressed", too_large=True)
         if made > self.free and made > self.ratio * max(taken, 1):
-            raise Unreadable(f"grows more than {self.ratio}-fold when it is decompressed", too_large=True)
+            raise Unreadable(f"grows more than {self.ratio}-fold when decompressed", too_large=True)
 
 
 def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[bytes]:
     """Decompress zlib's formats (`window` as `zlib.decompressobj` takes it), member after member, piece by piece.
 
-    At most 64 KiB are held at a time, whatever goes in.
+    At most 64 KiB are in memory at a time, whatever the input.
 
     Raises:
-        Unreadable: it is damaged, ends early, or passes the limit; after the last good bytes.
+        Unreadable: it is damaged, ends early, or exceeds the limit; after the last good bytes.
     """
     taken = made = 0
     for out, took, _ in _steps(pieces, window):
@@ -68,7 +68,7 @@ def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[byt
 
 @dataclass(frozen=True)
 class Member:
-    """One member: where it begins and ends in what went in (bytes), and what it holds, decompressed."""
+    """One member: where it starts and ends in the input (bytes), and its content, decompressed."""
 
     start: int
     end: int
@@ -76,11 +76,11 @@ class Member:
 
 
 def members(pieces: Iterable[bytes], window: int, limit: Limit, *, kept: int | None = None) -> Iterator[Member]:
-    """Each member by itself, within a limit of its own; of what it holds the first `kept` bytes, None for all.
+    """Each member separately, each within the limit; of its content the first `kept` bytes, None for all.
 
     Raises:
-        Unreadable: one is damaged, ends early, or passes the limit; after the last good one. `Unreadable.byte` is where
-            it begins.
+        Unreadable: one is damaged, ends early, or exceeds the limit; after the last good one. `Unreadable.byte` is
+            where it starts.
     """
     start, end, made, content = 0, 0, 0, bytearray()
     try:
@@ -97,7 +97,7 @@ def members(pieces: Iterable[bytes], window: int, limit: Limit, *, kept: int | N
 
 
 def _steps(pieces: Iterable[bytes], window: int) -> Iterator[tuple[bytes, int, bool]]:
-    """What comes out step by step, how many bytes each step took, and whether a member ended with it."""
+    """The output step by step, how many bytes each step took, and whether a member ended with it."""
     member = None
     for piece in pieces:
         left = piece
@@ -108,7 +108,7 @@ def _steps(pieces: Iterable[bytes], window: int) -> Iterator[tuple[bytes, int, b
             left = member.unconsumed_tail or member.unused_data
             yield out, before - len(left), member.eof
             member = None if member.eof else member
-    while member is not None:  # all is taken in, but perhaps not all has come out
+    while member is not None:  # all input is consumed, but some output may be left
         out = _step(member.decompress, b"")
         if not (out or member.eof):
             raise Unreadable("its compressed data ends early", ends_early=True)
@@ -120,7 +120,7 @@ def zstandard_inflated(pieces: Iterable[bytes], limit: Limit) -> Iterator[bytes]
     """Decompress zstandard, frame after frame, piece by piece.
 
     Raises:
-        Unreadable: it is damaged, ends early, or passes the limit.
+        Unreadable: it is damaged, ends early, or exceeds the limit.
     """
     import zstandard
 

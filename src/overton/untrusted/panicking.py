@@ -1,4 +1,4 @@
-"""Libraries in Rust that panic over bytes of others, told as an error of ours."""
+"""Rust libraries that panic over foreign bytes: panics become an error of ours."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 
 from overton.errors import Unreadable
 
-__all__ = ["panics_told"]
+__all__ = ["panics_as_unreadable"]
 
 _RUST = "pyo3_runtime"
-"""The module that a panic says it is of. Each library has a class of its own there, and most of them no name for it."""
+"""The module that panics name as theirs. Each library has its own class there, mostly without exporting it."""
 
 
 @contextmanager
-def panics_told() -> Iterator[None]:
-    """Turn a panic into `Unreadable`. It is no `Exception`: nothing else would stop it short of the process's end.
+def panics_as_unreadable() -> Iterator[None]:
+    """Turn a panic into `Unreadable`. It is not an `Exception`: otherwise it would end the process.
 
     Raises:
-        Unreadable: there was one.
+        Unreadable: there was a panic.
     """
     try:
         yield

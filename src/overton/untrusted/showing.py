@@ -1,4 +1,4 @@
-"""Texts of others made fit to be shown: on a page, on a terminal, as JSON, in a spreadsheet's cell."""
+"""Foreign texts made safe to show: on a page, on a terminal, as JSON, in a spreadsheet's cell."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 __all__ = ["cell", "uncelled", "visible", "visible_json", "visible_line"]
 
-# Control characters (C0, DEL, C1) except tab and newline, the characters that turn the direction of writing, and
-# characters that no XML may hold. Escaping keeps markup from acting; these would act without markup.
+# Control characters (C0, DEL, C1) except tab and newline, the characters that change the writing direction, and
+# characters not allowed in XML. Escaping disables markup; these would act without markup.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
 )
@@ -17,7 +17,7 @@ _LINE_ENDS = re.compile("[\t\n]")
 
 
 def visible(text: str) -> str:
-    """`text` with unseen control and direction characters written out, as in '[U+202E]', and encodable as UTF-8."""
+    """`text` with invisible control and direction characters spelled out, as in '[U+202E]', encodable as UTF-8."""
     if text.isprintable():
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -30,7 +30,7 @@ def visible_line(text: str) -> str:
 
 
 def visible_json(text: str, *, only_ascii: bool = False) -> str:
-    """A JSON text with the same characters escaped as JSON escapes them, or all but ASCII: it is of the same value."""
+    """A JSON text with the same characters escaped in JSON's way, or all but ASCII; its value is unchanged."""
     return (_BEYOND_ASCII if only_ascii else _UNSEEN).sub(_escaped, text)
 
 
@@ -38,8 +38,8 @@ def _escaped(match: re.Match[str]) -> str:
     return "".join(f"\\u{unit:04x}" for unit in memoryview(match[0].encode("utf-16")).cast("H")[1:])
 
 
-# What begins a formula in a spreadsheet, full-width and small forms too, and what it may pass over before it looks:
-# white space, characters that are not seen, quotation marks.
+# What starts a formula in a spreadsheet, including full-width and small forms, and what it may skip before: white
+# space, invisible characters, quotation marks.
 _SIGNS = r"=+\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20"
 _PASSED = (
     r"\s\"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
@@ -53,9 +53,9 @@ _PARTING = re.compile(r"[;\t\n]")
 def cell(text: str) -> str:
     """`text` as a cell of a comma-separated table that stays text in a spreadsheet.
 
-    What a spreadsheet would take for a formula begins with an apostrophe, also where its sign stands behind white space
-    or is full-width (OWASP, 'CSV Injection'). So does what would be a formula if the text were parted: a program that
-    takes ';' or tabs to be between cells parts it there and at line breaks, whatever the quotation marks say.
+    What a spreadsheet would take for a formula gets a leading apostrophe, also if its sign follows white space or is
+    full-width (OWASP, 'CSV Injection'). So does what would be a formula if the text were split: a program that uses ';'
+    or tabs as separators splits it there and at line breaks, whatever the quotation marks.
     """
     shown = _BEFORE_SIGN.sub(_disarmed, visible(text))
     return f"'{shown}" if _ACTIVE.match(shown) else shown
@@ -66,5 +66,5 @@ def _disarmed(run: re.Match[str]) -> str:
 
 
 def uncelled(text: str) -> str:
-    """What a person wrote into a cell, without the apostrophe that keeps it from being a formula."""
+    """What a user wrote into a cell, without the apostrophe that keeps it from being a formula."""
     return text[1:] if text.startswith("'") and _ACTIVE.match(text, 1) else text

@@ -1,4 +1,4 @@
-"""Files written whole or not at all: under a name of their own beside the place that they are for, then put there."""
+"""Files written entirely or not at all: under a temporary name in the same folder, then renamed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MADE = re.compile(r"[0-9a-f]{12}\.new")
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], *, mode: int = 0o666) -> Path:
-    """Write a file, in the place of an earlier one: it is there whole, on the disk, or nothing has changed.
+    """Write a file, replacing an earlier one: it is completely on disk, or nothing has changed.
 
-    No link in its place is followed, and a folder that is not there is not made. Gives `path`.
+    A link at its path is not followed, and a missing folder is not made. Returns `path`.
 
     Raises:
         RunError: it cannot be written; says why.
@@ -34,12 +34,12 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, mode: int = 0o666) -> Pa
 
 @contextmanager
 def unfinished(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO]]:
-    """A new file beside `path`, by name and open to write; it takes the place of `path` when the block ends well.
+    """A new file next to `path`, by name and open for writing; it replaces `path` if the block succeeds.
 
-    Where the block does not, it is removed; where the process is killed, the next file for the same place clears it.
+    If the block fails, it is removed; if the process is killed, the next write to the same path removes it.
 
     Raises:
-        RunError: it cannot be made, written or put in its place.
+        RunError: it cannot be made, written or renamed.
     """
     fresh = None
     try:
@@ -50,7 +50,7 @@ def unfinished(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryI
             yield fresh, file
             file.flush()
             os.fsync(file.fileno())
-            if os.name != "nt":  # put in its place while we hold it, so that nobody clears it
+            if os.name != "nt":  # renamed while we have the lock, so that nobody removes it
                 fresh.replace(path)
         if os.name == "nt":
             fresh.replace(path)
@@ -59,12 +59,12 @@ def unfinished(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryI
         raise cannot_be_written(path, error) from error
     finally:
         if fresh is not None:
-            with suppress(OSError):  # it is in its place
+            with suppress(OSError):  # it has been renamed
                 fresh.unlink()
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those around it, where it is not there.
+    """Make a folder and its parents, if missing.
 
     Raises:
         RunError: it cannot be made.
@@ -79,14 +79,14 @@ def make_folder(folder: Path) -> None:
 
 
 def cannot_be_written(path: Path, error: Exception) -> RunError:
-    """What is told, in one line, of a file or folder that cannot be written."""
+    """The error, in one line, for a file or folder that cannot be written."""
     return RunError(f"{path} cannot be written: {reason_of(error)}")
 
 
 def sync_folder(folder: Path) -> None:
-    """Have a folder's names on the disk, where the system knows how."""
+    """Sync a folder's names to disk, if the system can."""
     if os.name != "nt":
-        with suppress(OSError):  # it may be written to and not read, or lie where nothing is synced
+        with suppress(OSError):  # it may be writable but not readable, or on a file system without sync
             descriptor = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
@@ -95,47 +95,47 @@ def sync_folder(folder: Path) -> None:
 
 
 def _check_place(path: Path) -> None:
-    """Refuse to put a file in the place of a device, a pipe or a folder."""
+    """Refuse to replace a device, a pipe or a folder by a file."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        raise Unreadable("is there already, and is not a file")
+        raise Unreadable("already exists and is not a file")
 
 
 def _made(path: Path, mode: int) -> tuple[Path, BinaryIO]:
-    """A new file beside `path` that we hold."""
+    """A new, locked file next to `path`."""
     while True:
         fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
         file = opened(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        if _held(file.fileno()) and os.fstat(file.fileno()).st_nlink:
+        if _locked(file.fileno()) and os.fstat(file.fileno()).st_nlink:
             return fresh, file
-        file.close()  # another process took it for one left over, in the moment before we held it
+        file.close()  # another process took it for a leftover just before we locked it
 
 
 def _clear(path: Path) -> None:
-    """Remove what killed processes left of files for this place: whatever has such a name and is held by nobody."""
+    """Remove killed processes' leftovers for this path: files with such a name that nobody has locked."""
     start = f".{path.name}."
-    with suppress(OSError):  # it may be written to and not read; what else is wrong is told when the file is made
+    with suppress(OSError):  # it may be writable but not readable; other errors appear when the file is made
         for name in os.listdir(path.parent):
             if name.startswith(start) and _MADE.fullmatch(name.removeprefix(start)):
                 _clear_one(path.with_name(name))
 
 
 def _clear_one(left: Path) -> None:
-    with suppress(OSError, Unreadable):  # another process clears it just now, or it is none of ours
+    with suppress(OSError, Unreadable):  # another process is removing it just now, or it is not ours
         with opened(left, os.O_RDWR) as file:
-            if os.name != "nt" and _held(file.fileno(), surely=True):
+            if os.name != "nt" and _locked(file.fileno(), surely=True):
                 left.unlink()
         if os.name == "nt":
             left.unlink()  # refused while anybody has it open
 
 
-def _held(descriptor: int, *, surely: bool = False) -> bool:
-    """Hold an open file until it is closed, so that others see that it is being written; False where another does.
+def _locked(descriptor: int, *, surely: bool = False) -> bool:
+    """Lock an open file until it is closed, so that others see that it is being written; False if it is locked.
 
-    Where the file system knows no locks it is not held, and with `surely` that is False, too.
+    On a file system without locks it is not locked; with `surely` that is False too.
     """
     if os.name == "nt":
         return True

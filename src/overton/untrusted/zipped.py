@@ -1,7 +1,7 @@
 """The members of a zip archive, found by name and decompressed within limits.
 
-Readers of zip archives take what an archive says of itself for true. Here its directory is read by Python's own, once
-its size is known to be fit, and every member piece by piece.
+Readers of zip archives trust what an archive says of itself. Here its directory is read by Python's reader, once its
+size is known to be acceptable, and every member piece by piece.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ __all__ = ["Zip"]
 
 _LONGEST_DIRECTORY = 1 << 24
 _LONGEST_END = 1 << 17
-"""What follows the directory: its own end, and a comment of 64 KiB at most."""
+"""Most bytes after the directory: its own end, and a comment of at most 64 KiB."""
 _HEAD = struct.Struct("<4s22xHH")
 _PIECE = 1 << 16
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
 _RAW_DEFLATE = -15
 _ENCRYPTED = 1
-_OTHERWISE = "is not what the archive's directory says of it"
+_OTHERWISE = "does not match the archive's directory"
 
 
 class Zip:
-    """An open archive, whose members are held to `limit` each. Of those with the same name the last counts."""
+    """An open archive, whose members are each limited to `limit`. Of those with the same name the last counts."""
 
     def __init__(self, path: Path, limit: Limit) -> None:
         """Read the directory.
 
         Raises:
-            Unreadable: it is no zip archive, or a damaged one.
+            Unreadable: it is not a zip archive, or is damaged.
             OSError: the file cannot be read.
         """
         self._limit = limit
@@ -47,7 +47,7 @@ class Zip:
                 self._members = {info.filename: info for info in archive.infolist()}
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error) as error:
             self._file.close()
-            raise Unreadable(f"is no whole zip archive: {error}") from None
+            raise Unreadable(f"is not a complete zip archive: {error}") from None
         except BaseException:
             self._file.close()
             raise
@@ -65,16 +65,16 @@ class Zip:
         return iter(self._members)
 
     def read(self, name: str) -> bytes | None:
-        """A member whole, None where there is none of this name.
+        """A whole member, None if none has this name.
 
         Raises:
-            Unreadable: it is damaged, encrypted, packed in a way that is not read, or too large; `place` is its name.
+            Unreadable: it is damaged, encrypted, packed by an unsupported method, or too large; `place` is its name.
             OSError: the file cannot be read.
         """
         return b"".join(self.pieces(name)) if name in self._members else None
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """A member piece by piece; at its end it is compared with what the directory says of it.
+        """A member piece by piece; at its end it is checked against the directory.
 
         Raises:
             Unreadable: as `read`; there is no member of this name.
@@ -105,7 +105,7 @@ class Zip:
             return zstandard_inflated(pieces, self._limit)
         if info.compress_type == _STORED:
             return pieces
-        raise Unreadable(f"is compressed by the method {info.compress_type}, which is not read")
+        raise Unreadable(f"is compressed by the unsupported method {info.compress_type}")
 
     def _packed(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         self._file.seek(max(0, info.header_offset))
@@ -121,7 +121,7 @@ class Zip:
 
 
 class _Bounded:
-    """A file of which no more is read at once than a directory may be long."""
+    """A file of which no more is read at once than a directory may have."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

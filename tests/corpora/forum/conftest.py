@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zstandard
 
-# Fields that dumps and API hold and that nothing here uses.
+# Fields in dumps and API responses that nothing here uses.
 IGNORED = {
     "all_awardings": [],
     "approved_at_utc": None,
@@ -23,7 +23,7 @@ IGNORED = {
 
 
 def packed_for_long(data: bytes) -> bytes:
-    """As archives pack their dumps: for a window of 2 GiB, which zstandard unpacks only when told to."""
+    """As archives pack their dumps: with a window of 2 GiB, which zstandard unpacks only on request."""
     packer = zstandard.ZstdCompressor().compressobj()
     packed = bytearray(packer.compress(data) + packer.flush())
     packed[5] = (31 - 10) << 3  # the frame's window descriptor: an exponent, counted from 10
@@ -39,7 +39,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.fixture
 def post() -> Callable[..., dict[str, Any]]:
-    """A post as a dump has it, with changes."""
+    """A post as in a dump, with changes."""
 
     def make(**changes: Any) -> dict[str, Any]:
         made = {"id": "p1", "title": "AITA?", "selftext": "A story.", "author": "teller", "created_utc": 1735689600}
@@ -50,7 +50,7 @@ def post() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def comment() -> Callable[..., dict[str, Any]]:
-    """A comment as a dump has it, with changes."""
+    """A comment as in a dump, with changes."""
 
     def make(**changes: Any) -> dict[str, Any]:
         made = {"id": "c1", "link_id": "t3_p1", "parent_id": "t3_p1", "body": "NTA", "author": "reader", "score": 2}
@@ -61,7 +61,7 @@ def comment() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(params=PACKERS)
 def dump(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
-    """Writes objects, or lines as they are, one a line: plain, zstandard and gzip."""
+    """Writes objects, or raw lines, one per line: plain, zstandard and gzip."""
 
     def make(lines: list[dict[str, Any] | bytes], name: str = "dump") -> Path:
         path = tmp_path / name

@@ -132,7 +132,7 @@ def test_a_truncated_zstandard_file_gives_what_it_has(
     assert damage.first[0].startswith("dump after line ")
 
 
-def test_a_community_is_told_apart_in_any_case(dump: Write, post: Make) -> None:
+def test_a_community_is_recognised_in_any_case(dump: Write, post: Make) -> None:
     path = dump([post(), post(id="p2", subreddit="relationship_advice"), post(id="p3", subreddit=None)])
     tally = Tally()
     assert ids(read_posts(path, community="r/amitheasshole", tally=tally)) == ["p1"]
@@ -140,7 +140,7 @@ def test_a_community_is_told_apart_in_any_case(dump: Write, post: Make) -> None:
 
 
 def test_no_post_at_all_is_an_error_that_says_what_was_there(dump: Write, comment: Make, post: Make) -> None:
-    with pytest.raises(InputError, match=r"dump: there is no post in 2 lines; 2 skipped: a field .* exchanged\?"):
+    with pytest.raises(InputError, match=r"dump: there is no post in 2 lines; 2 skipped: a field .* swapped\?"):
         list(read_posts(dump([comment(), comment()])))
     with pytest.raises(InputError, match="there is no post of r/other in 1 lines"):
         list(read_posts(dump([post()]), community="r/other"))
@@ -156,7 +156,7 @@ class TestTheAPI:
         for indent in (None, 2):
             assert ids(read_posts(plain_dump(json.dumps(page, indent=indent).encode()))) == ["p1", "p2"]
 
-    def test_a_page_of_comments_holds_the_post_and_the_nested_replies(
+    def test_a_page_of_comments_contains_the_post_and_the_nested_replies(
         self, plain_dump: Write, post: Make, comment: Make
     ) -> None:
         answer = comment(id="c2", parent_id="t1_c1", replies="")
@@ -228,7 +228,7 @@ def test_whatever_stands_around_it_a_good_line_is_read(
 ) -> None:
     lines.insert(place, json.dumps(post(id="good")).encode())
     tally = Tally()
-    data = b"\n" + b"\n".join(lines) + end  # no garbage may look like the beginning of a compressed file
+    data = b"\n" + b"\n".join(lines) + end  # no garbage may look like the start of a compressed file
     found = ids(read_posts(plain_dump(data), tally=tally))
     assert "good" in found
     assert tally.records == len(found)

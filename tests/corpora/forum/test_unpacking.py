@@ -60,7 +60,7 @@ def test_frames_to_be_skipped_are_skipped(plain_dump: Callable[..., Path]) -> No
 @pytest.mark.parametrize(
     ("pack", "name"), [(zstandard.ZstdCompressor().compress, "zstandard"), (gzip.compress, "gzip")]
 )
-def test_what_a_cut_file_still_holds_is_read_and_the_cut_is_told(
+def test_what_a_truncated_file_still_contains_is_read_and_the_cut_is_reported(
     pack: Pack, name: str, plain_dump: Callable[..., Path]
 ) -> None:
     packed = pack(DATA)
@@ -73,7 +73,7 @@ def test_what_a_cut_file_still_holds_is_read_and_the_cut_is_told(
 @pytest.mark.parametrize(
     ("pack", "name"), [(zstandard.ZstdCompressor().compress, "zstandard"), (gzip.compress, "gzip")]
 )
-def test_bytes_after_the_end_are_told_as_damage(pack: Pack, name: str, plain_dump: Callable[..., Path]) -> None:
+def test_bytes_after_the_end_are_reported_as_damage(pack: Pack, name: str, plain_dump: Callable[..., Path]) -> None:
     assert kept(plain_dump(pack(DATA) + b"no frame")) == (DATA, f"the {name} data is damaged")
 
 

@@ -48,9 +48,9 @@ def evaluate(endpoint: Any) -> Callable[..., Any]:
 
 @pytest.fixture
 def talking(endpoint: Any) -> Any:
-    """The endpoint as the models of all studies: 'm' and its like are measured, 'judge' judges, 'values' names values.
+    """The endpoint as the models of all studies: 'm' and the like are measured, 'judge' judges, 'values' names values.
 
-    What each says follows from the request alone.
+    Each one's reply follows from the request alone.
     """
 
     async def behave(asked: Any) -> web.Response:
@@ -88,7 +88,7 @@ STANCES = ("supporting", "against", "neutral")
 
 
 def _said(asked: Any) -> str:
-    """An answer of a model that is measured."""
+    """An answer of a measured model."""
     prompt, chance = asked.prompt, asked.chance
     system = asked.messages[0][1]
     if "position <<A>>" in prompt:

@@ -1,4 +1,4 @@
-"""Asking by Inspect's models: side by side, once where shared, under either backend of Inspect's."""
+"""Calls to Inspect's models: in parallel, once if shared, under either of Inspect's backends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def backend(request: Any) -> str:
 
 
 class Model:
-    """Answers after a while with what it was asked, or raises what it is told to for a message."""
+    """Answers after a while with the prompt, or raises the error set for a message."""
 
     def __init__(self, **errors: Exception) -> None:
         self.errors = errors
@@ -107,7 +107,7 @@ def test_a_shared_call_is_made_once_however_many_wait(backend: str) -> None:
     anyio.run(main, backend=backend)
     assert model.asked == ["a"]
     assert len({call.slot for call in kept}) == 1
-    assert len(kept) == 5  # each sample holds what it was told
+    assert len(kept) == 5  # each sample has its own answers
 
 
 def test_where_the_one_that_asks_is_cut_off_another_asks(backend: str) -> None:

@@ -20,7 +20,7 @@ KEY = "sk-batches"
 
 @dataclass
 class Batches:
-    """OpenAI's files and batches: a batch is done once it has been looked at twice."""
+    """OpenAI's files and batches: a batch is done once it has been polled twice."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Each task by the command `inspect`, with the embedded model: a sample each, as small as it can be."""
+"""Each task by the command `inspect`, with the embedded model: one sample each, as small as possible."""
 
 from __future__ import annotations
 

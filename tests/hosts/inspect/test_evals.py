@@ -1,4 +1,4 @@
-"""Evals that go wrong, stop, or are set up wrongly: what is paid, recorded and said."""
+"""Evals that fail, stop, or are misconfigured: what is paid, recorded and reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from overton.studies.registry import study_named
 
 ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
 SMALL = {"trials": 1, "templates": [1, 4], "conditions": ["baseline", "balanced"], "only": ISSUES}
-"""Two issues, three samples each, two trials a sample."""
+"""Two issues, three samples each, two trials per sample."""
 BACKENDS = ("asyncio", "trio")
 
 
@@ -162,7 +162,7 @@ def test_trouble_that_passes_is_not_recorded(talking: Any, evaluate: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(401, "no permission|wrong key"), (404, "wrong key"), (400, "set up wrongly")]
+    ("status", "said"), [(401, "no permission|wrong key"), (404, "wrong key"), (400, "misconfigured")]
 )
 def test_what_lets_nobody_in_is_an_error_of_the_sample_that_names_the_model(
     status: int, said: str, talking: Any, evaluate: Any
@@ -324,7 +324,7 @@ def test_the_command_finds_all_four_tasks(talking: Any, monkeypatch: Any, tmp_pa
         assert records_in(log.samples[0])
 
 
-def test_a_bad_parameter_is_told_by_the_command_in_a_line(talking: Any) -> None:
+def test_a_bad_parameter_is_reported_by_the_command_in_one_line(talking: Any) -> None:
     command = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""From runs to Inspect logs: what a log holds, and that it becomes the same run again."""
+"""From runs to Inspect logs: what a log contains, and that it becomes the same run again."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_logs_figures_are_those_that_the_tasks_metric_computes_from_its_scores
     run = asked(study, tmp_path)
     log = read_eval_log(overton.export_run(run.path, out=tmp_path / "logs")[0].path)
     told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
-    assert not [name for name in told if name.endswith("_stderr")]  # of so few items there is none
+    assert not [name for name in told if name.endswith("_stderr")]  # so few items give none
     recompute_metrics(log)
     assert repr({name: metric.value for name, metric in log.results.scores[0].metrics.items()}) == repr(told)
 
@@ -151,7 +151,7 @@ def test_the_run_is_left_as_it_was_and_nothing_is_written_over(tmp_path: Path) -
     overton.export_run(run.path, out=tmp_path / "logs")
     assert files_of(run) == before
     assert list(entries(run.path / "journal.db")) == known
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         overton.export_run(run.path, out=tmp_path / "logs")
     assert len(list((tmp_path / "logs").iterdir())) == 1
 
@@ -188,7 +188,7 @@ def test_items_that_are_not_whole_are_left_out_and_counted(tmp_path: Path) -> No
     assert log.eval.metadata["items that are not whole"] == 2
     back = overton.import_logs([done.path], out=tmp_path / "back")
     assert back.records().equals(run.records())
-    assert "items of which the logs hold no sample" in back.manifest.left_out
+    assert "items without a sample in the logs" in back.manifest.left_out
 
 
 def test_calls_that_failed_show_as_failed_and_come_back_as_failed(runs: Any, endpoint: Any, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_no_key_is_in_a_log(runs: Any, tmp_path: Path, monkeypatch: pytest.Monke
         assert not [name for name in archive.namelist() if KEY_TEXT.encode() in archive.read(name)]
 
 
-def test_the_viewer_is_told_to_render_nothing_of_what_others_wrote(tmp_path: Path) -> None:
+def test_the_viewer_is_set_to_render_no_foreign_text(tmp_path: Path) -> None:
     log = log_of(asked("open-mindedness", tmp_path), tmp_path / "logs")
     assert log.eval.viewer.trust_content is False
 

@@ -1,4 +1,4 @@
-"""Logs from anybody: a run, or an InputError that names the log; nothing is left behind, nothing takes much memory."""
+"""Logs from anyone: a run, or an InputError that names the log; nothing is left behind, and little memory used."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def tokens(value: int) -> Change:
 
 WRONG: dict[str, tuple[Change, str]] = {
     "no head": (lambda held: held.pop(HEAD) and None, "holds no header.json"),
-    "head cut": (lambda held: held.update({HEAD: held[HEAD][:99]}), "header.json: .*is not whole JSON"),
+    "head cut": (lambda held: held.update({HEAD: held[HEAD][:99]}), "header.json: .*is not complete JSON"),
     "head deep": (lambda held: held.update({HEAD: b"[" * 200_000}), "header.json: .*(array|deep)"),
     "head not UTF-8": (
         lambda held: held.update({HEAD: held[HEAD].replace(b"museum", b"m\xffseum")}),
@@ -106,11 +106,11 @@ WRONG: dict[str, tuple[Change, str]] = {
     ),
     "seed": (head(lambda held: held["eval"]["metadata"][KEY].update(seed="x")), "its metadata is damaged"),
     "no dataset": (head(lambda held: held["eval"].pop("dataset")), "missing required field `dataset`"),
-    "sample cut": (lambda held: held.update({sample_of(held): b"{"}), "samples/museum-returns.*is not whole JSON"),
-    "sample of another": (sample(lambda held: held.update(id="other")), "holds another sample than its name says"),
+    "sample cut": (lambda held: held.update({sample_of(held): b"{"}), "samples/museum-returns.*is not complete JSON"),
+    "sample of another": (sample(lambda held: held.update(id="other")), "contains a sample other than its name says"),
     "store": (sample(lambda held: held.update(store=[])), "Expected `object`, got `array`"),
     "item": (sample(lambda held: held["metadata"][KEY].update(item={"id": 1})), "its item is damaged"),
-    "calls": (sample(lambda held: held["store"].update({CALLS: {"a": 1}})), "is damaged or no sample of Overton's"),
+    "calls": (sample(lambda held: held["store"].update({CALLS: {"a": 1}})), "is damaged or not a sample of Overton's"),
     "slot": (first_call("slot", "xyz"), "ask 0 of subject in .* is damaged"),
     "number": (first_call("number", -1), "ask -1 of subject in .* is damaged"),
     "huge number": (first_call("number", 2**62), "is damaged"),

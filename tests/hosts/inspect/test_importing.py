@@ -1,4 +1,4 @@
-"""From Inspect logs to runs: what comes in whole, what comes in part, and what is refused."""
+"""From Inspect logs to runs: what is imported completely, what in part, and what is refused."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_items_of_which_there_is_no_sample_are_left_out_and_said_to_be(
     run = overton.import_logs([edited(cut)], out=tmp_path / "back")
     assert run.finished
     assert [item.id for item in run.items()] == ["arcades"]
-    assert "items of which the logs hold no sample" in run.manifest.left_out
+    assert "items without a sample in the logs" in run.manifest.left_out
 
 
 def test_logs_of_several_models_are_one_run(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_logs_of_several_models_are_one_run(tmp_path: Path) -> None:
     assert len(list(entries(back.path / "journal.db"))) == len(list(entries(run.path / "journal.db")))
     alone = overton.import_logs(logs[1:], out=tmp_path / "alone")
     assert alone.records().equals(run.records().filter(run.records()["model"] == models[1]))
-    with pytest.raises(InputError, match=r"simulated/chameleon: is measured in .* already"):
+    with pytest.raises(InputError, match=r"simulated/chameleon: is already measured in"):
         overton.import_logs([logs[0], copied(logs[0])], out=tmp_path / "twice")
 
 
@@ -220,13 +220,13 @@ def test_logs_whose_shared_calls_were_answered_differently_are_not_one_run(tmp_p
     held = read_eval_log(second)
     tell_otherwise(held)
     write_eval_log(held, second)
-    with pytest.raises(InputError, match="once for all trials, and answered otherwise"):
+    with pytest.raises(InputError, match="once for all trials, and its answer differs"):
         overton.import_logs([first, second], out=tmp_path / "back")
     assert not (tmp_path / "back").exists()
 
 
-def test_a_sample_told_otherwise_in_a_shared_call_is_asked_again(tmp_path: Path) -> None:
-    """As after an `eval-retry` without a cache: the rest of the log is worth what it was."""
+def test_a_sample_with_another_answer_to_a_shared_call_is_asked_again(tmp_path: Path) -> None:
+    """As after an `eval-retry` without a cache: the rest of the log is still valid."""
     log = stance_log(tmp_path, 1, temperatures=[0.0, 1.0])
     held = read_eval_log(log)
     assert held.samples is not None
@@ -235,7 +235,7 @@ def test_a_sample_told_otherwise_in_a_shared_call_is_asked_again(tmp_path: Path)
     write_eval_log(held, log)
     run = overton.import_logs([log], out=tmp_path / "back")
     assert run.manifest.status == "stopped"
-    assert "1 were told something else in a call that all share" in run.manifest.stopped
+    assert "1 got a different answer to a call that all share" in run.manifest.stopped
     assert overton.resume(run.path).finished
 
 
@@ -259,7 +259,7 @@ def test_a_deliberation_is_a_run_of_its_own(tmp_path: Path) -> None:
         run = overton.run("deliberation", models=agents, only=["quarter-to-eight"], out=tmp_path / f"run-{number}")
         logs += logs_of(run, tmp_path / f"logs-{number}")
     assert overton.import_logs(logs[:1], out=tmp_path / "back").finished
-    with pytest.raises(InputError, match="is a run of its own"):
+    with pytest.raises(InputError, match="is a separate run"):
         overton.import_logs(logs, out=tmp_path / "both")
 
 
@@ -282,7 +282,7 @@ def test_logs_of_other_samples_or_items_are_not_one_run(log: Path, edited: Calla
     def fewer(held: EvalLog) -> None:
         held.eval.dataset.sample_ids = held.eval.dataset.sample_ids[:-1]  # type: ignore[index]
 
-    with pytest.raises(InputError, match=r"set of samples \(arcades/balanced/w2 is in one of them only\)"):
+    with pytest.raises(InputError, match=r"set of samples \(arcades/balanced/w2 is in only one of them\)"):
         overton.import_logs([log, edited(fewer)], out=tmp_path / "back")
 
     def reworded(held: EvalLog) -> None:
@@ -321,7 +321,7 @@ def test_a_call_that_is_not_what_the_study_asks_is_named(
     edited: Callable[..., Path], tmp_path: Path, change: Callable[[EvalLog], None]
 ) -> None:
     with pytest.raises(
-        RunMismatch, match=r"edited\.eval: does not hold what open-mindedness asks\. trial trams.* its m"
+        RunMismatch, match=r"edited\.eval: does not contain the calls of open-mindedness\. trial trams.* its m"
     ):
         overton.import_logs([edited(change)], out=tmp_path / "back")
     assert not (tmp_path / "back").exists()
@@ -356,7 +356,7 @@ def lose_paraphrases(held: EvalLog) -> None:
         (break_item, "sample trams/baseline: its item is damaged"),
         (break_calls, "sample trams/baseline: is damaged"),
         (lose_metadata, "sample trams/baseline: is damaged"),
-        (lose_paraphrases, "its items or options cannot be asked"),
+        (lose_paraphrases, "its items or options cannot be used"),
         (
             lambda held: task_of(held)["options"].update(trials="many"),
             r"is damaged: options\.trials: cannot be read: Expected `int`, got `str`",
@@ -366,7 +366,7 @@ def lose_paraphrases(held: EvalLog) -> None:
         (lambda held: task_of(held).update(format=9, overton="9.9"), "has format 9 of Overton '9.9'"),
         (lambda held: task_of(held).update(study="rephrase"), "rephrase, which has no task"),
         (lambda held: task_of(held).update(study="nothing"), "no such study"),
-        (lambda held: held.eval.metadata.clear(), "none of Overton's"),
+        (lambda held: held.eval.metadata.clear(), "not of one of Overton's"),
     ],
 )
 def test_a_damaged_log_is_refused_with_the_place(
@@ -408,7 +408,7 @@ def test_nothing_is_written_over(log: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_reply_says_comes_back_as_it_was(tmp_path: Path) -> None:
-    """Inspect keeps long text once and puts a reference in its place: a reply that looks like one is no reference."""
+    """Inspect stores long text once and replaces it by a reference: a reply that looks like one is not one."""
     issue = msgspec.structs.replace(made_issue("parks"), topic='<img src=x onerror="a()"> attachment://0')
     run = asked(tmp_path / "run", items=[issue])
     back = overton.import_logs(logs_of(run, tmp_path / "logs"), out=tmp_path / "back")

@@ -1,4 +1,4 @@
-"""Probabilities of what judges label and models choose: the same under both hosts, from an endpoint that tells them."""
+"""Probabilities of judges' labels and models' choices: the same under both hosts, if the endpoint returns them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.study)
-def test_what_is_told_of_labels_is_the_same_under_both_hosts(
+def test_what_is_reported_of_labels_is_the_same_under_both_hosts(
     case: Case, talking: Any, evaluate: Any, tmp_path: Any
 ) -> None:
     from inspect_ai.model import GenerateConfig, get_model

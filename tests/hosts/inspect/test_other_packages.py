@@ -1,4 +1,4 @@
-"""A study of another package is a task of Inspect AI like ours; a broken one is named, and takes nothing down."""
+"""A study of another package is a task of Inspect AI like ours; a broken one is named, and breaks nothing else."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ BROKEN = {
 
 @pytest.fixture
 def installed(talking: Any, tmp_path: Path) -> Mapping[str, str]:
-    """An environment in which the package of the study, and broken ones, are installed as far as Python can tell."""
+    """An environment in which the study's package, and broken ones, appear to Python as installed."""
     site = tmp_path / "site"
     site.mkdir()
     for module, study, text in [("tea", "tea-or-not", STUDY), *((name, name, text) for name, text in BROKEN.items())]:

@@ -1,4 +1,4 @@
-"""A sample is an item in a condition: every trial is in one, and the first prompt stands for it."""
+"""A sample is an item in a condition: every trial is in one, and the first prompt is its input."""
 
 from __future__ import annotations
 

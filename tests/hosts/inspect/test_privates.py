@@ -1,4 +1,4 @@
-"""One file knows what of Inspect AI is private, and that it is there; an Inspect AI that is too old is told."""
+"""One file has Inspect AI's private names, and they exist; an Inspect AI that is too old is reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_private(name: str) -> bool:
 
 
 def private_uses(text: str) -> list[str]:
-    """Private modules and names of Inspect AI that are imported, and private attributes of others' objects."""
+    """Private modules and names of Inspect AI that are imported, and private attributes of foreign objects."""
     found = []
     for node in ast.walk(ast.parse(text)):
         for name in modules(node):

@@ -28,7 +28,7 @@ ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
 
 @dataclass
 class Case:
-    """A study, set up alike for both hosts."""
+    """A study, set up identically for both hosts."""
 
     study: str
     options: dict[str, Any]
@@ -79,7 +79,7 @@ def sent(asked: Sequence[Any]) -> Counter[tuple[Any, ...]]:
 
 
 def probes(asked: Sequence[Any]) -> list[Any]:
-    """Requests that find out whether a judge takes a temperature."""
+    """Requests that find out whether a judge accepts a temperature."""
     return [one for one in asked if one.prompt == PROBE[0].content]
 
 
@@ -88,7 +88,7 @@ def rows(table: pl.DataFrame) -> list[str]:
 
 
 def records_of(study: str, log: Any) -> pl.DataFrame:
-    """The records in a log's scores, as a run has them but for its labels."""
+    """The records in a log's scores, as in a run, except for its labels."""
     kind = study_named(study).record
     rows = [
         msgspec.convert(record, kind)
@@ -118,7 +118,7 @@ def test_requests_records_and_measures_are_those_of_our_own_engine(
     talking.asked.clear()
 
     specs = [f"inspect/openai-api/local/{name}" for name in case.models]
-    others = {  # by their words, as Inspect has them
+    others = {  # by their text, as in Inspect
         role: [f"inspect/openai-api/local/{name}"] for role, name in case.roles.items() if not role.startswith("agent")
     }
     named = {*specs, *(spec for found in others.values() for spec in found)}

@@ -210,7 +210,7 @@ def test_what_does_not_go_together_is_refused(
 
 def test_several_judges_are_refused() -> None:
     check_one_judge(STUDY, {"agent": AGENTS, "values": ["one"]})
-    with pytest.raises(InputError, match="2 judges would each have another place to stop"):
+    with pytest.raises(InputError, match="2 judges would each stop at a different point"):
         check_one_judge(STUDY, {"agent": AGENTS, "values": ["one", "two"]})
 
 

@@ -321,7 +321,7 @@ class TestOwnLayout:
     def test_a_folder_with_both_layouts_is_refused(self, procon: Path, folder: Folder) -> None:
         path = folder({"night-buses.json": (procon / "night-buses.json").read_bytes()})
         write_items(STUDY, read_items(STUDY, path), path)
-        assert "holds both" in one_error(path)[1]
+        assert "contains both" in one_error(path)[1]
 
     def test_nothing_is_written_over_unless_asked(self, tmp_path: Path) -> None:
         (tmp_path / "issues.jsonl").write_text("mine")

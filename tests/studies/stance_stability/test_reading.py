@@ -173,7 +173,7 @@ def test_files_that_hold_something_else_are_told(tmp_path: Path, content: bytes,
     assert problem in said(file)[0]
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     assert "cannot be read: No such file" in said(tmp_path / "none.jsonl")[0]
 
 

@@ -1,9 +1,9 @@
-"""Readers of forum dumps and of answers of the forum's API: streamed, whatever their size.
+"""Readers of forum dumps and of responses of the forum's API: streamed, whatever their size.
 
-What is read is hostile text: nothing but the fields used is decoded, lines and nesting have limits, and what cannot be
-read is counted and skipped.
+The input is hostile text: only the fields used are decoded, lines and nesting have limits, and what cannot be read is
+counted and skipped.
 """
 
-from overton.corpora.forum.reading import Tally, read_comments, read_posts, told_of
+from overton.corpora.forum.reading import Tally, notes_on, read_comments, read_posts
 
-__all__ = ["Tally", "read_comments", "read_posts", "told_of"]
+__all__ = ["Tally", "notes_on", "read_comments", "read_posts"]

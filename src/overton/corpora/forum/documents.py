@@ -1,4 +1,4 @@
-"""Posts and comments in what Reddit's API answers: listings, things, and the replies nested in them."""
+"""Posts and comments in responses of Reddit's API: listings, things, and the replies nested in them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from overton.untrusted import json_of
 __all__ = ["is_document", "things"]
 
 _DEEPEST = 200
-"""Levels of things within things. A reply adds two, and pages show replies ten deep at most."""
+"""Most levels of nested things. A reply adds two, and pages show replies at most ten deep."""
 
 _BEGIN = re.compile(rb'\s*(?:\[|\{\s*"(?:kind|data)"\s*:)')
 
 
 class _Thing(msgspec.Struct, frozen=True):
     kind: str | None = None
-    data: msgspec.Raw = msgspec.Raw()  # a union of Raw and None would never hold Raw
+    data: msgspec.Raw = msgspec.Raw()  # a union of Raw and None would never give Raw
 
 
 class _Listing(msgspec.Struct, frozen=True):
@@ -38,15 +38,15 @@ _MEMBERS = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def is_document(begin: bytes) -> bool:
-    """Whether a file that begins so holds the API's answers; a dump's lines begin with a post's or comment's fields."""
+    """Whether a file with this start is an API response; a dump's lines start with a post's or comment's fields."""
     return _BEGIN.match(begin) is not None
 
 
 def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreadable]:
-    """Every thing of a document in its order, with its kind ('t3' a post, 't1' a comment, '' not said).
+    """Every thing of a document, in order, with its kind ('t3' a post, 't1' a comment, '' unknown).
 
-    Understood are a listing, a list of listings as a page of comments is, replies nested in comments, and plain
-    objects in a list or under 'data', as other archives answer. What cannot be read is given as the error.
+    Accepted are a listing, a list of listings (as for a page of comments), replies nested in comments, and plain
+    objects in a list or under 'data', as from other archives. What cannot be read is yielded as the error.
     """
     waiting: list[tuple[int, bytes | memoryview]] = [(0, document)]
     while waiting:
@@ -64,7 +64,7 @@ def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreada
 
 
 def _opened(value: bytes | memoryview) -> tuple[str, bytes | memoryview | None, list[msgspec.Raw]]:
-    """A value's kind, its data where it is a thing, and the values inside that may be or hold things."""
+    """A value's kind, its data if it is a thing, and the values inside that may be or contain things."""
     if _first(value) == b"[":
         return "", None, json_of(value, _MEMBERS)
     thing = json_of(value, _THING)

@@ -1,4 +1,4 @@
-"""Posts and comments from files, one after another, whatever the files' size, and a tally of what was met."""
+"""Posts and comments from files, one after another, whatever the files' size, and a tally of what was found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from overton.errors import InputError, Problem, Unreadable
 from overton.studies.forum import Comment, Post
 from overton.untrusted import json_of
 
-__all__ = ["Tally", "read_comments", "read_posts", "told_of"]
+__all__ = ["Tally", "notes_on", "read_comments", "read_posts"]
 
 _RAW = msgspec.json.Decoder(msgspec.Raw).decode
 
@@ -24,7 +24,7 @@ LONGEST_LINE = 1 << 24
 """A post or a comment is at most this many bytes of JSON; longer lines are skipped."""
 
 LONGEST_DOCUMENT = 1 << 26
-"""An answer of the API is at most this many bytes."""
+"""A response of the API is at most this many bytes."""
 
 _NOT_JSON = "not JSON"
 _WRONG_TYPE = "a field is missing or of the wrong type"
@@ -35,13 +35,13 @@ T = TypeVar("T", Post, Comment)
 def read_posts(
     paths: Path | Sequence[Path], *, community: str | None = None, tally: Tally | None = None
 ) -> Iterator[Post]:
-    """The posts in NDJSON dumps (plain, zstandard or gzip) or in saved answers of the API, as they stand there.
+    """The posts in NDJSON dumps (plain, zstandard or gzip) or in saved responses of the API, in file order.
 
-    `community` keeps those of one community ('AmItheAsshole', in any case). Lines that cannot be read are counted in
-    `tally` and skipped; other things in answers of the API are passed over.
+    `community` keeps those of one community ('AmItheAsshole', in any case). Unreadable lines are counted in `tally` and
+    skipped; other things in responses of the API are ignored.
 
     Raises:
-        InputError: a file cannot be read, or there is not one post in any of them.
+        InputError: a file cannot be read, or none contains a post.
     """
     return _read(_listed(paths), _Kind(Post, "t3", "post", community), tally or Tally())
 
@@ -49,7 +49,7 @@ def read_posts(
 def read_comments(
     paths: Path | Sequence[Path], *, community: str | None = None, tally: Tally | None = None
 ) -> Iterator[Comment]:
-    """The comments in the same kinds of files, replies nested in answers of the API too. See `read_posts`."""
+    """The comments in the same kinds of files, including replies nested in responses of the API. See `read_posts`."""
     return _read(_listed(paths), _Kind(Comment, "t1", "comment", community), tally or Tally())
 
 
@@ -86,7 +86,7 @@ def _read(paths: Sequence[Path], kind: _Kind[T], tally: Tally) -> Iterator[T]:
 
 def _nothing(kind: _Kind[T], tally: Tally) -> str:
     found = "".join(f"; {skipped}" for skipped in tally.skipped.values())
-    hint = "; are posts and comments exchanged?" if _WRONG_TYPE in tally.skipped else ""
+    hint = "; are posts and comments swapped?" if _WRONG_TYPE in tally.skipped else ""
     return f"there is no {kind.name}{kind.shown} in {tally.lines:,} lines{found}{hint}"
 
 
@@ -119,7 +119,7 @@ def _lines(blocks: Iterable[bytes], longest: int, path: Path, tally: Tally) -> I
 
 
 def _of_dump(lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: Tally) -> Iterator[list[T]]:
-    """Lines decoded a block at a time; only where that fails, one by one."""
+    """Lines decoded a block at a time, or one by one if that fails."""
     for number, block in lines:
         try:
             yield json_of(block, kind.decoder.decode_lines)
@@ -139,20 +139,20 @@ def _one_by_one(number: int, block: bytes, path: Path, kind: _Kind[T], tally: Ta
 
 
 def _of_documents(lines: Iterator[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: Tally) -> Iterator[list[T]]:
-    """A document a line; or, where the first line is no JSON by itself, the whole file as one, if that is JSON."""
-    held = list(islice(lines, 1))
-    if held and _is_json(held[0][1].split(b"\n", 1)[0]):
-        yield from _of_document_lines(chain(held, lines), path, kind, tally)
+    """One document per line; or, if the first line is not JSON by itself, the whole file as one, if that is JSON."""
+    buffered = list(islice(lines, 1))
+    if buffered and _is_json(buffered[0][1].split(b"\n", 1)[0]):
+        yield from _of_document_lines(chain(buffered, lines), path, kind, tally)
         return
-    size = sum(len(block) for _, block in held)
+    size = sum(len(block) for _, block in buffered)
     while size <= LONGEST_DOCUMENT and (more := next(lines, None)):
-        held.append(more)
+        buffered.append(more)
         size += len(more[1])
-    document = b"".join(block for _, block in held) if size <= LONGEST_DOCUMENT else b""
+    document = b"".join(block for _, block in buffered) if size <= LONGEST_DOCUMENT else b""
     if document and _is_json(document):
         yield list(_of_document(document, path.name, kind, tally))
     else:
-        yield from _of_document_lines(chain(held, lines), path, kind, tally)
+        yield from _of_document_lines(chain(buffered, lines), path, kind, tally)
 
 
 def _of_document_lines(
@@ -184,7 +184,7 @@ def _of_document(document: bytes, place: str, kind: _Kind[T], tally: Tally) -> I
 
 
 def _reason(error: Unreadable) -> str:
-    """Why something cannot be read, in few enough ways to be counted."""
+    """Why something cannot be read, as one of a few countable reasons."""
     if error.wrong_form:
         return _WRONG_TYPE
     known = ("is not UTF-8", "is nested too deeply")
@@ -209,9 +209,9 @@ class Skipped:
 
 @dataclass
 class Tally:
-    """Counts of one reading; they grow while it goes on.
+    """Counts of one reading; they grow during it.
 
-    `bytes` and `lines` are those of the unpacked text, `records` the posts or comments given out.
+    `bytes` and `lines` are those of the unpacked text, `records` the posts or comments returned.
     """
 
     bytes: int = 0
@@ -232,8 +232,8 @@ class Tally:
         return sum(one.count for one in self.skipped.values())
 
 
-def told_of(tallies: tuple[Tally, Tally]) -> Iterator[str]:
-    """How much of the posts' and of the comments' dump was read, and why the rest was not."""
+def notes_on(tallies: tuple[Tally, Tally]) -> Iterator[str]:
+    """How much of the posts' and comments' dumps was read, and why the rest was not."""
     for what, tally in zip(("posts", "comments"), tallies, strict=True):
         yield f"{what}: {tally.records:,} read of {tally.lines:,} lines"
         yield from (f"{what}: {skipped}" for skipped in tally.skipped.values())

@@ -1,4 +1,4 @@
-"""A file's bytes in blocks, unpacked on the way where it is compressed, and cut at line breaks, few are held."""
+"""A file's bytes in blocks, unpacked on the way if compressed and cut at line breaks; few are in memory."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _PIECE = 1 << 14
 """Compressed bytes taken at a time."""
 
 _LIMIT = Limit(1 << 44, ratio=400, free=1 << 26)
-"""Dumps of tens of gigabytes unpack to ten or twenty times as much, a bomb to a thousand times and more."""
+"""Dumps of tens of gigabytes unpack to ten or twenty times their size, a bomb to a thousand times or more."""
 
 _GZIP = 31
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Damaged(Exception):
-    """The compressed data ends early, is not what it should be, or is far too much; what came before it is good."""
+    """The compressed data ends early, is invalid, or expands far too much; what precedes it is good."""
 
 
 def unpack(path: Path) -> Iterator[bytes]:
-    """The file in blocks of at most `BLOCK` bytes: plain, zstandard or gzip, told apart by how it begins.
+    """The file in blocks of at most `BLOCK` bytes: plain, zstandard or gzip, recognised by its first bytes.
 
     Raises:
-        InputError: it cannot be opened, or is packed in another way.
+        InputError: it cannot be opened, or is packed in another format.
         Damaged: after the last good block.
     """
     try:
@@ -50,31 +50,31 @@ def _opened(file: BinaryIO, path: Path) -> Iterator[bytes]:
             return unpacked(chain([begin], iter(lambda: file.read(_PIECE), b"")))
     for magic, name in _UNKNOWN:
         if begin.startswith(magic):
-            reason = f"is packed with {name}; only zstandard and gzip are read: unpack it first"
+            reason = f"is packed with {name}; only zstandard and gzip are supported: unpack it first"
             raise InputError([Problem(str(path), "", reason)])
     return chain([begin.removeprefix(_BYTE_ORDER_MARK)], iter(lambda: file.read(BLOCK), b""))
 
 
 def _blocks(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes in blocks of even size; what there is before damage is given out first."""
-    held: list[bytes] = []
+    """The same bytes in blocks of equal size; what precedes damage is yielded first."""
+    buffered: list[bytes] = []
     size = 0
     try:
         for part in parts:
-            held.append(part)
+            buffered.append(part)
             size += len(part)
             if size >= BLOCK:
-                yield from _cut(held)
+                yield from _cut(buffered)
                 size = 0
     except Damaged:
-        yield from _cut(held)
+        yield from _cut(buffered)
         raise
-    yield from _cut(held)
+    yield from _cut(buffered)
 
 
-def _cut(held: list[bytes]) -> Iterator[bytes]:
-    data = b"".join(held)
-    held.clear()
+def _cut(buffered: list[bytes]) -> Iterator[bytes]:
+    data = b"".join(buffered)
+    buffered.clear()
     for start in range(0, len(data), BLOCK):
         yield data[start : start + BLOCK]
 
@@ -108,26 +108,26 @@ _UNKNOWN = [(b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"7
 def whole_lines(blocks: Iterable[bytes], longest: int, skip: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
     """The same lines, in blocks that end where a line ends, each with the number of its first line (from 1).
 
-    A line of more than `longest` bytes (give or take a block) is left out and never held; `skip` is told its number.
+    A line of more than `longest` bytes (give or take a block) is left out and never kept; `skip` gets its number.
     Only the last block may end without a line break.
     """
-    number, held, size = 1, list[bytes](), 0
+    number, buffered, size = 1, list[bytes](), 0
     for block in blocks:
         first = block.find(b"\n") + 1
         if not first:
             size += len(block)
-            held = [*held, block] if size <= longest else []
+            buffered = [*buffered, block] if size <= longest else []
             continue
         if size > longest:
             skip(number)
             number, block = number + 1, block[first:]  # noqa: PLW2901
         last = block.rfind(b"\n") + 1
         if last:
-            whole = b"".join([*held, block[:last]])
+            whole = b"".join([*buffered, block[:last]])
             yield number, whole
             number += whole.count(b"\n")
-        held, size = ([block[last:]], len(block) - last) if last < len(block) else ([], 0)
+        buffered, size = ([block[last:]], len(block) - last) if last < len(block) else ([], 0)
     if size > longest:
         skip(number)
-    elif held:
-        yield number, b"".join(held)
+    elif buffered:
+        yield number, b"".join(buffered)

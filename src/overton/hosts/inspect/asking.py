@@ -1,4 +1,4 @@
-"""The `Ask` of one trial inside Inspect AI: calls go to Inspect's models, which pace, retry, cache and log them."""
+"""The `Ask` of one trial inside Inspect AI: calls go to Inspect's models; it paces, retries, caches and logs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from overton.models.inspect import cause_of, chat_messages, reply_of, said, weig
 __all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
 
 _GIVE_UP_AFTER = 24
-"""Requests that a model rejects in a row, none answered before, until its settings are taken to be wrong."""
+"""Rejected requests in a row, with none answered before, after which a model's settings are taken to be wrong."""
 
 Call = tuple[Seat, Identity, Place, Request]
 Outcome = Reply | Failure
@@ -30,16 +30,16 @@ Outcome = Reply | Failure
 
 @dataclass
 class Shared:
-    """Outcomes of shared calls by slot, and those under way.
+    """Outcomes of shared calls by slot, and those in progress.
 
-    Such a call is the same whichever trial makes it: it is made once in an eval, however many samples wait for it.
+    Such a call is the same whichever trial makes it: it is made once per eval, however many samples wait for it.
     """
 
     _known: dict[bytes, Outcome] = field(default_factory=dict)
     _under_way: dict[bytes, Any] = field(default_factory=dict)
 
     async def once(self, slot: bytes, make: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """The outcome of the call in a slot. Where the one that makes it is cut off, the next that waits makes it."""
+        """The outcome of the call in a slot. If the caller that makes it is cancelled, the next waiter makes it."""
         import anyio
 
         while (known := self._known.get(slot)) is None:
@@ -57,10 +57,10 @@ class Shared:
 
 @dataclass
 class Table:
-    """What all samples of an eval ask through.
+    """What all samples of an eval share in making calls.
 
-    `own` is the identity that the lane has for itself, '' where none; `probes` are the requests that tell whether
-    judges take a temperature.
+    `own` is the identity that belongs to the lane alone, '' if none; `probes` are the requests that show whether judges
+    accept a temperature.
     """
 
     seats: Mapping[str, Seat]
@@ -73,14 +73,14 @@ class Table:
 
 @dataclass
 class Conversation:
-    """A call of the model that the study is about, for people to read: what it was told, and Inspect's output."""
+    """A call of the model that the study is about, for display: its messages, and Inspect's output."""
 
     messages: Sequence[Message]
     output: Any
 
 
 class InspectAsk(Asking[Seat]):
-    """The `Ask` that one trial's `conduct` is given. `keep` is handed every call as its outcome comes."""
+    """The `Ask` that one trial's `conduct` is given. `keep` receives every call with its outcome."""
 
     def __init__(self, table: Table, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
         super().__init__(trial, table.seats, table.own)
@@ -90,10 +90,10 @@ class InspectAsk(Asking[Seat]):
         self.last: Conversation | None = None
 
     async def probe(self) -> None:
-        """Find out of each judge that is unsure whether it takes a temperature, once in an eval.
+        """Find out for each judge for which this is unknown whether it accepts a temperature, once per eval.
 
         Raises:
-            AnswerError: one did not answer.
+            AnswerError: a judge did not answer.
         """
         for call in self._table.probes:
             seat, identity, place, _ = call
@@ -101,20 +101,20 @@ class InspectAsk(Asking[Seat]):
             self._keep(_data(identity, place, found))
             if isinstance(found, Reply) and found.finish == REFUSED and seat.settings.temperature is not None:
                 seat.settings = sent(seat.settings, ("temperature",))
-                _tell(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
+                _warn(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
 
     async def _tried(self, call: Call) -> Outcome:
         found = await self._made(call)
         return (refusal(found.message) or found) if isinstance(found, Failure) else found
 
     async def _side_by_side(self, calls: Sequence[Call]) -> Sequence[Reply | BaseException]:
-        """Under either backend; see `Asking`."""
+        """Works under either backend; see `Asking`."""
         outcomes: dict[int, Reply | BaseException] = {}
 
         async def answer(number: int, call: Call) -> None:
             try:
                 outcomes[number] = await self._answer(call)
-            except Exception as error:  # noqa: BLE001 - handed over: its siblings are to come to their end
+            except Exception as error:  # noqa: BLE001 - returned, so that its siblings can finish
                 outcomes[number] = error
 
         import anyio
@@ -158,13 +158,13 @@ class InspectAsk(Asking[Seat]):
         return reply
 
     def _policy(self, identity: Identity) -> Any:
-        """Answers are kept for good under the call's identity, so that an eval that was killed does not pay again."""
+        """Answers are cached for good under the call's identity, so that a killed eval does not pay for them again."""
         from inspect_ai.model import CachePolicy
 
         return self._table.cache and CachePolicy(expiry=None, per_epoch=False, scopes={"overton": str(identity)})
 
 
-def _tell(what: str) -> None:
+def _warn(what: str) -> None:
     from inspect_ai.log import transcript
 
     transcript().info(what, source="overton")
@@ -174,17 +174,17 @@ def _failed(seat: Seat, error: Exception) -> Failure:
     """The failure that the trial records.
 
     Raises:
-        AnswerError: the sample cannot go on.
+        AnswerError: the sample cannot continue.
     """
     trouble = _trouble_of(error, seat.answerer.name)
     if not isinstance(trouble, Failure):
         raise type(trouble)(trouble.kind, f"{seat.role}: {trouble}") from error
-    # A rejection is about one request, unless every request so far was rejected: then it is about the settings.
+    # A rejection is about one request, unless all so far were rejected: then it is about the settings.
     seat.rejected += not seat.answered
     if seat.rejected >= _GIVE_UP_AFTER:
-        reason = f"{seat.rejected} requests were rejected and none answered, so it is taken to be set up wrongly"
+        reason = f"{seat.rejected} requests were rejected and none answered, so it is taken to be misconfigured"
         raise AccessError(
-            "rejects all", f"{seat.role}: {seat.answerer.name}: {reason}; it said: {trouble.message}"
+            "rejects all", f"{seat.role}: {seat.answerer.name}: {reason}; its last message: {trouble.message}"
         ) from error
     return trouble
 
@@ -199,10 +199,10 @@ _REJECTED = {400, 413, 422}
 
 
 def _trouble_of(error: Exception, name: str) -> Failure | AnswerError:
-    """What an error of a model's means: this one call has failed for good, or the sample cannot go on.
+    """What a model's error means: this one call has failed permanently, or the sample cannot continue.
 
-    Inspect has retried what is worth it before it raises. What is left is a request that will never be answered, an
-    endpoint that gave no answer in all attempts, or one that lets nobody in.
+    Inspect has retried what is worth retrying before it raises. What is left is a request that will never be answered,
+    an endpoint that gave no answer in any attempt, or one that grants no access.
     """
     cause = cause_of(error)
     if isinstance(cause, RejectedError):

@@ -1,7 +1,7 @@
-"""A sample's trials, conducted side by side, each in a span of the transcript; their records handed to the scorer.
+"""A sample's trials, conducted in parallel, each in a span of the transcript; their records go to the scorer.
 
-Studies run on asyncio. Where Inspect runs on trio, a trial is conducted in a thread of its own with a loop of its own,
-and only what it asks crosses over, so that studies need to know of neither.
+Studies run on asyncio. If Inspect runs on trio, a trial is conducted in a separate thread with its own loop, and only
+its calls cross over, so that studies need to know of neither.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from overton.hosts.inspect.asking import Conversation, InspectAsk, Table
 from overton.hosts.inspect.layout import CallData, span_name
 from overton.studies.study import AnyStudy
 
-__all__ = ["Held", "conduct_here", "hand_over", "handed_over", "hold_trials"]
+__all__ = ["Results", "conduct_here", "conduct_trials", "hand_over", "handed_over"]
 
 
 @dataclass
-class Held:
-    """What came of a sample's trials so far: records by trial, calls in the order in which their outcomes came, and
+class Results:
+    """The results of a sample's trials so far: records by trial, calls in the order in which their outcomes came, and
     the first trial's conversation."""
 
     records: dict[str, list[Any]] = field(default_factory=dict)
@@ -31,15 +31,17 @@ class Held:
     shown: Conversation | None = None
 
 
-async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, held: Held, at_once: int) -> None:
-    """Conduct the trials, at most so many side by side. Those under way come to their end where one of them cannot.
+async def conduct_trials(
+    study: AnyStudy, trials: Sequence[Trial], table: Table, results: Results, at_once: int
+) -> None:
+    """Conduct the trials, at most `at_once` in parallel. If one fails, those in progress still finish.
 
     Raises:
-        Exception: the gravest of what went wrong.
+        Exception: the gravest error of a trial.
     """
     import anyio
 
-    await InspectAsk(table, "", study.first, held.calls.append).probe()
+    await InspectAsk(table, "", study.first, results.calls.append).probe()
     turns = iter(trials)
     errors: list[Exception] = []
     threads = anyio.CapacityLimiter(at_once)
@@ -49,8 +51,8 @@ async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, he
             if errors:
                 return
             try:
-                await _hold(study, trial, table, held, threads, shown=trial is trials[0])
-            except Exception as error:  # noqa: BLE001 - raised below, once the others have ended
+                await _conduct_one(study, trial, table, results, threads, shown=trial is trials[0])
+            except Exception as error:  # noqa: BLE001 - raised below, once the others have finished
                 errors.append(error)
 
     async with anyio.create_task_group() as group:
@@ -60,20 +62,22 @@ async def hold_trials(study: AnyStudy, trials: Sequence[Trial], table: Table, he
         raise min(errors, key=gravity)
 
 
-async def _hold(study: AnyStudy, trial: Trial, table: Table, held: Held, threads: Any, *, shown: bool) -> None:
+async def _conduct_one(
+    study: AnyStudy, trial: Trial, table: Table, results: Results, threads: Any, *, shown: bool
+) -> None:
     from inspect_ai.util import span
 
-    ask = InspectAsk(table, trial.name, study.first, held.calls.append)
+    ask = InspectAsk(table, trial.name, study.first, results.calls.append)
     async with span(span_name(trial), type="trial"):
         try:
-            held.records[trial.name] = await conduct_here(study.conduct, trial, ask, threads)
+            results.records[trial.name] = await conduct_here(study.conduct, trial, ask, threads)
         finally:
             if shown:
-                held.shown = ask.last
+                results.shown = ask.last
 
 
 async def conduct_here(conduct: Conduct, trial: Trial, ask: Ask, limiter: Any) -> list[Any]:
-    """The records of a trial, under whichever backend Inspect runs on; `limiter` bounds the threads under trio."""
+    """The records of a trial, under either of Inspect's backends; `limiter` bounds the threads under trio."""
     import sniffio
 
     if sniffio.current_async_library() == "asyncio":
@@ -99,7 +103,7 @@ async def conduct_here(conduct: Conduct, trial: Trial, ask: Ask, limiter: Any) -
 
 @dataclass
 class _Across:
-    """Asks on the other side of a portal."""
+    """Makes calls on the other side of a portal."""
 
     ask: Ask
     portal: Any
@@ -116,15 +120,15 @@ class _Across:
         return await asyncio.wrap_future(self.portal.start_task_soon(make))
 
 
-# Not by way of the sample's store: whatever passes through it is logged, and records stand in the score already.
+# Not through the sample's store: whatever passes through it is logged, and the score already contains the records.
 _RECORDS: WeakKeyDictionary[Any, Sequence[Any]] = WeakKeyDictionary()
 
 
 def hand_over(state: Any, records: Sequence[Any]) -> None:
-    """Leave the records of the trials that a sample has held, for its scorer."""
+    """Leave the records of a sample's trials for its scorer."""
     _RECORDS[state] = records
 
 
 def handed_over(state: Any) -> Sequence[Any] | None:
-    """What the solver left; None where the sample was not conducted just now, as when a log is scored again."""
+    """What the solver left; None if the sample was not just conducted, as when a log is scored again."""
     return _RECORDS.pop(state, None)

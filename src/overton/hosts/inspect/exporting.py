@@ -1,4 +1,4 @@
-"""From a run folder to Inspect logs, one for each lane: calls are recalled and shown as Inspect shows its own."""
+"""From a run folder to Inspect logs, one per lane: calls are recalled and shown as Inspect shows its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Exported", "Scoring", "write_logs"]
 
 @dataclass(frozen=True)
 class Exported:
-    """A log that was written: of whom, how many samples it holds, and how many the run is to have."""
+    """A log that was written: its model, how many samples it contains, and how many the run is to have."""
 
     path: Path
     lane: str
@@ -36,19 +36,19 @@ class Exported:
 def write_logs(
     folder: RunFolder, study: AnyStudy, manifest: Manifest, out: Path, scoring: Callable[[TaskData], Scoring]
 ) -> list[Exported]:
-    """Write a log for each lane of a run into the folder `out`: whole items only, as reports have them.
+    """Write one log per lane of a run into the folder `out`: complete items only, as in reports.
 
     Raises:
         MissingExtra: Inspect AI is not installed.
-        InputError: a log of this run is there already; none is written.
-        RunMismatch: prompts or items are not those that the run began with.
+        InputError: a log of this run already exists there; none is written.
+        RunMismatch: prompts or items are not those that the run started with.
     """
     _check_installed()
     check_same(study, folder, manifest)
     tasks = _tasks(study, manifest)
     paths = [out / _file_name(manifest, task) for task in tasks]
     if there := [path for path in paths if path.exists()]:
-        raise InputError([Problem(str(path), "", "is there already; nothing is written over") for path in there])
+        raise InputError([Problem(str(path), "", "already exists; nothing is overwritten") for path in there])
     try:
         out.mkdir(parents=True, exist_ok=True)
         with closing(Recall(folder, study, manifest)) as recall, TemporaryDirectory(prefix=".export-", dir=out) as new:
@@ -76,7 +76,7 @@ def _check_installed() -> None:
 
 
 def _tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
-    """What each lane's log is of: one judge, where several judged."""
+    """What each lane's log is about: a single judge, if several judged."""
     first, several = study.first, study.several
     models = {role: [_published(entry) for entry in entries] for role, entries in manifest.models.items()}
     entries = models[first]
@@ -97,11 +97,11 @@ def _tasks(study: AnyStudy, manifest: Manifest) -> list[TaskData]:
 
 
 def _published(entry: ModelEntry) -> ModelEntry:
-    """The entry without paths of this machine: a log goes to others."""
+    """The entry without this machine's paths: logs are passed on."""
     return msgspec.structs.replace(entry, spec=published(entry.spec))
 
 
 def _file_name(manifest: Manifest, task: TaskData) -> str:
-    """A log's name as Inspect makes them, the same for the same lane of the same run."""
+    """A log's name in Inspect's style, always the same for a lane of a run."""
     when = manifest.created.replace(":", "-")
     return f"{when}_{task.study}_{digest([manifest.items, task])[:22]}.eval"

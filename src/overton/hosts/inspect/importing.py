@@ -1,4 +1,4 @@
-"""From Inspect logs to a run folder: the logs' calls become a journal, from which the records are made anew."""
+"""From Inspect logs to a run folder: the logs' calls become a journal, from which the records are rebuilt."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from overton.untrusted import converted
 __all__ = ["check_same_run", "make_run"]
 
 _TOO_MANY = 1 << 40
-"""Neither calls nor tokens of a call are ever as many."""
+"""More than any number of calls, or of tokens in a call."""
 _BATCH = 2_000
-"""Calls handed to the journal at a time. Logs are read in between, outside of any event loop: Inspect has its own."""
+"""Calls passed to the journal at a time. Logs are read in between, outside any event loop: Inspect has its own."""
 
 
 def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
-    """Refuse logs that are not lanes of one run, or that this version would ask otherwise.
+    """Refuse logs that are not lanes of one run, or whose calls this version would make differently.
 
     Raises:
-        InputError: what differs between the logs, with both places; a model that two of them measured.
+        InputError: what differs between the logs, and where; a model that two of them measured.
         RunMismatch: prompts that differ from those that the logs were made with.
     """
     first, *others = logs
@@ -46,7 +46,7 @@ def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
         for what in _differences(first, log, study)
     ]
     if others and study.together:
-        problems.append(Problem(str(others[0].path), "", f"a log of {study.name} is a run of its own: import one"))
+        problems.append(Problem(str(others[0].path), "", f"each log of {study.name} is a separate run: import one"))
     problems += [problem for log in logs for problem in _unusable(log, study)]
     problems = problems or list(_measured_twice(logs, study.first))
     if problems:
@@ -57,13 +57,13 @@ def check_same_run(logs: Sequence[Log], study: AnyStudy) -> None:
 def make_run(logs: Sequence[Log], study: AnyStudy, out: Path) -> Manifest:
     """Make a run folder of logs that are lanes of one run.
 
-    What a log lacks (samples that were not asked, erred or were invalidated) the run lacks too: it is then 'stopped',
-    names the items that are not whole, and can be resumed. Nothing is left behind where the import fails.
+    What a log lacks (samples that were not run, failed or were invalidated), the run lacks too: it is then 'stopped',
+    names the incomplete items, and can be resumed. If the import fails, nothing is left behind.
 
     Raises:
-        RunExists: there is something at `out` already.
-        InputError: a log is damaged, or logs ask different things under one name.
-        RunMismatch: what a log holds is not what the study asks.
+        RunExists: `out` already exists.
+        InputError: a log is damaged, or logs use one name for different items.
+        RunMismatch: a log's calls are not those of the study.
     """
     with new_folder(out) as fresh:
         return _made(logs, study, RunFolder(fresh))
@@ -101,16 +101,16 @@ def _recalled(folder: RunFolder, study: AnyStudy, manifest: Manifest, gathered: 
     try:
         return recall_records(folder, study, manifest, lacking=gathered.lacking)
     except RunMismatch as error:
-        told = str(error).removeprefix(f"{folder.path}: ")
-        raise RunMismatch([Problem(named, "", f"does not hold what {study.name} asks. {told}")]) from error
+        reason = str(error).removeprefix(f"{folder.path}: ")
+        raise RunMismatch([Problem(named, "", f"does not contain the calls of {study.name}. {reason}")]) from error
     except OvertonError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InputError([Problem(named, "", f"its items or options cannot be asked: {error!r}")]) from error
+        raise InputError([Problem(named, "", f"its items or options cannot be used: {error!r}")]) from error
 
 
 def _manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
-    """The run's manifest, all but what its items and records make of it."""
+    """The run's manifest, except for what follows from its items and records."""
     task = logs[0].task
     first = study.first
     models = {role: list(task.models.get(role, [])) for role in study.role_names}
@@ -130,29 +130,29 @@ def _manifest(logs: Sequence[Log], study: AnyStudy) -> Manifest:
 
 
 def _left_out(logs: Sequence[Log], gathered: Gathered) -> Iterator[str]:
-    """What no run can be made of: items that no sample tells of, epochs after the first."""
-    if not gathered.tells_of_all(logs[0].planned):
-        yield "items of which the logs hold no sample"
+    """What cannot become part of a run: items without a sample, epochs after the first."""
+    if not gathered.covers(logs[0].planned):
+        yield "items without a sample in the logs"
     if any(log.epochs > 1 for log in logs):
-        yield "epochs after the first, which ask the same again (trials=N repeats a trial)"
+        yield "epochs after the first, which repeat the same calls (trials=N repeats a trial)"
 
 
 def _differences(one: Log, other: Log, study: AnyStudy) -> Iterator[str]:
-    """What two logs would have to have in common to be lanes of one run."""
+    """What two logs differ in that lanes of one run have in common."""
     for what in ("study", "seed", "options", "prompts", "left_out"):
         if getattr(one.task, what) != getattr(other.task, what):
             yield what
     yield from (role for role in study.role_names[1:] if one.task.models.get(role) != other.task.models.get(role))
     if set(one.planned) != set(other.planned):
         sample = min(set(one.planned) ^ set(other.planned))
-        yield f"the set of samples ({sample} is in one of them only)"
+        yield f"the set of samples ({sample} is in only one of them)"
 
 
 def _unusable(log: Log, study: AnyStudy) -> Iterator[Problem]:
-    """Roles that nobody answers in, though the study cannot do without."""
+    """Roles without an answerer that the study needs."""
     for role in study.role_names:
         if role not in study.optional and not log.task.models.get(role):
-            yield Problem(str(log.path), role, f"is damaged: it names no model as {role}")
+            yield Problem(str(log.path), role, f"is damaged: it names no model for the role {role}")
 
 
 def _measured_twice(logs: Sequence[Log], first: str) -> Iterator[Problem]:
@@ -163,38 +163,36 @@ def _measured_twice(logs: Sequence[Log], first: str) -> Iterator[Problem]:
             earlier = seen.setdefault(entry.identity, log.path)
             namesake = named.setdefault(entry.name, log.path)
             if earlier == log.path != namesake:
-                reason = (
-                    f"is the name of another model in {namesake}: a run has one of each name, import one of the two"
-                )
+                reason = f"is another model's name in {namesake}: names in a run are unique, so import one of them"
                 yield Problem(str(log.path), entry.name, reason)
             if earlier != log.path:
-                yield Problem(str(log.path), entry.name, f"is measured in {earlier} already: import one of the two")
+                yield Problem(str(log.path), entry.name, f"is already measured in {earlier}: import one of them")
 
 
 def _check_prompts(log: Log, study: AnyStudy) -> None:
     now = {name: digest(text) for name, text in study.prompts().items()}
     changed = prompts_changed(log.task.prompts, now)
     if changed:
-        problems = [Problem(str(log.path), f"prompt {name}", "differs from what was asked") for name in changed]
+        problems = [Problem(str(log.path), f"prompt {name}", "differs from the one used") for name in changed]
         raise RunMismatch([*problems, Problem(str(log.path), "", f"import it with overton {log.task.overton}")])
 
 
 @dataclass
 class Gathered:
-    """What the samples of several logs hold together: each item once, each call once.
+    """The samples of several logs combined: each item once, each call once.
 
-    Items in the order in which samples tell of them, and which calls are known.
+    Items are in the order in which samples mention them.
 
-    `samples` holds the ids of all that were read, `unfinished` counts those that did not come to their end, and
-    `told_otherwise` those that were told something else in a call that a run makes once, as after an `eval-retry`
-    without a cache: their calls are left out.
+    `samples` has the ids of all that were read, `unfinished` counts those that did not finish, and `contradicting`
+    those that got another answer to a call that a run makes once, as after an `eval-retry` without a cache: their
+    calls are left out.
     """
 
     study: AnyStudy
     items: dict[str, Any] = field(default_factory=dict)
     samples: set[str] = field(default_factory=set)
     unfinished: int = 0
-    told_otherwise: int = 0
+    contradicting: int = 0
     _own: set[bytes] = field(default_factory=set)
     _shared: dict[bytes, tuple[str, Path]] = field(default_factory=dict)
 
@@ -202,28 +200,28 @@ class Gathered:
         """The rows that a sample adds to the journal.
 
         Raises:
-            InputError: its item is not what an earlier sample asks under this name; a call is damaged; another log was
-                told something else in a call that a run makes once.
+            InputError: its item is not the one that an earlier sample has under this name; a call is damaged; another
+                log has a different answer to a call that a run makes once.
         """
         self._add_item(log, sample)
         self.samples.add(sample.id)
         self.unfinished += not sample.whole
         entries = [_entry(log, sample, call) for call in sample.calls]
         if not all(self._agrees(log, sample, entry) for entry in entries):
-            self.told_otherwise += 1
+            self.contradicting += 1
             return []
         return [entry for entry in entries if self._is_new(log, entry)]
 
     @property
     def lacking(self) -> str:
-        """Why a run of these samples may not be whole."""
-        reasons = [f"{self.unfinished} of the samples did not come to their end"] if self.unfinished else []
-        if self.told_otherwise:
-            reasons.append(f"{self.told_otherwise} were told something else in a call that all share")
-        return "; ".join(reasons or ["the logs do not hold all samples"])
+        """Why a run of these samples may be incomplete."""
+        reasons = [f"{self.unfinished} of the samples did not finish"] if self.unfinished else []
+        if self.contradicting:
+            reasons.append(f"{self.contradicting} got a different answer to a call that all share")
+        return "; ".join(reasons or ["the logs do not contain all samples"])
 
-    def tells_of_all(self, planned: Iterable[str]) -> bool:
-        """Whether every sample planned belongs to an item that is known; a sample's id is ITEM/CONDITION."""
+    def covers(self, planned: Iterable[str]) -> bool:
+        """Whether every planned sample belongs to a known item; a sample's id is ITEM/CONDITION."""
         known = tuple(f"{item}/" for item in self.items)
         return all(name in self.samples or name.startswith(known) for name in planned)
 
@@ -235,18 +233,18 @@ class Gathered:
             raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)]) from None
         name = getattr(item, "id", "")
         if self.items.setdefault(name, item) != item:
-            reason = f"asks of {name} something else than an earlier sample does"
+            reason = f"its item {name} differs from that of an earlier sample"
             raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)])
 
     def _agrees(self, log: Log, sample: LoggedSample, entry: Entry) -> bool:
-        """Whether a shared call's outcome is the one that is known, if any is."""
+        """Whether a shared call's outcome is the known one, if there is one."""
         if entry.place.trial or entry.identity.slot not in self._shared:
             return True
         said, where = self._shared[entry.identity.slot]
         if said != _said(entry.outcome) and where != log.path:
             reason = (
-                f"{entry.place.speaker} was asked the same as in {where}, once for all trials, and answered otherwise:"
-                " the two cannot be one run. Import each by itself; 'overton report RUN RUN' shows them side by side"
+                f"{entry.place.speaker} got the same prompt as in {where}, once for all trials, and its answer differs:"
+                " the two cannot be one run. Import each on its own; 'overton report RUN RUN' compares them"
             )
             raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)])
         return said == _said(entry.outcome)
@@ -263,7 +261,7 @@ class Gathered:
 
 
 def _said(outcome: Reply | Failure) -> str:
-    """What of an outcome goes on into other calls."""
+    """The part of an outcome that enters other calls."""
     return outcome.text if isinstance(outcome, Reply) else f"{outcome.kind}: {outcome.message}"
 
 
@@ -281,6 +279,6 @@ def _entry(log: Log, sample: LoggedSample, call: CallData) -> Entry:
 
 
 def _sensible(call: CallData) -> bool:
-    """Whether its numbers are such as a journal and a table can hold."""
+    """Whether its numbers can be stored in a journal and a table."""
     usage = call.reply.usage if call.reply else Usage()
     return all(0 <= (number or 0) < _TOO_MANY for number in (call.number, usage.input_tokens, usage.output_tokens))

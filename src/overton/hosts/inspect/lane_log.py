@@ -1,4 +1,4 @@
-"""One lane of a run as an Inspect log, written a few samples at a time: Inspect's own writer holds all in memory."""
+"""One lane of a run as an Inspect log, written a few samples at a time: Inspect's own writer keeps all in memory."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __all__ = ["LaneLog", "Scoring"]
 
 @dataclass(frozen=True)
 class Scoring:
-    """What the study's task makes of records: `score` an Inspect score, `metrics` the figures of a table of them.
+    """What the study's task makes of records: `score` an Inspect score, `metrics` the figures of their table.
 
-    `scorer` is the scorer's name, `metric` the metric's and `options` what it is made with; `arguments` are the task's
-    that would ask the same again.
+    `scorer` is the scorer's name, `metric` the metric's, and `options` the metric's options; `arguments` are the
+    task's, with which the same calls would be made again.
     """
 
     scorer: str
@@ -49,9 +49,9 @@ class Scoring:
 
 
 class LaneLog:
-    """A lane's samples, an item in a condition each, and what follows from them.
+    """A lane's samples, each an item in a condition, and what follows from them.
 
-    `planned` are the ids of the samples that the lane is to have, `written` counts those that were.
+    `planned` are the ids of the samples that the lane is to have, `written` counts those written.
     """
 
     def __init__(  # noqa: PLR0917
@@ -74,17 +74,17 @@ class LaneLog:
         self._tables: list[pl.DataFrame] = []
 
     def write(self, path: Path) -> None:
-        """Conduct the lane's trials on the journal and write them.
+        """Conduct the lane's trials from the journal and write them.
 
         Raises:
-            RunMismatch: something else would be asked now than was asked then.
+            RunMismatch: a call would differ now from the one made then.
         """
         self.planned = list(grouped(self._study, self._lane.trials()))
         self._spec = self._specified()
         _write_log(self._spec, self._samples(), self._finished, path)
 
     def _samples(self) -> Iterator[Any]:
-        """Samples in plan order, of whole items only."""
+        """Samples in plan order, of complete items only."""
         for item, trials in groupby(self._lane.trials(), key=lambda trial: trial.item):
             groups = grouped(self._study, trials)
             found = {name: self._recall.conduct(self._lane, some) for name, some in groups.items()}
@@ -96,7 +96,7 @@ class LaneLog:
                 yield self._sample(item, name, [one for one in some if one is not None])
 
     def _spoiled(self, found: Iterable[Sequence[Recalled | None]]) -> bool:
-        """Whether a trial has records that no table can hold."""
+        """Whether a trial has records that no table can store."""
         records = [record for some in found for one in some if one is not None for record in one.records]
         return bool(unfit(records, record_type_columns(self._study.record)))
 
@@ -131,14 +131,14 @@ class LaneLog:
 
     def _scored(self, found: Sequence[Recalled], records: Sequence[Any]) -> Any:
         """The score that the study's task gives these records, with the records in its metadata."""
-        told = {
+        metadata = {
             "answer": condition_of(self._study, found[0].trial),
             "metadata": {RECORDS: msgspec.to_builtins(records)},
         }
-        return self._scoring.score(records).model_copy(update=told)
+        return self._scoring.score(records).model_copy(update=metadata)
 
     def _count(self, calls: Sequence[Heard]) -> None:
-        """Add a sample's tokens to the log's, those of calls that trials share once."""
+        """Add a sample's tokens to the log's; calls that trials share count once."""
         fresh = [call for call in calls if call.place.trial or call.identity.slot not in self._shared]
         self._shared |= {call.identity.slot for call in calls if not call.place.trial}
         for model, usage in Transcriber(self._began, self._prices).usage(fresh).items():
@@ -170,7 +170,7 @@ class LaneLog:
         )
 
     def _finished(self) -> Any:
-        """The log's head, once all samples were seen."""
+        """The log's head, once all samples have been seen."""
         from inspect_ai.log import EvalLog, EvalStats
 
         lacking = {"items that are not whole": len(self._missing)} if self._missing else {}
@@ -199,7 +199,7 @@ class LaneLog:
 
 
 def _ends(found: Sequence[Recalled], role: str) -> tuple[Heard | None, Heard | None]:
-    """Of the first trial that asked anything, what it asked first, and what it asked last of the model measured."""
+    """Of the first trial with any call: its first call, and its last call of the model measured."""
     for one in found:
         own = [call for call in one.calls if call.place.speaker.partition("/")[0] == role]
         if one.calls:
@@ -212,9 +212,9 @@ _AT_ONCE = 32
 
 
 def _write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], path: Path) -> None:
-    """Write a log of `spec`; `finished` gives its head once all samples are written.
+    """Write a log of `spec`; `finished` returns its head once all samples are written.
 
-    Inspect writes every few samples as a log of their own, whose members go into one archive, and the head at the end.
+    Inspect writes a few samples at a time as a separate log, whose members go into one archive; the head comes last.
     """
     from inspect_ai.log import write_eval_log
 
@@ -232,7 +232,7 @@ def _write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], p
 
 
 def _parts(spec: Any, samples: Iterable[Any], path: Path) -> Iterator[ZipFile]:
-    """Logs of a few samples each; one without samples where there are none."""
+    """Logs of a few samples each; one without samples if there are none."""
     from inspect_ai.log import EvalLog, write_eval_log
 
     rest = iter(samples)

@@ -1,8 +1,8 @@
-"""What our logs hold for Overton, and how Inspect's viewer shows them to people.
+"""What our logs contain for Overton, and how Inspect's viewer shows them.
 
-A log keeps what the run is, what a sample asks, and each call's outcome, and so can become a run folder again: its
-calls are the journal's rows, and `conduct` makes the records anew from them. So nothing that a measure rests on is read
-from a log's prose.
+A log records the run, what each sample asks, and each call's outcome, and so can become a run folder again: its calls
+are the journal's rows, from which `conduct` rebuilds the records. So nothing that a measure depends on is read from a
+log's prose.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ __all__ = ["CALLS", "FORMAT", "KEY", "RECORDS", "CallData", "SampleData", "TaskD
 
 FORMAT = 2
 KEY = "overton"
-"""Under this key a task's metadata holds its `TaskData`, and a sample's metadata its `SampleData`."""
+"""The key of a task's `TaskData` in its metadata, and of a sample's `SampleData` in its."""
 CALLS = "overton:calls"
-"""Under this key a sample's store holds its calls, in the order in which their outcomes came."""
+"""The key of a sample's calls in its store, in the order in which their outcomes came."""
 RECORDS = "records"
-"""Under this key a score's metadata holds the sample's records, as JSON objects."""
+"""The key of the sample's records, as JSON objects, in its score's metadata."""
 
 
 class TaskData(msgspec.Struct, frozen=True):
-    """What a run is, but for its items: the fields of a run's manifest of the same names.
+    """A run without its items: the fields of the same names in a run's manifest.
 
-    `models` names one model for the study's first role, or with `together` all that meet: a log is one lane.
+    `models` has one model for the study's first role, or with `together` all that meet: a log is one lane.
     """
 
     study: str
@@ -50,7 +50,7 @@ class SampleData(msgspec.Struct, frozen=True):
 
 
 class CallData(msgspec.Struct, frozen=True):
-    """A row of a journal; `slot` and `content` in hexadecimal, `failure` in the place of `reply` where it failed."""
+    """A row of a journal; `slot` and `content` in hexadecimal, `failure` replaces `reply` if it failed."""
 
     slot: str
     content: str
@@ -63,14 +63,14 @@ class CallData(msgspec.Struct, frozen=True):
 
 
 def span_name(trial: Trial) -> str:
-    """A trial's name in a transcript: without its item, and without slashes, at which the viewer cuts names short."""
+    """A trial's name in a transcript: without its item, and without slashes, at which the viewer truncates names."""
     return trial.name.removeprefix(f"{trial.item}/").replace("/", " ")
 
 
 def viewer_config(scorer: str) -> Any:
-    """The list of samples with what tells them apart, and all text shown as it is.
+    """The list of samples with the columns that distinguish them, and all text shown verbatim.
 
-    Items, pages and replies are other people's text: the viewer is told to render no markup, link or image of theirs.
+    Items, pages and replies are foreign text: the viewer is set to render no markup, link or image in them.
     """
     from inspect_ai.viewer import TaskSamplesColumn, TaskSamplesView, ViewerConfig
 

@@ -1,4 +1,4 @@
-"""From a study's trials to the samples of a task: an item in a condition, with its first prompt to read."""
+"""From a study's trials to the samples of a task: an item in a condition, with its first prompt for display."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def condition_of(study: AnyStudy, trial: Trial) -> str:
     """The condition that a trial is in.
 
     Raises:
-        TypeError: the study has no conditions, so that no task can be made of it.
+        TypeError: the study has no conditions, so it cannot become a task.
     """
     if study.condition is None:
         raise TypeError(f"{study.name} names no conditions")
@@ -46,7 +46,7 @@ def grouped(study: AnyStudy, trials: Iterable[Trial]) -> Groups:
 
 
 def samples_of(study: AnyStudy, items: Sequence[Any], groups: Groups) -> list[Any]:
-    """The samples of a task; each has as its input what its first trial asks first."""
+    """The samples of a task; each one's input is the first prompt of its first trial."""
     from inspect_ai.dataset import Sample
 
     by_id = {item.id: msgspec.to_builtins(item) for item in items}
@@ -77,11 +77,11 @@ async def _first_prompt(study: AnyStudy, trial: Trial) -> Sequence[Message]:
 
 
 class _Heard(Stopped):
-    """Ends a trial when it has asked for the first time."""
+    """Ends a trial at its first call."""
 
 
 class _Listening:
-    """Keeps the first question and answers nothing."""
+    """Records the first question and answers nothing."""
 
     def __init__(self) -> None:
         self.heard: Sequence[Message] = ()

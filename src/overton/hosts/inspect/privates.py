@@ -1,7 +1,7 @@
-"""What Overton needs of Inspect AI: which version, and whatever Inspect does not promise to keep.
+"""What Overton needs from Inspect AI: its version, and everything that Inspect does not promise to keep.
 
-Every private name of Inspect's stands here and nowhere else: a new version of Inspect AI is tried against this page
-first, and `tests/hosts/inspect/test_privates.py` holds that no other file knows one.
+Every private name of Inspect's is here and nowhere else: a new version of Inspect AI is checked against this file
+first, and `tests/hosts/inspect/test_privates.py` ensures that no other file uses one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = [
 LEAST = "0.3.285"
 """The oldest Inspect AI that this works with."""
 TESTED = "0.3.285"
-"""The newest that the tests ran with."""
+"""The newest with which the tests have been run."""
 
 
 def check_inspect() -> None:
-    """Refuse to go on without Inspect AI, or with one that is too old.
+    """Refuse to continue without Inspect AI, or with a version that is too old.
 
     Raises:
         MissingExtra: it is not installed.
@@ -52,7 +52,7 @@ def check_inspect() -> None:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """The numbers that a version begins with; what follows them (rc1, dev0, +local) is left out."""
+    """The leading numbers of a version; what follows them (rc1, dev0, +local) is left out."""
     numbers = []
     for part in text.split("+", maxsplit=1)[0].split("."):
         if not part.isdigit():
@@ -61,8 +61,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-# Members of an .eval archive. Were they called otherwise, a log that is written a few samples at a time would lack its
-# samples or its head (`lane_log`): Inspect's own writer would do, at the price of all samples in memory.
+# Members of an .eval archive. If they were renamed, a log that is written a few samples at a time would lack samples or
+# its head (`lane_log`): Inspect's own writer would do, at the price of keeping all samples in memory.
 SAMPLES = "samples/"
 SUMMARIES = "summaries.json"
 START = "_journal/start.json"
@@ -70,12 +70,12 @@ HEADER = "header.json"
 
 
 def member_of(sample: str | int, epoch: int) -> str:
-    """The member that holds a sample."""
+    """The member that contains a sample."""
     return f"{SAMPLES}{sample}_epoch_{epoch}.json"
 
 
-# Errors by their names, as not all of them can be imported from a public module. Were one called otherwise, a limit
-# that the user set or a sample that its operator ended would count as an endpoint that gave no answer.
+# Errors by name, as not all of them can be imported from a public module. If one were renamed, a limit that the user
+# set or a sample that its operator ended would count as an endpoint that gave no answer.
 _OWN_ERRORS = {"LimitExceededError", "TerminateSampleError", "ModelRefusalError", "PrerequisiteError"}
 
 
@@ -86,14 +86,14 @@ def is_inspects_own(error: Exception) -> bool:
 
 def prerequisite(message: object) -> Exception:
     """An error that Inspect shows as one message, without a traceback."""
-    # Were it gone, every mistake of a user's would be shown with a traceback: any exception would do, less kindly.
+    # If it were gone, any exception would do, but every user error would be shown with a traceback.
     from rich.markup import escape
 
     return prerequisite_kind()(escape(visible(str(message))))
 
 
 def prerequisite_kind() -> type[Exception]:
-    """What `prerequisite` gives is one of these; Inspect raises its own, too."""
+    """The type of what `prerequisite` returns; Inspect itself raises it too."""
     from inspect_ai._util.error import PrerequisiteError
 
     kind: type[Exception] = PrerequisiteError
@@ -101,15 +101,15 @@ def prerequisite_kind() -> type[Exception]:
 
 
 def runs_on_trio() -> bool:
-    """Whether the user has Inspect run on trio instead of asyncio."""
-    # Were it gone, INSPECT_ASYNC_BACKEND would have to be read here, as Inspect reads it.
+    """Whether the user runs Inspect on trio instead of asyncio."""
+    # If it were gone, INSPECT_ASYNC_BACKEND would have to be read here, as Inspect does.
     from inspect_ai._util._async import configured_async_backend
 
     return bool(configured_async_backend() == "trio")
 
 
 def config_in_use(model: Any) -> Any:
-    """What Inspect generates with where a call says nothing: the model's own settings, the task's, the user's flags."""
-    # Were it gone, a call's identity and the manifest would not know `--temperature` and its like: nothing public
-    # tells which flags hold for a model.
+    """The settings that Inspect uses if a call gives none: the model's own, the task's, the user's flags."""
+    # If it were gone, a call's identity and the manifest would lack `--temperature` and the like: nothing public shows
+    # which flags apply to a model.
     return model._resolve_config(None)

@@ -23,7 +23,7 @@ from overton.hosts.inspect.privates import prerequisite
 from overton.hosts.inspect.settings import FORM, form_in
 from overton.hosts.inspect.sources import check_backend
 from overton.models import Model, open_model
-from overton.models.inspect import said_besides
+from overton.models.inspect import extra_fields
 
 __all__ = ["OvertonAPI", "Own"]
 
@@ -32,7 +32,7 @@ _STOPS = {"stop": "stop", "length": "max_tokens", "end_turn": "stop", "content_f
 
 @dataclass(frozen=True)
 class Own:
-    """A model of ours as a run's manifest knows it."""
+    """A model of ours as in a run's manifest."""
 
     spec: str
     arguments: tuple[tuple[str, str], ...]
@@ -40,9 +40,9 @@ class Own:
 
 
 class OvertonAPI(ModelAPI):  # type: ignore[misc]
-    """A model of ours as one of Inspect's. It can be held to a form, which comes in the request's extra body.
+    """A model of ours as one of Inspect's. It can be held to a form, which arrives in the request's extra body.
 
-    Retrying, pacing and settings are Inspect's; what a model argument would set of these is refused.
+    Retries, pacing and settings are Inspect's; model arguments that would set these are refused.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
         self.overton = Own(model_name, arguments, self._model.answerer)
 
     async def generate(self, input: Sequence[Any], tools: Any, tool_choice: Any, config: Any) -> Any:
-        """Answer once; Inspect asks again where `should_retry` says so."""
+        """Answer once; Inspect retries if `should_retry` says so."""
         answerer = await self._here()
         extra = dict(config.extra_body or {})
         form = form_in(extra)
@@ -83,7 +83,7 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
         return _output(self.model_name, reply)
 
     async def _here(self) -> Answerer:
-        """The answerer, opened anew where another event loop than before is running: connections belong to one."""
+        """The answerer, reopened if the event loop has changed: connections belong to one loop."""
         loop = asyncio.get_running_loop()
         if self._loop not in (None, loop):
             self._model = open_model(self.model_name, self._arguments)
@@ -91,7 +91,7 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
         return self._model.answerer
 
     def should_retry(self, ex: Exception) -> Any:
-        """What is worth asking again, and when."""
+        """What is worth retrying, and when."""
         if not isinstance(ex, UnavailableError):
             return RetryDecision.no()
         decide = RetryDecision.rate_limit if ex.kind == "rate limit" else RetryDecision.transient
@@ -102,18 +102,18 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
         return self._model.connections
 
     def connection_key(self) -> str:
-        """Each model is paced by itself."""
+        """Each model is paced separately."""
         return self._model.answerer.identity
 
     async def aclose(self) -> None:
-        """Give back connections and memory."""
+        """Release connections and memory."""
         await self._model.answerer.close()
 
 
 def _check_unset(settings: Settings) -> None:
-    """Refuse settings among the model's arguments: Inspect has flags for them, and would not know of these."""
+    """Refuse settings among the model's arguments: Inspect has its own flags for them and would not see these."""
     if given := [name for name, value in msgspec.to_builtins(settings).items() if value]:
-        raise InputError([Problem(f"-M {name}", "", f"say --{name.replace('_', '-')} instead") for name in given])
+        raise InputError([Problem(f"-M {name}", "", f"use --{name.replace('_', '-')} instead") for name in given])
 
 
 def _text(value: Any) -> str:
@@ -128,7 +128,7 @@ def _output(model: str, reply: Reply) -> Any:
         model=reply.model or model,
         choices=[ChatCompletionChoice(message=ChatMessageAssistant(content=reply.text), stop_reason=stop)],
         usage=_usage(usage.input_tokens or 0, usage.output_tokens or 0) if counted else None,
-        metadata=said_besides(reply),
+        metadata=extra_fields(reply),
     )
 
 

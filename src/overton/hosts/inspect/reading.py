@@ -1,7 +1,7 @@
-"""Inspect logs as they lie on disk: what a log is of, and its samples, one at a time.
+"""Inspect logs on disk: what a log is about, and its samples, one at a time.
 
-Logs come from anybody. Only what a run is made of is taken from them, and none of it is believed: Inspect's own reader,
-which takes all in, is not used.
+Logs may come from anyone. Only what a run consists of is taken from them, and none of it is trusted: Inspect's own
+reader, which loads everything, is not used.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from overton.untrusted import Limit, Zip, bytes_of, converted, json_of, python_o
 __all__ = ["Log", "LoggedSample", "open_log"]
 
 _LARGEST = 200_000_000
-"""A log as JSON has at most this many bytes; in an archive only members have a limit."""
+"""The most bytes of a JSON log; in an archive only members have a limit."""
 
 _MEMBER = Limit(100_000_000)
-"""What a member of an archive may be, decompressed. A sample of ours takes a few hundred kilobytes."""
+"""The most bytes of an archive's member, decompressed. A sample of ours takes a few hundred kilobytes."""
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class _Spec(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """What is read of a log's head; all else is for people only."""
+    """What is read of a log's head; the rest is only for display."""
 
     eval: _Spec
 
@@ -78,7 +78,7 @@ _whole = msgspec.json.Decoder(_Whole).decode
 
 @dataclass(frozen=True)
 class LoggedSample:
-    """A sample: what it asks, the calls that it made, and whether it came to its end."""
+    """A sample: what it asks, the calls it made, and whether it finished."""
 
     id: str
     data: SampleData
@@ -88,7 +88,7 @@ class LoggedSample:
 
 @dataclass(frozen=True)
 class Log:
-    """A log's head: what it is of, and the ids of the samples that were to be asked, in plan order."""
+    """A log's head: what it is about, and the ids of the planned samples, in plan order."""
 
     path: Path
     task: TaskData
@@ -97,7 +97,7 @@ class Log:
     epochs: int
 
     def samples(self) -> Iterator[LoggedSample]:
-        """The first epoch's samples that the log holds, in plan order, but for those that somebody invalidated.
+        """The first epoch's samples in the log, in plan order, except invalidated ones.
 
         Raises:
             InputError: a sample is damaged, or not one of ours.
@@ -117,7 +117,7 @@ class Log:
         try:
             return converted(value, kind)
         except Unreadable as error:
-            reason = f"is damaged or no sample of Overton's: {error.reason}"
+            reason = f"is damaged or not a sample of Overton's: {error.reason}"
             raise InputError([Problem(str(self.path), where, reason)]) from None
 
 
@@ -125,19 +125,19 @@ def open_log(path: Path) -> Log:
     """Read a log's head.
 
     Raises:
-        InputError: it is no log, none of a task of Overton's, or one of a newer Overton.
+        InputError: it is not a log, not of an Overton task, or of a newer Overton.
     """
     with _troubles_named(path):
         spec = _head_of(path).eval
-    held = (spec.metadata or {}).get(KEY)
-    if not isinstance(held, dict):
-        reason = f"is a log of the task {quoted(spec.task)}, which is none of Overton's: it does not say what was asked"
+    data = (spec.metadata or {}).get(KEY)
+    if not isinstance(data, dict):
+        reason = f"is a log of the task {quoted(spec.task)}, not of one of Overton's: it does not record what was asked"
         raise InputError([Problem(str(path), "", reason)])
-    if held.get("format") != FORMAT:
-        made, by = quoted(held.get("format")), quoted(held.get("overton"))
+    if data.get("format") != FORMAT:
+        made, by = quoted(data.get("format")), quoted(data.get("overton"))
         raise InputError([Problem(str(path), "", f"has format {made} of Overton {by}; this version reads {FORMAT}")])
     try:
-        task, created = converted(held, TaskData), _utc(spec.created)
+        task, created = converted(data, TaskData), _utc(spec.created)
     except (Unreadable, ValueError, OverflowError) as error:
         raise InputError([Problem(str(path), KEY, f"its metadata is damaged: {error}")]) from None
     planned = tuple(map(str, spec.dataset.sample_ids or ()))
@@ -145,7 +145,7 @@ def open_log(path: Path) -> Log:
 
 
 def _utc(text: str) -> str:
-    """A time as ISO 8601 has it, in UTC; one that names no zone is taken to be."""
+    """A time in ISO 8601, in UTC; one without a zone is taken to be UTC."""
     time = datetime.fromisoformat(text)
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
@@ -156,18 +156,18 @@ def _head_of(path: Path) -> _Head:
     if path.suffix == ".json":
         return _decoded(bytes_of(path.resolve(), _LARGEST), _head, _Head)
     with Zip(path, _MEMBER) as archive:
-        for name in (HEADER, START):  # a log that did not come to its end has no head but that of its beginning
+        for name in (HEADER, START):  # an unfinished log has only the head written at its start
             if (content := archive.read(name)) is not None:
                 return _in_member(name, content, _head, _Head)
-    raise Unreadable(f"holds no {HEADER}")
+    raise Unreadable(f"contains no {HEADER}")
 
 
 def _samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
     """Samples of the first epoch. A JSON log is read whole; an .eval log one sample at a time."""
     if path.suffix == ".json":
         found = _decoded(bytes_of(path.resolve(), _LARGEST), _whole, _Whole).samples or ()
-        held = {str(sample.id): sample for sample in found if sample.epoch == 1}
-        yield from (held[name] for name in planned if name in held)
+        by_id = {str(sample.id): sample for sample in found if sample.epoch == 1}
+        yield from (by_id[name] for name in planned if name in by_id)
         return
     with Zip(path, _MEMBER) as archive:
         for name in planned:
@@ -176,7 +176,7 @@ def _samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
                 continue
             sample = _in_member(member, content, _sample, _Sample)
             if (str(sample.id), sample.epoch) != (name, 1):
-                raise Unreadable("holds another sample than its name says", place=member)
+                raise Unreadable("contains a sample other than its name says", place=member)
             yield sample
 
 
@@ -188,7 +188,7 @@ def _in_member(name: str, content: bytes, decode: Callable[[Any], T], kind: type
 
 
 def _decoded(content: bytes, decode: Callable[[Any], T], kind: type[T]) -> T:
-    """JSON as Inspect writes it: 'NaN' and 'Infinity' may stand in what is not read here."""
+    """JSON as Inspect writes it: 'NaN' and 'Infinity' may occur in parts not read here."""
     try:
         return json_of(content, decode)
     except Unreadable:

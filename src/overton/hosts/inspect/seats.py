@@ -22,12 +22,12 @@ __all__ = ["Known", "Seat", "entry_of", "named_models", "seats_of"]
 
 
 _CANNED = "mockllm/"
-"""Inspect's model whose answers are written beforehand: it takes whatever it is given."""
+"""Inspect's model with answers written in advance: it accepts any setting."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """An answerer, as far as its name goes."""
+    """An answerer, as far as its name is concerned."""
 
     name: str
     identity: str
@@ -37,8 +37,8 @@ class Known:
 class Seat:
     """Who answers in a role: one of Inspect's models, or a source of searches and pages.
 
-    `unsure` says that it judges, and that it is not known whether it takes the temperature that judges have. `weighs`
-    says that it is a model of ours, which hears by the form itself what is to be weighed.
+    `unsure` says that it judges and that it is unknown whether it accepts the temperature that judges have. `weighs`
+    says that it is a model of ours, which learns from the form itself what to weigh.
     """
 
     role: str
@@ -56,8 +56,8 @@ class Seat:
 def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
     """Inspect's models by role of the study: the evaluated one in the first, those of `--model-role` in the others.
 
-    Where models meet there are `agents` of them: `--model-role agent_1=...`, each the evaluated one where not named, or
-    as many as `--model-role agent=[...]` lists.
+    If models meet there are `agents` of them: `--model-role agent_1=...`, each the evaluated one if not named, or as
+    many as `--model-role agent=[...]` lists.
 
     Raises:
         InputError: no model is being evaluated, or a role that is needed has none.
@@ -83,7 +83,7 @@ def _evaluated() -> Any:
     try:
         return get_model()
     except ValueError:
-        reason = "the model is not known yet: name the task, as in eval('overton/STUDY', model=..., task_args=...)"
+        reason = "no model is known yet: give the task's name, as in eval('overton/STUDY', model=..., task_args=...)"
         raise InputError([Problem("--model", "", reason)]) from None
 
 
@@ -99,12 +99,12 @@ def _together(role: str, count: int, evaluated: Any) -> list[Any]:
 
 
 def entry_of(model: Any, role: Role, seed: int) -> ModelEntry:
-    """A model as a run's manifest has it: the same as if Overton's own engine had asked it.
+    """A model's entry in a run's manifest: the same as if Overton's own engine had called it.
 
-    What judges has temperature 0 here too; where the user did not say so, it is `unsure` that the endpoint takes one.
+    Judges have temperature 0 here too; if the user did not set it, it is `unsure` that the endpoint accepts one.
 
     Raises:
-        InputError: it is set up in a way that would change the study.
+        InputError: its settings would change the study.
     """
     settings, spec = settings_of(config_in_use(model), role.name), _spec(model)
     parsed = parse_spec(spec)
@@ -134,7 +134,7 @@ def _spec(model: Any) -> str:
 
 
 def _address(model: Any) -> tuple[tuple[str, str], ...]:
-    """Where the model is asked, if the user said so; an address that holds credentials is left out."""
+    """The model's address, if the user gave one; an address that contains credentials is left out."""
     try:
         url = checked_base_url(model.explicit_base_url or "")
     except ValueError:
@@ -148,7 +148,7 @@ def seats_of(
     entries: Mapping[str, Sequence[ModelEntry]],
     sources: Mapping[str, Source],
 ) -> dict[str, Seat]:
-    """Who answers under each name that the study asks."""
+    """Who answers under each name that the study calls."""
     seats = {role: Seat(role, source.answerer, source.settings) for role, source in sources.items()}
     for role, found in models.items():
         together = study.together and role == study.first

@@ -1,4 +1,4 @@
-"""How a model generates, between Inspect's words and ours: what a call's identity holds must be what is sent."""
+"""Generation settings, in Inspect's terms and ours: what a call's identity covers must be what is sent."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _CARRIED = (
     "reasoning_tokens",
     "reasoning_summary",
 )
-"""Settings of Inspect's that change answers and have no name in ours: they stand among the extra fields."""
+"""Settings of Inspect's that change answers and have no name in ours: they go into the extra fields."""
 
 _REFUSED = {
     "system_message": "the study writes every message",
-    "num_choices": "one answer is read a call, any more would be paid for and lost",
-    "best_of": "one answer is read a call",
-    "response_schema": "the study says in which form it wants answers",
+    "num_choices": "one answer is read per call; more would be paid for and lost",
+    "best_of": "one answer is read per call",
+    "response_schema": "the study sets the form of answers",
     "modalities": "the studies read text",
     "fallback_models": "another model's answers would count as this one's",
     "logprobs": "nothing reads them",
@@ -45,10 +45,10 @@ _REFUSED = {
 
 
 def settings_of(config: Any, role: str) -> Settings:
-    """A role's settings, of the configuration that Inspect has for its model.
+    """A role's settings, from Inspect's configuration of its model.
 
     Raises:
-        InputError: it holds what would change the study.
+        InputError: it contains what would change the study.
     """
     problems = [
         Problem(role, f"--{name.replace('_', '-')}", f"cannot be set: {reason}")
@@ -70,9 +70,9 @@ def pairs_of(settings: Settings) -> tuple[tuple[str, str], ...]:
 
 
 def config_of(request: Request, base: Settings, extra_body: dict[str, Any] | None, *, hold: bool) -> Any:
-    """What a request has Inspect generate with, over what Inspect has configured for the role anyway.
+    """The configuration for a request, on top of what Inspect has configured for the role.
 
-    `base` are the role's own settings, and `extra_body` its extra fields as Inspect has them. With `hold` the form
+    `base` are the role's own settings, `extra_body` its extra fields in Inspect's form. With `hold` the form
     goes with the request.
     """
     from inspect_ai.model import GenerateConfig
@@ -88,13 +88,13 @@ def form_in(extra_body: dict[str, Any]) -> Form | None:
     """The form that came with a request.
 
     Raises:
-        InputError: what stands in its place is none.
+        InputError: what came is not a form.
     """
-    held = extra_body.get(FORM)
+    sent = extra_body.get(FORM)
     try:
-        return None if held is None else converted(held, Form)
+        return None if sent is None else converted(sent, Form)
     except Unreadable as error:
-        raise InputError([Problem("extra_body", FORM, f"is no form: {error.reason}")]) from None
+        raise InputError([Problem("extra_body", FORM, f"is not a form: {error.reason}")]) from None
 
 
 _encode = msgspec.json.Encoder().encode

@@ -1,4 +1,4 @@
-"""What searches and reads pages in an eval: answerers of our own, which need asyncio."""
+"""Search engines and page readers in an eval: answerers of our own, which need asyncio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Sources", "check_backend"]
 
 @dataclass
 class Sources:
-    """Sources by role, asked side by side as far as each allows, and open while some sample is under way."""
+    """Sources by role, called in parallel as far as each allows, and open while any sample runs."""
 
     by_role: Mapping[str, Source] = field(default_factory=dict)
     patience: Patience = field(default_factory=Patience)
@@ -35,7 +35,7 @@ class Sources:
                 await source.answerer.close()
 
     async def outcome(self, role: str, request: Request) -> Reply | Failure:
-        """What a source answers, tried as often as a run of ours would.
+        """A source's outcome, tried as often as in a run of ours.
 
         Raises:
             AccessError: no request can succeed.
@@ -68,7 +68,7 @@ class Sources:
 
 
 def check_backend(what: str) -> None:
-    """Refuse what needs asyncio where Inspect runs on trio.
+    """Refuse what needs asyncio if Inspect runs on trio.
 
     Raises:
         InputError: it does.
@@ -79,7 +79,7 @@ def check_backend(what: str) -> None:
 
 
 def _show(role: str, request: Request, found: Reply) -> None:
-    """Put a search or a page into the sample's transcript, where people read it."""
+    """Show a search or a page in the sample's transcript."""
     from inspect_ai.log import transcript
 
     transcript().info({"asked": request.messages[0].content, "found": found.text}, source=role)

@@ -1,6 +1,6 @@
 """A study as a task of Inspect AI: who answers, its samples, and the solver that conducts them.
 
-Who answers is named when the task is made, and looked up again when its samples ask.
+Answerers are named when the task is made, and looked up again when its samples make calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import overton
 from overton.engine import digest
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.asking import Table
-from overton.hosts.inspect.conducting import Held, hand_over, hold_trials
+from overton.hosts.inspect.conducting import Results, conduct_trials, hand_over
 from overton.hosts.inspect.layout import CALLS, KEY, TaskData, viewer_config
 from overton.hosts.inspect.planning import Groups, grouped, samples_of
 from overton.hosts.inspect.privates import prerequisite
@@ -35,7 +35,7 @@ __all__ = ["Hosted", "cast_of", "make_task", "model_entries"]
 
 @dataclass(frozen=True)
 class Cast:
-    """Who answers in each role of a study, as a run's manifest has it; `agents` is how many meet where models do."""
+    """Who answers in each role of a study, as in a run's manifest; `agents` is how many meet, if models do."""
 
     study: AnyStudy
     seed: int
@@ -44,17 +44,17 @@ class Cast:
     sources: Mapping[str, Source]
 
     def table(self, *, cache: bool) -> Table:
-        """What the samples of an eval ask through.
+        """What the samples of an eval share in making calls.
 
         Raises:
-            InputError: the eval asks other models, or the same in another way, than its task was made for.
+            InputError: the eval's models or their settings are not those that its task was made for.
         """
         models = named_models(self.study, self.agents)
         entries = _entries(self.study, models, self.seed)
         for role, found in entries.items():
             for then, now in zip(self.entries[role], found, strict=True):
                 if (then.identity, then.settings) != (now.identity, now.settings):
-                    reason = f"the task was made for {then.name} with {then.settings}; name the task to eval, as in"
+                    reason = f"the task was made for {then.name} with {then.settings}; give eval the task's name, as in"
                     raise InputError([Problem(role, now.name, f"{reason} eval('overton/...', model=...)")])
         own = "" if self.study.together else entries[self.study.first][0].identity
         seats = seats_of(self.study, models, entries, self.sources)
@@ -63,10 +63,10 @@ class Cast:
 
 
 def model_entries(study: AnyStudy, seed: int, agents: int = 0) -> dict[str, list[ModelEntry]]:
-    """The models that Inspect has for each role of a study, `agents` of them where models meet.
+    """Inspect's models for each role of a study, `agents` of them if models meet.
 
     Raises:
-        InputError: a role that is needed has nobody, or somebody who cannot be asked.
+        InputError: a needed role has no model, or one that cannot be used.
     """
     return _entries(study, named_models(study, agents), seed)
 
@@ -78,7 +78,7 @@ def cast_of(
     models: Mapping[str, list[ModelEntry]],
     wanted: Mapping[str, Sequence[ModelRequest]],
 ) -> Cast:
-    """Everybody who answers: the `models`, and the searches and pages that are `wanted`, by role.
+    """All answerers by role: the `models`, and the search engines and page sources `wanted`.
 
     Raises:
         InputError: a source cannot be opened, or not under this backend.
@@ -101,15 +101,15 @@ def _opened(role: str, request: ModelRequest) -> Source:
 
 
 _MAX_RETRIES = 7
-"""Inspect retries for ever unless told otherwise; so many take six minutes."""
+"""Inspect retries for ever by default; this many retries take six minutes."""
 
 
 @dataclass
 class Hosted:
-    """A study with everything that shapes an eval of it.
+    """A study with everything that defines an eval of it.
 
-    `trials_at_once` is how many trials of one sample are under way side by side; with `cache` what was answered once is
-    not asked again in a later eval. `left_out` says which of the items read are not asked about.
+    `trials_at_once` is how many trials of one sample run in parallel; with `cache`, answered calls are not made again
+    in a later eval. `left_out` says which of the items read are not used.
     """
 
     cast: Cast
@@ -127,12 +127,12 @@ class Hosted:
 
     @cached_property
     def table(self) -> Table:
-        """What all samples ask through."""
+        """What all samples share in making calls."""
         return self.cast.table(cache=self.cache)
 
     @property
     def data(self) -> TaskData:
-        """What the task's metadata says of the run."""
+        """The run's description in the task's metadata."""
         study = self.cast.study
         return TaskData(
             study=study.name,
@@ -146,10 +146,10 @@ class Hosted:
 
 
 def make_task(hosted: Hosted, scorer: Any, metric: Any) -> Any:
-    """The task, with what scores its samples and what measures them all.
+    """The task, with the scorer of its samples and the metric over all.
 
     Raises:
-        InputError: it cannot be asked as it was set up.
+        InputError: it cannot be run with these settings.
     """
     from inspect_ai import Task
     from inspect_ai.dataset import MemoryDataset
@@ -184,24 +184,24 @@ def _solver(hosted: Hosted) -> Any:
 
 async def _solve(hosted: Hosted, state: Any) -> Any:
     if state.epoch > 1:
-        raise prerequisite("an epoch would ask the same again: use -T trials=N for more answers, and --epochs 1")
-    held, trials = Held(), hosted.groups[str(state.sample_id)]
+        raise prerequisite("an epoch would repeat the same calls: use -T trials=N for more answers, and --epochs 1")
+    results, trials = Results(), hosted.groups[str(state.sample_id)]
     try:
         table = hosted.table
     except InputError as error:
         raise prerequisite(error) from error
     async with table.sources:
         try:
-            await hold_trials(hosted.cast.study, trials, table, held, hosted.trials_at_once)
+            await conduct_trials(hosted.cast.study, trials, table, results, hosted.trials_at_once)
         finally:
-            state.store.set(CALLS, msgspec.to_builtins(held.calls))
-            hand_over(state, [record for trial in trials for record in held.records.get(trial.name, ())])
-            _show(state, held)
+            state.store.set(CALLS, msgspec.to_builtins(results.calls))
+            hand_over(state, [record for trial in trials for record in results.records.get(trial.name, ())])
+            _show(state, results)
     return state
 
 
-def _show(state: Any, held: Held) -> None:
+def _show(state: Any, results: Results) -> None:
     """Have the viewer show the first trial's conversation."""
-    if held.shown is not None:
-        state.messages = [*chat_messages(held.shown.messages), held.shown.output.message]
-        state.output = held.shown.output
+    if results.shown is not None:
+        state.messages = [*chat_messages(results.shown.messages), results.shown.output.message]
+        state.output = results.shown.output

@@ -1,4 +1,4 @@
-"""Calls as Inspect shows them: messages, outputs, usage, and a transcript with a span a trial."""
+"""Calls as Inspect shows them: messages, outputs, usage, and a transcript with one span per trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from overton.calls import Failure, Message, Price, Reply, Settings
 from overton.hosts.inspect.layout import CallData, span_name
 from overton.hosts.local.recalling import Heard, Recalled
-from overton.models.inspect import chat_messages, said_besides
+from overton.models.inspect import chat_messages, extra_fields
 
 __all__ = ["Transcriber", "call_data", "each_once", "inspect_name"]
 
@@ -21,32 +21,32 @@ _STOPS = {
     "refusal": "content_filter",
     **{word: word for word in ("stop", "max_tokens", "model_length", "content_filter")},
 }
-"""Inspect's words for why a reply ended, by providers' own."""
+"""Inspect's stop reasons, by the providers' words."""
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""Efforts that Inspect knows; a provider may have words of its own."""
+"""Reasoning efforts that Inspect knows; a provider may have others."""
 
 
 def inspect_name(name: str, identity: str) -> str:
-    """A model as Inspect names it; for a server given by its address, its identity, which has no address."""
+    """A model's name for Inspect; for a server given by its address, its identity, which does not contain it."""
     return identity if "://" in name else name.removeprefix("inspect/")
 
 
 def call_data(call: Heard) -> CallData:
-    """A call as a sample's store holds it."""
+    """A call as in a sample's store."""
     identity, place, outcome = call.identity, call.place, call.outcome
     reply, failure = (None, outcome) if isinstance(outcome, Failure) else (outcome, None)
     return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
 
 
 def each_once(calls: Iterable[Heard]) -> list[Heard]:
-    """The calls, those that trials share once."""
+    """The calls; those that trials share occur once."""
     return list({call.identity.slot: call for call in calls}.values())
 
 
 @dataclass
 class Transcriber:
-    """Makes Inspect's objects of calls. `began` stands for the time of each: a journal holds none.
+    """Makes Inspect's objects of calls. `began` stands in for each one's time: a journal records none.
 
     `prices` are known by identity; `retrieval` names the speakers that search and read pages.
     """
@@ -57,12 +57,12 @@ class Transcriber:
     _known: dict[Message, Any] = field(default_factory=dict)
 
     def conversation(self, call: Heard) -> list[Any]:
-        """What was said before a call and in it."""
+        """The messages before a call and its reply."""
         said = self._messages(call.request.messages)
         return [*said, self.output(call).message] if isinstance(call.outcome, Reply) else said
 
     def prompt(self, call: Heard) -> Any:
-        """What a call was asked, as a sample's input."""
+        """A call's prompt, as a sample's input."""
         return self._messages(call.request.messages)
 
     def events(self, found: Recalled) -> Iterator[Any]:
@@ -78,7 +78,7 @@ class Transcriber:
         yield SpanEndEvent(id=name, timestamp=began, span_id=name, working_start=0)
 
     def usage(self, calls: Iterable[Heard]) -> dict[str, Any]:
-        """Tokens, and dollars where prices are known, by model."""
+        """Tokens, and dollars if prices are known, by model."""
         total: dict[str, Any] = {}
         for call in calls:
             usage = self._usage(call)
@@ -124,13 +124,13 @@ class Transcriber:
         return [self._message(message) for message in messages]
 
     def _message(self, message: Message) -> Any:
-        """A message, the same object for the same words: Inspect stores it once."""
+        """A message, the same object for the same text: Inspect stores it once."""
         if message not in self._known:
             (self._known[message],) = chat_messages([message])
         return self._known[message]
 
     def output(self, call: Heard) -> Any:
-        """A call's reply, or none and why."""
+        """A call's reply, or why there is none."""
         from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput
 
         name = _name(call)
@@ -141,7 +141,7 @@ class Transcriber:
         stop = "content_filter" if reply.refused else _STOPS.get(reply.finish, "unknown")
         choice = ChatCompletionChoice(message=message, stop_reason=stop)
         return ModelOutput(
-            model=reply.model or name, choices=[choice], usage=self._usage(call), metadata=said_besides(reply)
+            model=reply.model or name, choices=[choice], usage=self._usage(call), metadata=extra_fields(reply)
         )
 
     def _usage(self, call: Heard) -> Any:

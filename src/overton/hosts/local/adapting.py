@@ -1,4 +1,4 @@
-"""A run that stops when it is precise: its study's blocks, laid out for each lane, and what was decided of them."""
+"""A run that stops once precise: its study's blocks, laid out for each lane, and the decisions about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _decision = msgspec.json.Decoder(Decision).decode
 
 
 class Adapting:
-    """Decides where a lane goes on, by its design."""
+    """Decides how a lane continues, by its design."""
 
     def __init__(self, design: Design) -> None:
         self.design = design
@@ -37,56 +37,56 @@ class Adapting:
         """The trials that it adds, in plan order.
 
         Raises:
-            JournalError: the text is none of ours.
+            JournalError: the text is not one of ours.
         """
         return self.design.chosen(decision_of(decision), set(ended))
 
 
 def decision_of(text: str) -> Decision:
-    """A decision as it was noted.
+    """A decision, from its note.
 
     Raises:
-        JournalError: it is none.
+        JournalError: it is not a decision.
     """
     try:
         return json_of(text, _decision)
     except Unreadable as error:
-        raise JournalError(f"what the journal notes of a round {error.reason}") from None
+        raise JournalError(f"the journal's note of a round {error.reason}") from None
 
 
 def check_wanted(study: AnyStudy, wanted: Wanted, options: Any) -> None:
-    """Refuse what cannot be reached.
+    """Refuse a precision that cannot be reached.
 
     Raises:
-        InputError: the study does not say what its blocks are, has no such measure, or its options do not go together
-            with stopping.
+        InputError: the study does not declare its blocks, has no such measure, or its options cannot be combined with
+            stopping.
     """
     if study.blocks is None:
-        reason = f"{study.name} does not say what its blocks are, so it cannot stop when it is precise"
+        reason = f"{study.name} does not declare its blocks, so it cannot stop once precise"
         raise InputError([Problem(option_place("precision"), "", reason)])
     if problems := list(study.blocks.problems(wanted, options)):
         raise InputError(problems)
 
 
 def check_one_judge(study: AnyStudy, wanted: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse several judges: the labels of each would decide otherwise where to go on.
+    """Refuse several judges: each one's labels would lead to other decisions.
 
     Raises:
         InputError: there are several.
     """
     if len(judges := wanted.get(study.several, ())) > 1:
         reason = (
-            f"{len(judges)} judges would each have another place to stop: name one, and ask the others with"
+            f"{len(judges)} judges would each stop at a different point: name one, and ask the others with"
             " 'overton judge again'"
         )
         raise InputError([Problem(option_place("precision"), "", reason)])
 
 
 def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wanted: Wanted, lanes: int) -> Design:  # noqa: PLR0917
-    """What each of so many lanes chooses its blocks from; calls are divided evenly among them.
+    """The design of each of `lanes` lanes, from which it chooses blocks; calls are divided evenly among them.
 
     Raises:
-        InputError: see `check_wanted`; or the calls allowed are fewer than the first round takes.
+        InputError: see `check_wanted`; or fewer calls are allowed than the first round takes.
     """
     check_wanted(study, wanted, options)
     assert study.blocks is not None
@@ -94,14 +94,14 @@ def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wa
     calls = None if wanted.calls is None else wanted.calls // lanes
     design = Design(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks, trials), calls)
     if calls is not None and design.begun > calls:
-        reason = f"the first round alone takes {design.begun * lanes:,}, before which nothing is known"
+        reason = f"the first round alone takes {design.begun * lanes:,}, and nothing is known before it"
         raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])
     return design
 
 
 def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dict[Arm, int]:
-    """How many calls a trial of each arm makes at most, by the longest of them on the longest canned replies. Searches
-    and pages are shared, and are no trial's own."""
+    """The most calls that a trial of each arm makes, measured on the longest trials with the longest canned replies.
+    Searches and pages are shared and do not count."""
     some = {Arm(trial.item, blocks.of(trial)[0]): blocks.longest(trial) for trial in reversed(trials)}
 
     async def counted() -> dict[Arm, int]:
@@ -115,7 +115,7 @@ def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dic
 
 
 def reached_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Reached]:
-    """What was decided last of each lane that goes in rounds, and after how many of them."""
+    """The last decision on each lane that runs in rounds, and after how many."""
     found = {}
     for name, lane in zip(names, lanes, strict=True):
         if lane.rounds is not None and lane.rounds.said:

@@ -1,4 +1,4 @@
-"""The batches of a run that are out while nobody works on it: how far they are, and their end before their time."""
+"""A run's batches that are out between sessions: their progress, and cancelling them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["BatchOut", "batches_out"]
 
 @dataclass(frozen=True)
 class BatchOut:
-    """A batch that is out: whose it is, how many calls are in it, the provider's id for it ('' where it is not known
-    whether it was made), how many have ended, and what is to be said of it."""
+    """A batch that is out: its model, how many calls it contains, the provider's id for it ('' if it is unknown whether
+    it was made), how many calls are finished, and a remark on its state."""
 
     model: str
     calls: int
@@ -30,7 +30,7 @@ class BatchOut:
     state: str
 
     def __str__(self) -> str:
-        """In a line."""
+        """As one line."""
         return f"{self.model}: batch {self.id or 'without an id'}: {self.done:,} of {self.calls:,} calls, {self.state}"
 
 
@@ -38,15 +38,13 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
     """The run's batches; with `cancel` each is cancelled first.
 
     Raises:
-        RunLocked: somebody works on the run.
+        RunLocked: another process is using the run.
         InputError: see `resume`.
     """
     manifest = folder.manifest()
     wanted = wanted_of(manifest)
     with closing(open_journal(folder, manifest)) as journal:
-        noted = [
-            batch for batch in noted_batches(journal.notes()) if any(not journal.holds(slot) for slot in batch.open)
-        ]
+        noted = [batch for batch in noted_batches(journal.notes()) if any(not journal.has(slot) for slot in batch.open)]
     if not noted:
         return []
     check_trusted(study, folder.path, wanted, trust)
@@ -72,12 +70,12 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
 
 async def _one(name: str, calls: int, id_: str, batching: Batching, *, cancel: bool) -> BatchOut:
     if not id_:
-        return BatchOut(name, calls, "", 0, "perhaps never made: 'overton resume' finds out")
+        return BatchOut(name, calls, "", 0, "perhaps never made: 'overton resume' will find out")
     try:
         if cancel:
             await batching.cancel(id_)
         looked = await batching.look(id_)
     except AnswerError as error:
-        return BatchOut(name, calls, id_, 0, f"nothing is known: {error}")
-    state = "over" if looked.over else "being cancelled" if cancel else "going on"
+        return BatchOut(name, calls, id_, 0, f"state unknown: {error}")
+    state = "over" if looked.over else "being cancelled" if cancel else "in progress"
     return BatchOut(name, calls, id_, looked.done, state)

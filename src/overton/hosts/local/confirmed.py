@@ -1,6 +1,6 @@
-"""What this machine has reached in runs that were begun here, and what was confirmed for a run of somebody else's.
+"""What this machine has reached in runs started here, and what was confirmed for somebody else's run.
 
-It is kept in the user's own configuration, never in a run folder: whoever made the folder would have written it.
+It is kept in the user's own configuration, never in a run folder: otherwise the folder's maker could write it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["known", "note"]
 FORMAT = 1
 _LARGEST = 2**24
 _PATIENCE = 10.0
-"""Seconds that another process may take to write a file of a few lines."""
+"""Seconds that another process may take to write this short file."""
 
 
 class _Confirmed(msgspec.Struct):
-    """`used` on this machine, whichever run it was in; `runs` has what was confirmed by each run's resolved path."""
+    """`used` on this machine, in whichever run; `runs` has what was confirmed, by each run's resolved path."""
 
     format: int = FORMAT
     used: set[Reach] = msgspec.field(default_factory=set)
@@ -36,17 +36,17 @@ _decode = msgspec.json.Decoder(_Confirmed).decode
 
 
 def known(run: Path) -> set[Reach]:
-    """What this machine has used, or confirmed for this run.
+    """What this machine has used, or what was confirmed for this run.
 
     Raises:
-        RunError: that cannot be read: it is damaged, or of another version.
+        RunError: the record cannot be read: it is damaged, or of another version.
     """
     found = _read(_file())
     return found.used | found.runs.get(str(run.resolve()), set())
 
 
 def note(reached: Collection[Reach], run: Path | None = None) -> None:
-    """Note what was used, or with `run` what was confirmed for it.
+    """Record what was used, or with `run` what was confirmed for it.
 
     Raises:
         RunError: it cannot be read or written.
@@ -55,11 +55,11 @@ def note(reached: Collection[Reach], run: Path | None = None) -> None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(file.with_suffix(".lock"), timeout=_PATIENCE):
-            held = _read(file)
-            side = held.used if run is None else held.runs.setdefault(str(run.resolve()), set())
+            confirmed = _read(file)
+            side = confirmed.used if run is None else confirmed.runs.setdefault(str(run.resolve()), set())
             if not side.issuperset(reached):
                 side.update(reached)
-                encoded = msgspec.json.encode(held, order="sorted")
+                encoded = msgspec.json.encode(confirmed, order="sorted")
                 write_whole(file, [msgspec.json.format(encoded, indent=1)], mode=0o600)
     except (OSError, Timeout) as error:
         raise cannot_be_written(file, error) from error
@@ -76,7 +76,7 @@ def _read(file: Path) -> _Confirmed:
         return _Confirmed()
     except (OSError, Unreadable) as error:
         reason = reason_of(error)
-        raise RunError(f"{file} cannot be read: {reason}; mend or delete it") from error
+        raise RunError(f"{file} cannot be read: {reason}; repair or delete it") from error
     if found.format != FORMAT:
         raise RunError(f"{file} has format {found.format}; this version of Overton reads {FORMAT}")
     return found

@@ -1,4 +1,4 @@
-"""How many trials a run may have, and have under way."""
+"""How many trials a run may have, in all and at once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from overton.studies.study import AnyStudy
 __all__ = ["BATCHED_AT_ONCE", "MOST_TRIALS", "trials_by_item"]
 
 BATCHED_AT_ONCE = 20_000
-"""Trials under way at once in a run that asks in batches; with what they wait for they take memory."""
+"""Trials in progress at once in a run with batches; waiting, they take memory."""
 MOST_TRIALS = 1_000_000
-"""Trials that a run may have of each model: what is planned, measured and reported must end, and fit in memory."""
+"""The most trials per model in a run: planning, measuring and reporting must finish, and fit in memory."""
 
 
 def trials_by_item(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> Counter[str]:
-    """How many trials there are of each item; they are counted up to the most that a run may have, and none is kept.
+    """How many trials each item has; counted up to the most that a run may have, without keeping any.
 
     Raises:
         InputError: there are more.
@@ -27,5 +27,5 @@ def trials_by_item(study: AnyStudy, items: Sequence[Any], options: Any, seed: in
     counted = Counter(trial.item for trial in islice(study.trials(items, options, seed), MOST_TRIALS + 1))
     if counted.total() > MOST_TRIALS:
         reason = f"there would be more than {MOST_TRIALS:,} trials of each model, the most that a run may have"
-        raise InputError([Problem(study.name, "", f"{reason}: ask for fewer, or make several runs")])
+        raise InputError([Problem(study.name, "", f"{reason}: ask for fewer, or split them over several runs")])
     return counted

@@ -1,4 +1,4 @@
-"""How long a run goes on: the calls that its models are still to answer, at the pace at which they have."""
+"""How long a run will take: the calls that its models are still to answer, at their pace so far."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ __all__ = ["CallsEach", "Clock", "calls_each"]
 
 _LOOKED_AT = 12
 _SECONDS = 1.0
-"""Trials that are conducted on canned replies before a run, and how long that may take: a conversation over many pages
-takes a while even so."""
+"""Trials that are conducted on canned replies before a run, and how long that may take, in seconds: even so, a
+conversation over many pages takes a while."""
 _TRUSTED = 1.0
-"""What was expected of trials weighs as much as so many trials of the run itself."""
+"""The weight of the expected number of calls, in trials of the run itself."""
 _TOO_EARLY = 2
 
 
 @dataclass(frozen=True)
 class CallsEach:
-    """Calls of models that a trial makes, by canned replies; `fixed` where no reply makes them more or fewer."""
+    """Calls to models that a trial makes, by canned replies; `fixed` if no reply changes the number."""
 
     calls: float
     fixed: bool
 
 
 def calls_each(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> CallsEach:
-    """What a trial asks of models on the shortest course, over some trials from everywhere in the plan."""
+    """The calls of a trial on the shortest course, over a sample of trials from all parts of the plan."""
     trials = list(study.trials(items, options, seed))
     some = trials[:: max(1, len(trials) // _LOOKED_AT)][:_LOOKED_AT]
     until = monotonic() + _SECONDS
@@ -57,10 +57,10 @@ def _calls(study: AnyStudy, trial: Trial, number: int) -> int:
 
 @dataclass
 class Clock:
-    """Tells how long a session still takes, each time that somebody looks.
+    """Estimates how long a session will still take, on each request.
 
-    `width` is how many trials are under way at once. Time counts from the first
-    request on, trials from those that the journal had ended by then: what is recalled takes none.
+    `width` is how many trials run at once. Time counts from the first request on, trials from those that the journal
+    had completed by then: recalling them takes no time.
     """
 
     each: CallsEach
@@ -70,7 +70,7 @@ class Clock:
     _first: float | None = None
 
     def calls(self, answered: int, done: int, total: int) -> float:
-        """How many calls the session makes, as far as is known now; never fewer than it has made."""
+        """How many calls the session will make in all, by current knowledge; never fewer than it has made."""
         ended = done - self._before
         expected = self.each.calls
         if ended > 0 and not self.each.fixed:
@@ -80,7 +80,7 @@ class Clock:
         return max(expected * (total - self._before), answered + (total - done))
 
     def left(self, *, answered: int, in_flight: int, done: int, total: int, seconds: float) -> float | None:
-        """Seconds to the end, None while too little is known, or where nothing is asked."""
+        """Seconds to the end, None while too little is known or if no calls are made."""
         if self._began is None:
             if in_flight or answered:
                 self._began, self._before = seconds, done
@@ -90,8 +90,8 @@ class Clock:
             self._first = taken
         if answered < _TOO_EARLY or self._first is None:
             return None
-        # Those that are worked on are on average half done; of those in flight they are as many as are answered in the
-        # time that the first one took (Little 1961, Operations Research 9:383): a model on this machine lets some wait.
+        # Those in progress are half done on average. Of those in flight, this many are taken: as many as are answered
+        # in the time that the first one took (Little 1961, Operations Research 9:383), as a local model queues some.
         worked = answered + min(in_flight, self._first * answered / max(taken, self._first)) / 2
         rest = max(self.calls(answered, done, total) - worked, 0.0)
         return rest * taken / worked

@@ -31,18 +31,18 @@ __all__ = ["Manifest", "ModelEntry", "RunFolder", "Spent", "Unmade", "open_journ
 Part = TypeVar("Part")
 
 DATASET_FORMAT = 1
-"""The format of the items that a run makes: how each study's items stand in JSON lines."""
+"""The format of the items that a run makes: each study's items as JSON lines."""
 FILE = "manifest.json"
 ITEMS = "items.jsonl"
 
 _LARGEST = {FILE: 2**28, ITEMS: 2**31}
-"""Bytes of a file that is read whole."""
+"""The most bytes of a file that is read whole."""
 _ENDLESS = 2**53
-"""What no run comes to, in calls or dollars."""
+"""More than any run reaches, in calls or dollars."""
 
 
 class _Head(msgspec.Struct):
-    """What every format has."""
+    """The fields that every format has."""
 
     format: int | None = None
     overton: str = "unknown"
@@ -67,15 +67,15 @@ def _check_formats(path: Path, text: bytes) -> _Head:
 
 
 def _check_links(run: Path) -> None:
-    """Refuse a folder in which anything is a link: whoever made it does not choose what else is read or written.
+    """Refuse a folder that contains links: its maker must not choose what else is read or written.
 
     Raises:
-        RunError: something is.
+        RunError: it contains one.
     """
     try:
         no_links(run)
     except Unreadable as error:
-        raise RunError(f"{error}; a run folder holds files of its own only") from None
+        raise RunError(f"{error}; a run folder may contain only its own files") from None
 
 
 def _text(path: Path) -> bytes:
@@ -84,7 +84,7 @@ def _text(path: Path) -> bytes:
     except FileNotFoundError:
         if path.name == FILE:
             raise RunError(f"{path.parent} is not a run folder: it has no {FILE}") from None
-        raise RunError(f"{path} cannot be read: it is not there") from None
+        raise RunError(f"{path} cannot be read: it does not exist") from None
     except OSError as error:
         raise _unreadable(path, "", reason_of(error)) from error
     except Unreadable as error:
@@ -99,29 +99,29 @@ def _decoded(path: Path, text: bytes, decode: Callable[[bytes | str], Part], whe
 
 
 def _unreadable(path: Path, where: str, reason: str) -> RunError:
-    """What cannot be read where, in which key if it is known."""
+    """The error for an unreadable file, with the key if it is known."""
     reason, _, key = reason.partition(" - at `$")
     key = f"{where}{key.removesuffix('`').removeprefix('.')}".rstrip("., ")
     return RunError(str(Problem(str(path), key, f"cannot be read: {reason}")))
 
 
 def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """The keys whose values no run can have, and why."""
+    """The keys with values that are impossible in a run, and why."""
     try:
         datetime.fromisoformat(manifest.created)
     except ValueError:
         yield "created", "is not a date"
     spent = manifest.spent
     if not all(0 <= number < _ENDLESS for number in (spent.requests, spent.cost, spent.failed, spent.outcomes)):
-        yield "spent", "holds a number that nothing comes to"
+        yield "spent", "contains an impossible number"
     for role, models in manifest.models.items():
         for number, one in enumerate(models):
             if one.price and not one.price.sound:
-                yield f"models.{role}[{number}].price", "holds what no price is"
+                yield f"models.{role}[{number}].price", "is not a possible price"
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
-    """Write it whole or not at all.
+    """Write the manifest, entirely or not at all.
 
     Raises:
         RunError: it cannot be written.
@@ -131,7 +131,7 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The files of a run. Nothing here asks anything."""
+    """The files of a run. Nothing here makes calls."""
 
     path: Path
 
@@ -140,7 +140,7 @@ class RunFolder:
         """Make a new run folder.
 
         Raises:
-            RunExists: something is there already.
+            RunExists: something already exists there.
             RunError: it cannot be made.
         """
         with new_folder(path) as fresh:
@@ -159,19 +159,19 @@ class RunFolder:
         return self.path / "records.parquet"
 
     def check_formats(self) -> None:
-        """Refuse a run, or a dataset, of another format; a manifest that is not ours names none and is let be.
+        """Refuse a run or a dataset of another format; a manifest that is not ours names no format and passes.
 
         Raises:
-            RunError: the format is another, or there is no manifest that can be read.
+            RunError: it has another format, or there is no readable manifest.
         """
         if _check_formats(self.path / FILE, _text(self.path / FILE)).format is not None:
             _check_links(self.path)
 
     def manifest(self) -> Manifest:
-        """What the run is.
+        """The run's manifest.
 
         Raises:
-            RunError: there is no manifest, or it is not one that this version reads; says in which key. Something in
+            RunError: there is no manifest, or this version cannot read it; names the key. Something in
                 the folder is a link.
         """
         _check_links(self.path)
@@ -183,19 +183,19 @@ class RunFolder:
         return manifest
 
     def check_fits(self, study: AnyStudy, manifest: Manifest) -> Any:
-        """The study's options in a manifest, which is refused where no run of the study can have it.
+        """The study's options in a manifest, which is refused if no run of the study can have it.
 
         Raises:
-            RunError: nobody answers in a role, or several do where one does; its options are none of the study's, or
-                not those that follow from who answers.
+            RunError: a role has no answerer, or several where one is allowed; its options are not the study's, or do
+                not follow from its answerers.
         """
         place = str(self.path / FILE)
         for role in study.role_names:
-            held = manifest.models.get(role, [])
-            if not held and role not in study.optional:
+            given = manifest.models.get(role, [])
+            if not given and role not in study.optional:
                 raise RunError(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
-            if len(held) > 1 and role not in (study.first, study.several):
-                raise RunError(str(Problem(place, f"models.{role}", "names several; one serves the whole run")))
+            if len(given) > 1 and role not in (study.first, study.several):
+                raise RunError(str(Problem(place, f"models.{role}", "names several; only one serves the whole run")))
         options = self.options(study, manifest.options)
         names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
         follow = self.options(study, study.complete(dict(manifest.options), names))
@@ -207,10 +207,10 @@ class RunFolder:
         return options
 
     def options(self, study: AnyStudy, given: dict[str, Any]) -> Any:
-        """The study's options that the manifest holds as plain values, or those made of them.
+        """The study's options, from the plain values in the manifest.
 
         Raises:
-            RunError: they are none, or out of their range; says which.
+            RunError: they are not valid options, or out of range; says which.
         """
         path = self.path / FILE
         try:
@@ -223,7 +223,7 @@ class RunFolder:
         return found
 
     def items(self, item: type[msgspec.Struct]) -> Sequence[Any]:
-        """What the run asks about.
+        """The items that the run asks about.
 
         Raises:
             RunError: the file is missing or damaged.
@@ -236,7 +236,7 @@ class RunFolder:
         ]
 
     def write_items(self, items: Iterable[msgspec.Struct]) -> None:
-        """Write what the run asks about.
+        """Write the items that the run asks about.
 
         Raises:
             RunError: it cannot be written.
@@ -244,38 +244,38 @@ class RunFolder:
         write_objects(items, self.path / ITEMS, replace=True)
 
     def records(self) -> pl.DataFrame:
-        """The outcome table, whole items only.
+        """The outcome table, complete items only.
 
         Raises:
-            RunError: the run has none yet, or they are of another format, or damaged.
+            RunError: the run has no records yet, or they have another format or are damaged.
         """
         path = self.records_file
         if not path.is_file():
-            raise RunError(f"{self.path} has no records yet; go on with the run: {command('resume', self.path)}")
+            raise RunError(f"{self.path} has no records yet; resume the run: {command('resume', self.path)}")
         try:
             return read_table(path)
         except InputError as error:
-            raise RunError(f"{error}; to write it anew: {command('resume', self.path)}") from error
+            raise RunError(f"{error}; to write it again: {command('resume', self.path)}") from error
 
     def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
         """The outcome as records of the study's own `kind`; see `records` for the errors.
 
-        The columns that stand beside a record's own (the model's name, say) are left out; those that came after the run
-        was made are as their fields have them by default.
+        Columns beyond a record's own (the model's name, say) are left out; fields added after the run was made have
+        their defaults.
         """
         records = self.records()
-        held = [name for name in kind.__struct_fields__ if name in records.columns]
+        given = [name for name in kind.__struct_fields__ if name in records.columns]
         try:
-            return [converted(row, kind, strict=False) for row in records.select(held).iter_rows(named=True)]
+            return [converted(row, kind, strict=False) for row in records.select(given).iter_rows(named=True)]
         except Unreadable as error:
-            raise RunError(f"{self.records_file} does not hold the records of its study: {error.reason}") from error
+            raise RunError(f"{self.records_file} does not contain the records of its study: {error.reason}") from error
 
 
 def open_journal(folder: RunFolder, manifest: Manifest, *, retry_failed: bool = False) -> Journal:
-    """The run's journal, locked: the one that its manifest speaks of, or a new one where no session was held yet.
+    """The run's journal, locked: the one recorded in its manifest, or a new one before the first session.
 
     Raises:
-        RunLocked: another process works on the run.
+        RunLocked: another process is using the run.
         JournalError: it is damaged, missing, or another one; see `Journal`.
     """
     since = Mark(manifest.spent.outcomes, manifest.spent.last) if manifest.sessions else None
@@ -283,7 +283,7 @@ def open_journal(folder: RunFolder, manifest: Manifest, *, retry_failed: bool = 
 
 
 def spent_so_far(folder: RunFolder, manifest: Manifest, journal: Journal) -> Spent:
-    """What earlier sessions used, or, where the last one was killed, at most used."""
+    """What earlier sessions used or, if the last one was killed, an upper bound."""
     known, mark = manifest.spent, journal.mark
     if journal.left is not None:
         requests, cost = max(known.requests, journal.left.requests), max(known.cost, journal.left.cost)
@@ -293,7 +293,7 @@ def spent_so_far(folder: RunFolder, manifest: Manifest, journal: Journal) -> Spe
 
 
 def _of_rows(folder: RunFolder, manifest: Manifest) -> Spending:
-    """The same where no session kept a bound (an import, a run of an earlier version): the manifest's word, and the
+    """The same if no session kept a bound (an import, a run of an earlier version): the manifest's figures plus the
     journal's rows since."""
     prices = {entry.identity: entry.price for side in manifest.models.values() for entry in side}
     requests, cost = manifest.spent.requests, manifest.spent.cost

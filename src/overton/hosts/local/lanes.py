@@ -1,4 +1,4 @@
-"""The lanes of a run: one for each model that it measures, or one in which they meet; and their records on disk."""
+"""The lanes of a run, one per model that it measures or one in which they meet, and their records on disk."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ __all__ = ["lane_names", "lanes_of", "unmade_of", "write_dataset", "write_record
 
 @dataclass(frozen=True)
 class Recorded:
-    """Stands for a model whose replies are all in the journal: it has an identity and answers nothing."""
+    """Stands in for a model whose replies are all in the journal: it has an identity but answers nothing."""
 
     name: str
     identity: str
     holds_form: bool = False
 
     async def answer(self, request: Request) -> Reply:
-        """Raise: nothing is asked in a replay."""
+        """Raise: a replay makes no calls."""
         raise RejectedError("replay", f"{self.name} is only replayed here")
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 def lanes_of(
     folder: RunFolder, study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[Lane]:
-    """One lane for each model of the study's first role, or one in which they meet; other roles serve all lanes.
+    """One lane per model of the study's first role, or one in which they meet; other roles serve all lanes.
 
-    Where several judge there are as many for each judge: what the judge is not asked is the same call in all of them.
+    With several judges, each judge has as many lanes: calls not to the judge are the same in all of them.
 
     Raises:
-        RunError: the manifest is none of a run of this study; items or options cannot be read.
+        RunError: the manifest is not of a run of this study; items or options cannot be read.
         InputError: they make more trials than a run may have.
     """
     seatings = _seatings(study, manifest, models)
@@ -87,20 +87,20 @@ def lanes_of(
 def _trials(
     study: AnyStudy, items: Sequence[Any], options: Any, seed: int, part: frozenset[str] | None
 ) -> Iterable[Any]:
-    """The trials of a run, or those of a part of its items."""
+    """The trials of a run, or of some of its items."""
     trials = study.trials(items, options, seed)
     return trials if part is None else (trial for trial in trials if trial.item in part)
 
 
 def _at_once(study: AnyStudy, bindings: Mapping[str, Bound], lanes: int) -> int:
-    """How many trials of a lane are under way at once: many more where they wait for batches."""
+    """How many trials of a lane run at once: many more if they wait for batches."""
     asked = [bound for name, bound in bindings.items() if name not in study.retrieval]
     return max(BATCHED_AT_ONCE // lanes if bound.batched else bound.pace.most for bound in asked)
 
 
 def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
-    """What each lane is called: its model's name, or the study's name where models meet; with the judge's behind it
-    where that is not the first of several."""
+    """Each lane's name: its model's name, or the study's if models meet; followed by the judge's if that is not the
+    first of several."""
     names = [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
     more = manifest.models.get(study.several, [])[1:]
     return [*names, *(f"{name}, judged by {judge.name}" for judge in more for name in names)]
@@ -110,7 +110,7 @@ _NAMED = 50
 
 
 def unmade_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Unmade]:
-    """The trials of each lane whose records could not be made; only lanes that have any."""
+    """The trials of each lane whose records could not be made; only for lanes with any."""
     return {
         name: Unmade(len(unmade), [f"{trial}: {why}" for trial, why in islice(unmade.items(), _NAMED)])
         for name, lane in zip(names, lanes, strict=True)
@@ -119,7 +119,7 @@ def unmade_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Unmade]:
 
 
 def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
-    """Write the outcome table, whole items only, in the place of an earlier one.
+    """Write the outcome table, complete items only, replacing an earlier one.
 
     Raises:
         RunError: it cannot be written.
@@ -139,7 +139,7 @@ def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
 
 
 def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
-    """Where the study makes items, write them anew from the run's records, and say so in its manifest.
+    """If the study makes items, write them from the run's records, and say so in its manifest.
 
     Raises:
         OvertonError: no items can be made of the records, or they cannot be written.
@@ -157,7 +157,7 @@ def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Non
 def _seatings(
     study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
 ) -> list[tuple[dict[str, Bound], dict[str, str | bool]]]:
-    """For each lane who answers under which name, and what its records are labelled with."""
+    """For each lane, who answers under which name, and the labels of its records."""
     bound = {
         role: _bound(manifest.models.get(role, []), None if models is None else models[role])
         for role in study.role_names
@@ -181,7 +181,7 @@ def _seatings(
 
 
 def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Bound]:
-    """Each model with how it is asked and paced; one that stands in several places is paced once."""
+    """Each model with its settings and pacer; one that occurs several times has a single pacer."""
     if models is None:
         return [
             Bound(Recorded(entry.name, entry.identity, entry.holds_form), entry.settings, Pacer(64), entry.price)

@@ -1,4 +1,4 @@
-"""From ordinary code into an event loop and back, in scripts and notebooks alike, and what signals do there."""
+"""From ordinary code into an event loop and back, in scripts and notebooks alike, and what signals do meanwhile."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end on a fast event loop (uvloop where it exists).
+    """Run to the end on a fast event loop (uvloop if available).
 
-    Beside a loop that runs already (a notebook's) it is run in a thread of its own; an interrupt of the caller then
-    cancels the work's task, and the wait goes on until the work has ended.
+    If a loop is already running (a notebook's), the work runs in a separate thread; an interrupt of the caller then
+    cancels the work's task, and the wait continues until the work has ended.
     """
     if not _runs_already():
         return _loop_run(work)
@@ -39,13 +39,13 @@ def _runs_already() -> bool:
 
 
 class _Beside:
-    """Work in a thread of its own."""
+    """Work in a separate thread."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work
         self._results: list[Any] = []
         self._errors: list[BaseException] = []
-        self._begun = threading.Event()
+        self._started = threading.Event()
         self._ended = threading.Event()
         self._task: asyncio.Task[Any] | None = None
 
@@ -53,7 +53,7 @@ class _Beside:
         threading.Thread(target=self._run, name="overton").start()
         while not self._ended.is_set():
             try:
-                self._ended.wait()  # an interrupted join would take the thread for ended
+                self._ended.wait()  # an interrupted join would take the thread to have ended
             except KeyboardInterrupt:
                 self._interrupt()
         if self._errors:
@@ -63,19 +63,19 @@ class _Beside:
     def _run(self) -> None:
         try:
             self._results.append(_loop_run(self._in_loop()))
-        except BaseException as error:  # noqa: BLE001 (handed to the caller's thread, whatever it is)
+        except BaseException as error:  # noqa: BLE001 (passed to the caller's thread, whatever it is)
             self._errors.append(error)
         finally:
-            self._begun.set()
+            self._started.set()
             self._ended.set()
 
     async def _in_loop(self) -> Any:
         self._task = asyncio.current_task()
-        self._begun.set()
+        self._started.set()
         return await self._work
 
     def _interrupt(self) -> None:
-        self._begun.wait()
+        self._started.wait()
         if self._task is not None:
             with suppress(RuntimeError):  # its loop has ended meanwhile
                 self._task.get_loop().call_soon_threadsafe(self._task.cancel)
@@ -92,10 +92,10 @@ def _loop_run(work: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def few_collections() -> Iterator[None]:
-    """Look for garbage cycles rarely while the block runs.
+    """Collect garbage cycles rarely while the block runs.
 
-    Each full search walks everything that was ever imported, which takes a fifth of a fast run's time; what a run
-    makes is freed without it. Where a caller has frozen objects themselves, theirs stay as they are.
+    Each full collection walks everything ever imported, which takes a fifth of a fast run's time; what a run makes is
+    freed without it. If a caller has frozen objects, they stay frozen.
     """
     thresholds, theirs = gc.get_threshold(), gc.get_freeze_count()
     gc.collect()
@@ -114,18 +114,18 @@ _INTERRUPTED, _TERMINATED = "interrupted", "terminated"
 
 
 async def until_interrupted(work: Coroutine[None, None, None], desk: Desk) -> None:
-    """Do the work. Ctrl-C, SIGTERM or a cancellation of this task stops the desk; another one cancels the work too.
+    """Do the work. Ctrl-C, SIGTERM or a cancellation of this task stops the desk; a second one cancels the work too.
 
     Raises:
         Stopped: it was interrupted, or terminated.
     """
     task = asyncio.ensure_future(work)
-    told: list[str] = []
+    signals: list[str] = []
 
     def interrupt(word: str = _INTERRUPTED) -> None:
-        told.append(word)
+        signals.append(word)
         desk.stop(Stopped(word))
-        if len(told) > 1:
+        if len(signals) > 1:
             task.cancel()
 
     with _on_signals(interrupt):
@@ -134,22 +134,22 @@ async def until_interrupted(work: Coroutine[None, None, None], desk: Desk) -> No
                 return await asyncio.shield(task)
             except asyncio.CancelledError:
                 if task.cancelled():
-                    twice = " and ".join(dict.fromkeys(told)) if len(set(told)) > 1 else f"{told[-1]} twice"
-                    raise Stopped(f"{twice}: calls in flight were cut off and will be paid again") from None
+                    twice = " and ".join(dict.fromkeys(signals)) if len(set(signals)) > 1 else f"{signals[-1]} twice"
+                    raise Stopped(f"{twice}: calls in flight were cancelled and will be paid for again") from None
                 _forget_cancellation()
                 interrupt()
 
 
 def _forget_cancellation() -> None:
-    """This task goes on: what it awaits next must not take it for cancelled."""
+    """This task continues: its next await must not see it as cancelled."""
     if (current := asyncio.current_task()) is not None:
         current.uncancel()
 
 
 @contextmanager
 def _on_signals(act: Callable[[str], None]) -> Iterator[None]:
-    """Have `act` called for a signal instead of what it does otherwise; an application's own way with SIGTERM stays."""
-    # Only the main thread is told of signals, and not every platform's loop can be.
+    """Have `act` called for signals instead of their defaults; an application's own SIGTERM handler stays."""
+    # Only the main thread receives signals, and not on every platform can its loop.
     impossible = (NotImplementedError, ValueError, RuntimeError)
     loop = asyncio.get_running_loop()
     words = {signal.SIGINT: _INTERRUPTED}

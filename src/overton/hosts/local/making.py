@@ -1,4 +1,4 @@
-"""A new folder, made whole under another name and then put in its place: half a folder never has the final name."""
+"""A new folder, completed under another name and then renamed: a partial folder never has the final name."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MADE = re.compile(r"[0-9a-f]{12}\.lock")
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, beside `path`, which it becomes when the block ends well; else nothing is left of it.
+    """A folder to fill next to `path`, renamed to it if the block succeeds; otherwise nothing is left of it.
 
-    Its folder is made where it is missing. What processes that were killed left of folders for the same `path` is
-    cleared: ours by their names, held by no living process.
+    Missing parent folders are made. Leftovers of killed processes that were making the same `path` are removed: those
+    that are ours by name and locked by no living process.
 
     Raises:
-        RunExists: something is at `path` already, or has come there meanwhile.
+        RunExists: something already exists at `path`, or has appeared meanwhile.
         RunError: it cannot be made.
     """
     _check_free(path)
@@ -37,7 +37,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     try:
         make_folder(path.parent)
         _clear(path)
-        lock, fresh = _begun(path)
+        lock, fresh = _locked_folder(path)
         fresh.mkdir()
         yield fresh
         sync_folder(fresh)
@@ -45,7 +45,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         fresh.rename(path)
         sync_folder(path.parent)
     except OSError as error:
-        _check_free(path)  # it came there in this very moment
+        _check_free(path)  # it appeared at this very moment
         raise cannot_be_written(path, error) from error
     finally:
         if lock is not None:
@@ -57,14 +57,14 @@ def _check_free(path: Path) -> None:
         raise RunExists(str(path), is_run=(path / "manifest.json").is_file())
 
 
-def _begun(path: Path) -> tuple[FileLock, Path]:
-    """A lock that we hold, and the name of the folder that it is for.
+def _locked_folder(path: Path) -> tuple[FileLock, Path]:
+    """A lock that we have taken, and the name of its folder.
 
-    The lock is made before the folder and goes after it, so that there is none without.
+    The lock is made before the folder and removed after it, so that no folder exists without one.
     """
     while True:
         lock = FileLock(path.with_name(f".{path.name}.{secrets.token_hex(6)}.lock"))
-        with suppress(Timeout):  # another process took it for one left over, in the moment before we held it
+        with suppress(Timeout):  # another process took it for a leftover just before we locked it
             lock.acquire(timeout=0)
             return lock, _folder_of(lock)
 
@@ -79,22 +79,22 @@ def _clear(path: Path) -> None:
         left = path.with_name(name)
         if name.startswith(start) and _MADE.fullmatch(name.removeprefix(start)) and _is_ours(left):
             lock = FileLock(left)
-            with suppress(Timeout):  # a living process makes a folder for the same place
+            with suppress(Timeout):  # a living process is making a folder for the same path
                 lock.acquire(timeout=0)
                 _removed(lock)
 
 
 def _is_ours(left: Path) -> bool:
-    """Whether it is a file, no link, of the user that we are."""
-    with suppress(OSError):  # its process just ended
+    """Whether it is a file, not a link, of the current user."""
+    with suppress(OSError):  # its process has just ended
         status = os.lstat(left)
         return stat.S_ISREG(status.st_mode) and (os.name == "nt" or status.st_uid == os.geteuid())
     return False
 
 
 def _removed(lock: FileLock) -> None:
-    """Remove what is left of a folder, whose lock we hold, and the lock; no link in it is followed."""
-    shutil.rmtree(_folder_of(lock), ignore_errors=True)  # mostly it is in its place
+    """Remove what is left of a folder whose lock we have, and the lock; no link in it is followed."""
+    shutil.rmtree(_folder_of(lock), ignore_errors=True)  # usually it has been renamed
     lock.release()
-    with suppress(OSError):  # the next one clears it
+    with suppress(OSError):  # the next process clears it
         Path(lock.lock_file).unlink()

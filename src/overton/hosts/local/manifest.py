@@ -1,4 +1,4 @@
-"""What a run is: everything needed to go on with it, or to repeat it, but for the keys."""
+"""A run's manifest: everything needed to resume it or to repeat it, except the keys."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FORMAT = 2
 
 
 class ModelEntry(msgspec.Struct, frozen=True):
-    """A model of a run, as it was asked for and as it was found.
+    """A model of a run, as requested and as found.
 
-    `name` is the key by which records, tables and messages know it: the one that the user gave it, else its spec as it
-    is published. `spec` may hold a path of this machine, without which the run could not be resumed; it stands in the
-    manifest only. `identity` is what makes its calls the same as other calls. `unsure` says that the temperature among
-    its settings is a default that its endpoint has not been found to take yet; `not_sent` names the settings that the
-    study wanted and the endpoint refused, which are then not among them. `batched` says that its calls go out in
+    `name` is the key by which records, tables and messages refer to it: the user's name for it, otherwise its spec as
+    published. `spec` may contain a path of this machine, without which the run could not be resumed; it is in the
+    manifest only. `identity` makes its calls the same as other calls. `unsure` says that the temperature among its
+    settings is a default that its endpoint is not yet known to accept; `not_sent` names the settings that the study
+    wanted and the endpoint refused, which are then not among them. `batched` says that its calls are sent in
     batches.
     """
 
@@ -43,10 +43,10 @@ class ModelEntry(msgspec.Struct, frozen=True):
 class Spent(msgspec.Struct, frozen=True):
     """What a run has used in all its sessions: requests sent (retries included) and dollars.
 
-    `cost` counts the worst case for requests whose bill is not known; it is 0 for models without a price. After a kill
-    both are bounds, by a block more than what was sent at most. `failed` is how many calls have a failure as their last
-    outcome; `outcomes` how many rows the journal had, and `last` the checksum of the last of them, by which a journal
-    that was cut or replaced is told.
+    `cost` counts the worst case for requests whose bill is unknown; it is 0 for models without a price. After a kill
+    both are upper bounds, at most a block above what was sent. `failed` is how many calls have a failure as their last
+    outcome; `outcomes` is the journal's number of rows, and `last` the checksum of the last of them, by which a
+    truncated or replaced journal is detected.
     """
 
     requests: int = 0
@@ -57,7 +57,7 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 class Unmade(msgspec.Struct, frozen=True):
-    """How many trials of a lane ended with records that no table can hold; `trials` names the first, each with why."""
+    """How many trials of a lane have records that no table can store; `trials` names the first, with reasons."""
 
     count: int = 0
     trials: list[str] = []
@@ -67,12 +67,12 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     """`manifest.json` of a run.
 
     `models` maps each role to its models; each model of the study's first role is a lane of its own. `prompts` and
-    `items` hold digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`,
-    and in `reached` the limit that stopped it. `notes` are what is to be known of models' bills, by name. `missing`
-    names, for each lane, the items that records leave out since they are not whole; `unmade` says, for each lane
-    that has any, of which trials records could not be made. `dataset` is the format of the items that the run made,
-    0 where it made none. `out` is how many calls are in batches that went on when the last session ended. `shard` says
-    which part of a run it is; `precision` what it stops at, and `precise` what was decided last of each lane.
+    `items` are digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`, and
+    in `reached` the limit that stopped it. `notes` are remarks on models (their bills, say), by name. `missing` names,
+    for each lane, the items left out of the records because they are incomplete; `unmade` says, for each lane with
+    any, of which trials records could not be made. `dataset` is the format of the items that the run made, 0 if it
+    made none. `out` is how many calls are in batches still out when the last session ended. `shard` says which part of
+    a run it is; `precision` what it stops at, and `precise` the last decision on each lane.
     """
 
     study: str

@@ -1,4 +1,4 @@
-"""Shards made one run again: checked to be all of one split, their journals one after the other, replayed whole."""
+"""Shards merged into one run: checked to be of one split, their journals concatenated, then replayed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal,
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.running import check_same
-from overton.hosts.local.session import hold_session, needs_asking
+from overton.hosts.local.session import needs_asking, run_session
 from overton.hosts.local.shard import Shard
 from overton.hosts.local.splitting import plan_digest
 from overton.retrieval.limits import ARCHIVE
@@ -35,15 +35,16 @@ class _Part(NamedTuple):
 
 
 def merge(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinished: bool = False) -> Manifest:
-    """Make one run, in the new folder `out`, of the shards of one split. They stay as they are.
+    """Merge the shards of one split into one run, in the new folder `out`. They stay unchanged.
 
-    Its journal holds what theirs hold, and is replayed whole; its records are those of a run that was never split. With
-    `unfinished`, shards may be missing or not at their end: the run is then stopped, and resuming it asks the rest.
+    Its journal contains those of the shards and is replayed in full; its records are those of a run that was never
+    split. With `unfinished`, shards may be missing or incomplete: the run is then stopped, and resuming it asks the
+    rest.
 
     Raises:
-        InputError: they are not all of one split, or some overlap, are missing or unfinished; names all of them.
-        RunError: one is no run folder, its journal is damaged, or another process works on it.
-        RunMismatch: what they hold does not replay.
+        InputError: they are not all of one split, or some overlap, are missing or unfinished; names them all.
+        RunError: one is not a run folder, its journal is damaged, or another process is using it.
+        RunMismatch: their journals do not replay.
     """
     parts = [_part(path) for path in shards]
     problems = [*_strangers(parts), *_overlaps(parts)] or _lacks(parts, unfinished=unfinished)
@@ -62,9 +63,9 @@ def merge(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinished: boo
         check_same(study, folder, whole)
         lacking = needs_asking(folder, study, whole, retry_failed=False)
         if lacking and not unfinished:
-            raise RunError(f"the journals of these shards do not hold {lacking} of the run's trials, though all ended")
+            raise RunError(f"the journals of these shards lack {lacking} of the run's trials, though all have finished")
         if not lacking:
-            whole = hold_session(folder, study, whole, None)
+            whole = run_session(folder, study, whole, None)
     return whole
 
 
@@ -72,7 +73,7 @@ def _part(path: Path) -> _Part:
     folder = RunFolder(path)
     manifest = folder.manifest()
     if manifest.shard is None:
-        raise InputError([Problem(str(path), "", "is a run, but no shard: overton split makes shards")])
+        raise InputError([Problem(str(path), "", "is a run but not a shard: overton split makes shards")])
     return _Part(folder, manifest, manifest.shard)
 
 
@@ -83,12 +84,12 @@ def _strangers(parts: Sequence[_Part]) -> Iterator[Problem]:
         path = str(part.folder.path)
         if plan_digest(part.manifest) != part.shard.plan:
             yield Problem(
-                path, "", "was changed since the run was split (extended, say): its shards are not one run now"
+                path, "", "was changed after the run was split (extended, say): its shards no longer make one run"
             )
         elif part.shard.plan != first.shard.plan:
-            yield Problem(path, "", f"is of another plan than {first.folder.path}: {_differing(first, part)}")
+            yield Problem(path, "", f"has a different plan from {first.folder.path}: {_differing(first, part)}")
         elif part.shard.split != first.shard.split:
-            reason = f"is of another split of the same plan than {first.folder.path}: what trials share was asked twice"
+            reason = f"is from another split of the same plan as {first.folder.path}: shared calls were made twice"
             yield Problem(path, "", reason)
 
 
@@ -109,7 +110,7 @@ def _overlaps(parts: Sequence[_Part]) -> Iterator[Problem]:
 
 
 def _lacks(parts: Sequence[_Part], *, unfinished: bool) -> list[Problem]:
-    """What is missing, and what has not ended."""
+    """What is missing, and what has not finished."""
     shard = parts[0].shard
     out = [
         Problem(
@@ -128,7 +129,7 @@ def _lacks(parts: Sequence[_Part], *, unfinished: bool) -> list[Problem]:
         )
     return out + [
         Problem(
-            str(part.folder.path), "", f"has not ended ({_state(part.manifest)}); {_go_on(part)}, or say --unfinished"
+            str(part.folder.path), "", f"has not finished ({_state(part.manifest)}); {_go_on(part)} or use --unfinished"
         )
         for part in parts
         if part.manifest.status != "finished"
@@ -136,15 +137,15 @@ def _lacks(parts: Sequence[_Part], *, unfinished: bool) -> list[Problem]:
 
 
 def _state(manifest: Manifest) -> str:
-    return manifest.stopped or "killed, or running still"
+    return manifest.stopped or "killed, or still running"
 
 
 def _go_on(part: _Part) -> str:
-    return f"go on with it: {command('resume', part.folder.path)}"
+    return f"resume it: {command('resume', part.folder.path)}"
 
 
 def _whole(parts: Sequence[_Part]) -> Manifest:
-    """The manifest of the whole, before its first session of its own."""
+    """The manifest of the merged run, before its first own session."""
     first = parts[0]
     notes = {name: note for part in parts for name, note in part.manifest.notes.items()}
     return msgspec.structs.replace(
@@ -152,7 +153,7 @@ def _whole(parts: Sequence[_Part]) -> Manifest:
         shard=None,
         limits=first.shard.limits,
         status="stopped",
-        stopped="merged of shards that had not all ended",
+        stopped="merged from shards that had not all finished",
         reached="",
         notes=notes,
         missing={},
@@ -163,7 +164,7 @@ def _whole(parts: Sequence[_Part]) -> Manifest:
 
 
 def _settled(part: _Part, locked: ExitStack) -> Spent:
-    """What a shard spent. Its journal is locked from now on, and what a killed session left of it is put in order."""
+    """What a shard spent. Its journal is locked from now on, and recovered if a session was killed."""
     journal = locked.enter_context(closing(open_journal(part.folder, part.manifest)))
     spent = spent_so_far(part.folder, part.manifest, journal)
     journal.finish()
@@ -171,7 +172,7 @@ def _settled(part: _Part, locked: ExitStack) -> Spent:
 
 
 def _spent(parts: Sequence[_Part], each: Sequence[Spent]) -> Spending:
-    """What all shards spent, what came before the split counted once."""
+    """What all shards spent, with spending before the split counted once."""
     before = parts[0].shard.before
     return Spending(
         before.requests + sum(one.requests - before.requests for one in each),
@@ -180,10 +181,10 @@ def _spent(parts: Sequence[_Part], each: Sequence[Spent]) -> Spending:
 
 
 async def _journaled(path: Path, parts: Sequence[_Part], spent: Spending) -> Spent:
-    """Write one journal of theirs; gives what the manifest says of it.
+    """Write their journals into one; returns its entry in the manifest.
 
     Raises:
-        InputError: two shards were given different answers to one call that trials share.
+        InputError: two shards have different answers to one call that trials share.
         JournalError: one is damaged, or the new one cannot be written.
     """
     shared: dict[bytes, tuple[bytes, Path]] = {}
@@ -200,7 +201,7 @@ async def _journaled(path: Path, parts: Sequence[_Part], spent: Spending) -> Spe
 
 
 def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: Entry, part: _Part) -> bool:
-    """Whether no shard had this answer to a call that trials share; two different ones cannot both be the run's."""
+    """Whether this answer to a shared call is new; two different ones cannot both be the run's."""
     said = blake2b(msgspec.json.encode(entry.outcome), digest_size=16).digest()
     known, where = shared.setdefault(entry.identity.slot, (said, part.folder.path))
     if where == part.folder.path:
@@ -208,23 +209,23 @@ def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: Entry, part: _Part) 
         return True
     if known != said:
         reason = (
-            f"was told something else than {where} by {entry.place.answerer}, asked as {entry.place.speaker} by both;"
-            " a call that trials of several items share has one answer in a run. Leave one out, with --unfinished"
+            f"got a different answer from {entry.place.answerer} than {where}, asked as {entry.place.speaker} by both;"
+            " a call shared by trials of several items has one answer per run. Leave one out, with --unfinished"
         )
         raise InputError([Problem(str(part.folder.path), "", reason)])
     return False
 
 
 def _archive(fresh: Path, parts: Sequence[_Part]) -> None:
-    """One archive of theirs, what came before the split once: members of a WARC stand one after the other."""
-    held = [(part, part.folder.path / ARCHIVE) for part in parts]
-    held = [(part, path) for part, path in held if path.is_file()]
-    if not held:
+    """Merge their archives, with what precedes the split once: a WARC's members can be concatenated."""
+    archives = [(part, part.folder.path / ARCHIVE) for part in parts]
+    archives = [(part, path) for part, path in archives if path.is_file()]
+    if not archives:
         return
     target = fresh / ARCHIVE
     try:
         with target.open("wb") as whole:
-            for number, (part, path) in enumerate(held):
+            for number, (part, path) in enumerate(archives):
                 with path.open("rb") as one:
                     one.seek(part.shard.archive if number else 0)
                     shutil.copyfileobj(one, whole)

@@ -1,4 +1,4 @@
-"""A run that goes on elsewhere: the same models, reached at other places or placed on a cluster."""
+"""A run that continues elsewhere: the same models, at other addresses or on a cluster."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["moved"]
 def moved(
     entries: Mapping[str, Sequence[ModelEntry]], elsewhere: Sequence[ModelRequest]
 ) -> dict[str, list[ModelEntry]]:
-    """A run's models with some of them reached as these requests say, by name.
+    """A run's models, some of them reached as these requests say, by name.
 
-    An argument that a request does not give stays as it was, where a model so reached takes it. Whether it is the same
-    model is seen when it is opened.
+    Arguments that a request does not give stay as they were, if a model reached that way takes them. Whether it is the
+    same model is checked when it is opened.
 
     Raises:
         InputError: the run has no such model.
@@ -29,7 +29,7 @@ def moved(
     requests = {one.name: one for one in elsewhere}
     known = dict.fromkeys(entry.name for side in entries.values() for entry in side)
     if strangers := [name for name in requests if name not in known]:
-        reason = f"is no model of this run, which has {', '.join(known)}"
+        reason = f"is not a model of this run, which has {', '.join(known)}"
         raise InputError([Problem("--model", name, reason) for name in strangers])
     return {
         role: [_moved(entry, requests[entry.name]) if entry.name in requests else entry for entry in side]

@@ -1,4 +1,4 @@
-"""From what a user names to answerers that answer: models, and what searches and reads pages."""
+"""From what a user names to answerers: models, search engines and page sources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MAX_TOKENS = 1024
-"""Output tokens allowed where the user does not say: an answer is one line, a refusal a paragraph."""
+"""Output tokens allowed by default: an answer is one line, a refusal a paragraph."""
 REASONING_MAX_TOKENS = 16_384
 """The same for models that reason before they answer, whose reasoning counts as output."""
 
@@ -45,8 +45,8 @@ SEARCH, PAGES = "search", "pages"
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A model, or a search engine or source of pages, as a user names it: its spec, its KEY=VALUE pairs, and its price
-    where the user gives one. `name` is the one that it has in the run, by default its spec as it is `published`."""
+    """A model, search engine or source of pages, as a user names it: its spec, its KEY=VALUE pairs, and its price if
+    the user gives one. `name` is its name in the run, by default its spec as `published`."""
 
     spec: str
     arguments: tuple[tuple[str, str], ...] = ()
@@ -63,12 +63,12 @@ Opened = Model | Source
 
 
 def published(spec: str) -> str:
-    """A spec as it may stand in records, reports and exported logs: a file or folder of this machine by its name."""
+    """A spec for records, reports and exported logs: a file or folder of this machine by its name only."""
     return published_source(published_model(spec))
 
 
 def completed(study: AnyStudy, wanted: Wanted) -> Wanted:
-    """What is wanted, with the source of pages that goes with the search where none is named.
+    """What is wanted, with the search engine's own source of pages if none is named.
 
     Raises:
         InputError: there is no such search engine.
@@ -81,10 +81,10 @@ def completed(study: AnyStudy, wanted: Wanted) -> Wanted:
 def open_models(
     study: AnyStudy, items: Sequence[Any], wanted: Wanted, seed: int, *, need_keys: bool = True
 ) -> dict[str, list[Opened]]:
-    """Open every answerer asked for, by role; without `need_keys` a missing key is no error, as for a plan.
+    """Open every requested answerer, by role; without `need_keys` a missing key is no error, as for a plan.
 
     Raises:
-        InputError: all that is wrong with their names, arguments and keys.
+        InputError: all problems with their names, arguments and keys.
     """
     problems: list[Problem] = []
     opened: dict[str, list[Opened]] = {role: [] for role in study.role_names}
@@ -94,7 +94,7 @@ def open_models(
             problems.append(Problem(f"--{_option(role)}", "", _lacking(study, role)))
         if len(requests) > 1 and role not in (study.first, study.several):
             named = ", ".join(request.name for request in requests)
-            problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name one only"))
+            problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name only one"))
         once: dict[ModelRequest, Opened] = {}
         for request in requests:
             try:
@@ -115,7 +115,7 @@ def open_models(
 def entries_of(
     wanted: Wanted, models: Mapping[str, Sequence[Opened]], *, batched: bool = False
 ) -> dict[str, list[ModelEntry]]:
-    """Answerers as the manifest keeps them; `batched` where all that can are asked in batches."""
+    """Answerers as manifest entries; `batched` if all that can be are called in batches."""
     return {
         role: [
             entry_of(request, model, batched=batched)
@@ -126,7 +126,7 @@ def entries_of(
 
 
 def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> ModelEntry:
-    """An answerer as the manifest keeps it."""
+    """An answerer as a manifest entry."""
     return ModelEntry(
         name=request.name,
         spec=request.spec,
@@ -142,7 +142,7 @@ def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> 
 
 
 def wanted_of(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
-    """What a run was asked to be held with."""
+    """The answerers that a run was started with."""
     return {
         role: [ModelRequest(entry.spec, entry.arguments, entry.price, entry.name) for entry in entries]
         for role, entries in manifest.models.items()
@@ -158,34 +158,34 @@ def _lacking(study: AnyStudy, role: str) -> str:
 
 
 def _named_twice(place: str, requests: Sequence[ModelRequest], *, together: bool) -> list[Problem]:
-    """Names of several models of one role; a model that sits at a table several times needs none of its own."""
+    """Names given to several models of one role; a model that meets itself needs no name of its own."""
     given = [request.name for request in requests if request.name != published(request.spec)]
     unnamed = {(request.name, request.arguments) for request in requests if request.name == published(request.spec)}
     named = Counter(given if together else [*given, *(name for name, _ in unnamed)])
     return [
-        Problem(place, name, "is the name of several; give each a name of its own, as NAME=PROVIDER/NAME")
+        Problem(place, name, "is the name of several; give each its own name, as NAME=PROVIDER/NAME")
         for name, count in named.items()
         if count > 1
     ]
 
 
 def _ambiguous(study: AnyStudy, wanted: Wanted) -> Iterator[Problem]:
-    """Names that stand for different models; what searches and what reads pages has a role of its own."""
+    """Names that stand for different models; search engines and page sources have roles of their own."""
     specs: dict[str, str] = {}
     for request in chain.from_iterable(some for role, some in wanted.items() if role not in study.retrieval):
         if specs.setdefault(request.name, request.spec) != request.spec:
-            reason = f"names two, {specs[request.name]} and {request.spec}; give each a name of its own, as"
+            reason = f"names two, {specs[request.name]} and {request.spec}; give each its own name, as"
             yield Problem("models", request.name, f"{reason} first={specs[request.name]} and second={request.spec}")
 
 
 def _same_twice(place: str, models: Sequence[Opened]) -> list[Problem]:
-    """Models of one role that a run could not tell apart."""
+    """Models of one role that a run could not distinguish."""
     return [
         Problem(
             place,
             model.answerer.name,
-            f"is the same model as {earlier.answerer.name}; name it once, or give it a name of its own, as NAME="
-            f"{model.answerer.name}, which makes it another lane",
+            f"is the same model as {earlier.answerer.name}; name it once, or give it its own name, as NAME="
+            f"{model.answerer.name}, which makes it a separate lane",
         )
         for number, model in enumerate(models)
         for earlier in models[:number]
@@ -219,7 +219,7 @@ def _open_model(  # noqa: PLR0917
 
 
 def _with_share(price: Price | None, spec: str) -> Price | None:
-    """A price with the share that the provider takes in batches, where that is known and nobody said another."""
+    """A price with the provider's share for batches, if that is known and the user gave none."""
     share = built_in().batches.get(parse_spec(spec).provider)
     return price if price is None or price.batch is not None else msgspec.structs.replace(price, batch=share)
 
@@ -228,23 +228,23 @@ def _thinks(settings: Settings) -> bool:
     return settings.reasoning_effort not in (None, "none")
 
 
-def unweighable(reasons: bool, told: bool) -> str:
-    """Why a model cannot be asked for token probabilities, '' where it can: whether it `reasons` first, and whether its
-    endpoint has `told` that it has any."""
+def unweighable(reasons: bool, has_any: bool) -> str:
+    """Why a model cannot be asked for token probabilities, '' if it can: whether it `reasons` first, and whether its
+    endpoint has `has_any` that it returns any."""
     if reasons:
         return (
-            "reasons before it answers, so a letter's probability would be the one after a single line of thought, and"
-            " not the share of its answers: ask with shares=sampled"
+            "reasons before it answers, so a letter's probability would be that after a single line of thought, not"
+            " the share of its answers: use shares=sampled"
         )
-    return "" if told else "has no token probabilities, as its endpoint tells none: ask with shares=sampled"
+    return "" if has_any else "has no token probabilities, as its endpoint returns none: use shares=sampled"
 
 
 def with_defaults(settings: Settings, spec: str, role: Role, seed: int, *, reasons: bool, most: int) -> Settings:
-    """Settings with what the user left open: output is bounded, what runs here repeats itself, what judges is fixed.
+    """Settings with defaults: output is bounded, local models are reproducible, judges have a fixed temperature.
 
-    `most` is how many tokens a model has that neither reasons nor runs here; with 0 the study does not say. None is
-    left fewer than the role's `least_tokens`, which a reply needs for what it is to hold. What judges has temperature
-    0. A simulated answerer has neither, since it needs no tokens and draws from its seed alone.
+    `most` is the number of output tokens for a model that neither reasons nor runs here; 0 if the study does not say.
+    No model gets fewer than the role's `least_tokens`, which a complete reply needs. Judges have temperature 0.
+    Neither applies to a simulated answerer, which needs no tokens and draws from its seed alone.
     """
     parsed = parse_spec(spec)
     runs_here, simulated = parsed.runs_here, parsed.provider == "simulated"

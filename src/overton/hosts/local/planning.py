@@ -25,18 +25,18 @@ from overton.studies.study import AnyStudy, Canned
 __all__ = ["Course", "ModelPlan", "Plan", "PrecisionPlan", "course_of", "plan"]
 
 BYTES_PER_TOKEN = 4.0
-"""English prose has about four bytes a token in today's tokenizers: an estimate, marked so wherever it is shown."""
+"""English prose has about four bytes per token in today's tokenizers: an estimate, marked so wherever shown."""
 
 
 class ModelPlan(msgspec.Struct, frozen=True):
     """What one model, search engine or source of pages would be asked.
 
-    Where the number of calls depends on the answers, `calls` and the tokens are of the shortest course and
+    If the number of calls depends on the answers, `calls` and the tokens are of the shortest course and
     `calls_at_most` of the longest. Tokens are estimated from bytes. `cost` takes the shortest course and the expected
-    answers, `cost_at_most` the longest with every allowed output token; US dollars, None where the price is not known.
-    `cost_in_batches` and `cost_in_batches_at_most` are the same at the price in batches, None where the model takes
-    none. `retrieves` is True for searches and pages: they take no tokens, their price is not told, and they are
-    counted as if nothing were searched or read twice, though a run asks for the same thing once.
+    answers, `cost_at_most` the longest with every allowed output token; US dollars, None if the price is unknown.
+    `cost_in_batches` and `cost_in_batches_at_most` are the same at the batch price, None if the model takes no
+    batches. `retrieves` is True for searches and pages: they take no tokens, their price is not given, and they are
+    counted as if nothing were searched or read twice, though a run makes each such call once.
     """
 
     model: str
@@ -56,7 +56,7 @@ class ModelPlan(msgspec.Struct, frozen=True):
 
 
 class NullPlan(msgspec.Struct, frozen=True):
-    """What one null condition would ask, of all that the plan holds: trials for each lane, calls, and their cost."""
+    """One null condition's part of the plan: trials per lane, calls, and their cost."""
 
     name: str
     trials: int
@@ -67,11 +67,11 @@ class NullPlan(msgspec.Struct, frozen=True):
 
 
 class PrecisionPlan(msgspec.Struct, frozen=True):
-    """What stopping when it is precise is expected to take, for all models together, if they answer as `pilot` did.
+    """The expected effort until the run is precise, for all models together, if they answer as in `pilot`.
 
-    `calls` are those of the middle one of several simulated runs, from `calls_least` to `calls_most`; `cost` is the
-    plan's for a call, None where a price is not known. `rounds` and `halves`, half-widths by measure, are those of the
-    same run.
+    `calls` is the median of several simulated runs, which range from `calls_least` to `calls_most`; `cost` is at the
+    plan's cost per call, None if a price is unknown. `rounds` and `halves`, half-widths by measure, are those of the
+    median run.
     """
 
     pilot: str
@@ -84,8 +84,8 @@ class PrecisionPlan(msgspec.Struct, frozen=True):
 
 
 class Way(msgspec.Struct, frozen=True):
-    """One way of asking for the same, and its price: `options` are those that would ask so, as on the command line,
-    '' for what is planned. `gives` says what differs in what one gets."""
+    """One way of asking for the same, and its price: `options` are the options for it, as on the command line,
+    '' for what is planned. `gives` says how the result differs."""
 
     options: str
     gives: str
@@ -96,17 +96,17 @@ class Way(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a run would ask: items, trials for each lane, and the calls of each model, at least and at most.
+    """What a run would ask: items, trials per lane, and the calls to each model, at least and at most.
 
-    `nulls` are those that the options choose, each as if it were asked alone: they are part of all other numbers here,
-    and not of the published design.
+    `nulls` are the null conditions that the options choose, each as if it were run alone: they are part of all other
+    numbers here, but not of the published design.
 
-    Costs are those of models; None where one's price is not known. In batches, those that take none cost what they do;
-    `batches_in_turn` is how many batches would go out one after another at most, as each turn of a conversation waits
-    for the one before, and `hours_in_batches` how long their providers may take for these: 0 where no model takes any.
-    `prices_as_of` is the date (ISO) of the prices, '' where there are none, the earliest where there are several.
-    `precision` is there where the run is to stop when it is precise. `ways` are the ways of asking for the same, that
-    which is planned first, each with its price.
+    Costs are those of models; None if one's price is unknown. With batches, models without batches cost the same as
+    otherwise; `batches_in_turn` is the most batches sent one after another, as each turn of a conversation waits for
+    the one before, and `hours_in_batches` how long their providers may take for these: 0 if no model takes any.
+    `prices_as_of` is the date (ISO) of the prices, '' if there are none, the earliest if there are several.
+    `precision` is given if the run is to stop once precise. `ways` are the ways of asking for the same, the planned
+    one first, each with its price.
     """
 
     study: str
@@ -127,12 +127,12 @@ class Plan(msgspec.Struct, frozen=True):
     ways: list[Way] = []
 
     def _repr_html_(self) -> str:
-        """The plan in a notebook: a row for each model and role."""
+        """The plan in a notebook: one row per model and role."""
         titles = ("calls", "calls at most", "tokens in", "tokens out", "cost", "cost at most", "in batches")
         columns = [Column("model"), Column("role"), *(Column(title, "text") for title in titles)]
         rows = [[row.model, row.role, f"{row.calls:,}", f"{row.calls_at_most:,}", *_paid(row)] for row in self.models]
-        note = "Tokens are estimated at four bytes each; nothing was asked."
-        table = Table(f"{self.items} items, {self.trials:,} trials a model", columns, rows, note=note)
+        note = "Tokens are estimated at four bytes each; no call was made."
+        table = Table(f"{self.items} items, {self.trials:,} trials per model", columns, rows, note=note)
         return fragment([Section("plan", f"Plan of {self.study}", [table])])
 
 
@@ -147,7 +147,7 @@ def _paid(row: ModelPlan) -> list[str]:
 def plan(
     study: AnyStudy, items: Sequence[Any], models: Mapping[str, Sequence[Opened]], options: msgspec.Struct, seed: int
 ) -> Plan:
-    """Conduct every trial on canned replies and add up what it asks.
+    """Conduct every trial on canned replies and add up its calls.
 
     Raises:
         InputError: there would be more trials than a run may have.
@@ -183,7 +183,7 @@ def plan(
 
 
 def _courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -> list[Course]:
-    """All trials conducted on each kind of canned replies, those that make them shortest first."""
+    """All trials conducted on each kind of canned replies, first those that make them shortest."""
     names = {name for _, _, name, _ in seats}
     return [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
 
@@ -197,7 +197,7 @@ def _rows(seats: Sequence[_Seat], courses: Sequence[Course], *, probed: bool = T
 
 
 def _by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
-    """The trials of each null, by its name."""
+    """The trials of each null condition, by name."""
     found: dict[str, list[Trial]] = {}
     for trial in trials:
         if name := null_of(trial.name):
@@ -222,8 +222,8 @@ def _first(one: float | None, other: float | None) -> float | None:
 
 
 def _in_turn(course: Course, seats: Sequence[tuple[str, Opened, str, int]], trials: int) -> tuple[int, float]:
-    """How many batches go out one after another, and the hours that they may take: those of the longest trial, as often
-    as trials have to wait for others to end."""
+    """How many batches are sent one after another, and the hours they may take: those of the longest trial, times the
+    rounds in which trials wait for others to finish."""
     taking = {name: model.batching for _, model, name, _ in seats if isinstance(model, Model) and model.batching}
     deepest = max((sum(count for name, count in steps if name in taking) for steps in course.steps), default=0)
     lanes = len([name for role, _, name, _ in seats if role == seats[0][0]])
@@ -233,7 +233,7 @@ def _in_turn(course: Course, seats: Sequence[tuple[str, Opened, str, int]], tria
 
 @dataclass
 class _Count:
-    """What one name was asked in a course of all trials."""
+    """The calls under one name in a course of all trials."""
 
     calls: int = 0
     bytes_in: int = 0
@@ -253,31 +253,31 @@ class _Count:
 
 @dataclass
 class Course:
-    """What each name was asked: by every lane for itself, and once for all of them."""
+    """The calls under each name: by each lane separately, and once for all of them."""
 
     own: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
     shared: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
     steps: set[frozenset[tuple[str, int]]] = field(default_factory=set)
-    """How often a trial asks each name one thing after another; once for all trials that do so equally often."""
+    """How many calls in sequence a trial makes under each name; listed once for trials with equal numbers."""
 
     def count(self, name: str, lanes: int) -> _Count:
-        """What so many lanes ask it together."""
+        """The calls of `lanes` lanes together."""
         return self.own[name] * lanes + self.shared[name]
 
 
 def _probe(model: Opened) -> _Count:
-    """The request that asks a judge whether it takes a temperature, where that is not known."""
+    """The request that finds out whether a judge accepts a temperature, if that is unknown."""
     if isinstance(model, Source) or not model.unsure:
         return _Count()
     return _Count(1, sum(len(message.content.encode()) for message in PROBE), len(READY))
 
 
 _Seat = tuple[str, Opened, str, int]
-"""A role, who answers there, the name under which it is asked, and in how many lanes it answers."""
+"""A role, its answerer, the name under which it is called, and in how many lanes it answers."""
 
 
 def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[_Seat]:
-    """Each model with its role, the name under which it is asked, and in how many lanes it answers."""
+    """Each model with its role, the name under which it is called, and in how many lanes it answers."""
     first, *others = study.role_names
     lanes = 1 if study.together else len(models[first])
     subjects = [
@@ -290,7 +290,7 @@ def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[_Sea
 class _CannedAsk:
     """Answers every ask with a canned reply, and counts.
 
-    A call that trials share counts once, but for searches and pages: canned replies hold the same ones everywhere.
+    A call that trials share counts once, except searches and pages: canned replies repeat the same ones.
     """
 
     def __init__(self, canned: Canned, retrieval: Sequence[str], names: Set[str]) -> None:
@@ -303,7 +303,7 @@ class _CannedAsk:
         self._beside = False
 
     def trial_ended(self) -> None:
-        """What comes now is of another trial."""
+        """What follows belongs to another trial."""
         self.course.steps.add(frozenset(self._steps.items()))
         self._steps.clear()
 
@@ -340,12 +340,12 @@ class _CannedAsk:
 
 
 def _in_form(role: str, speaker: str, form: Form | None) -> str:
-    """The first choice of the form asked for."""
+    """The first choice of the requested form."""
     return form.choices[0] if form and form.choices else "{}"
 
 
 async def course_of(study: AnyStudy, trials: Sequence[Trial], number: int) -> Course:
-    """What `trials` of one lane ask on the study's canned replies of this number."""
+    """The calls of `trials` of one lane on the study's canned replies of this number."""
     return await _course(study, trials, (study.replies() or (_in_form,))[number], set())
 
 

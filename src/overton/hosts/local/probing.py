@@ -1,9 +1,9 @@
-"""Which judges take a temperature: each whose endpoint may refuse one is asked once, before the run's first call.
+"""Which judges accept a temperature: each whose endpoint may refuse one is tried once, before the first call.
 
-Reasoning models often take none but their own, and say so in an error. The request is one of the run's: paced, paid,
+Reasoning models often accept only their own, and say so in an error. The request is one of the run's: paced, paid for,
 counted and journaled, so that neither a resumed run nor a replay sends it again. A refusal is journaled as an answer,
-for it is one. Whatever else goes wrong is an error like any other: an endpoint that does not answer stops the run
-before anything is measured, and one that rejects this request for another reason is asked the next.
+for it is one. Any other error is handled as usual: an endpoint that does not answer stops the run before anything is
+measured, and one that rejects this request for another reason is called as planned.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ __all__ = ["NOT_SENT", "PROBE", "READY", "REFUSED", "probe_call", "probe_judges"
 
 READY = "ready"
 PROBE = (user(f"Reply with the single word: {READY}"),)
-"""What is asked. The settings are the judge's own, since it is they that are tried."""
+"""The prompt. The settings are the judge's own, since they are what is tried."""
 
-NOT_SENT = "takes no temperature of ours: none is sent, and it samples as its endpoint does by default"
-"""What is said of a judge that refused."""
+NOT_SENT = "refuses the temperature: none is sent, and its endpoint's default applies"
+"""The note on a judge that refused."""
 
 _TEMPERATURE = "temperature"
 REFUSED = "temperature refused"
-"""How the reply ends that stands for a refusal."""
+"""The stop reason of a reply that represents a refusal."""
 _ABOUT_TEMPERATURE = re.compile(r"temperature|only the default( \(\S+\))? value is supported", re.IGNORECASE)
 
 
 def probe_call(seat: S) -> tuple[S, Identity, Place, Request]:
-    """The request to a judge, one call for the whole run, whoever else it is asked of."""
+    """The request to a judge: one call for the whole run, whichever trials the judge serves."""
     return Placing("", {"probe": seat}).call("probe", PROBE, None, None, None, shared=True)
 
 
 def refusal(message: str) -> Reply | None:
-    """The answer that a rejection is; None where its message is about something else."""
+    """A rejection as an answer; None if its message is about something else."""
     return Reply(message, finish=REFUSED, usage=Usage(0, 0)) if _ABOUT_TEMPERATURE.search(message) else None
 
 
@@ -53,10 +53,10 @@ def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
 
 
 async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], desk: Desk) -> None:
-    """Find out of each judge that is `unsure` whether it takes a temperature; bindings and manifest then say so.
+    """Find out for each `unsure` judge whether it accepts a temperature, and update bindings and manifest.
 
     Raises:
-        Stopped: one did not answer, or the run is stopping.
+        Stopped: a judge did not answer, or the run is stopping.
     """
     for probe in _open(study, manifest, lanes):
         found = await desk.outcome(*probe.call)
@@ -64,13 +64,13 @@ async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane
             probe.settle(manifest, found)
         elif found.kind in OVERLOAD:
             raise Stopped(
-                f"{probe.entry.name} was asked whether it takes temperature 0 and did not answer ({found.message});"
-                " resume the run with --retry-failed to ask again"
+                f"{probe.entry.name} did not answer the request that tests whether it accepts temperature 0"
+                f" ({found.message}); resume the run with --retry-failed to ask again"
             )
 
 
 def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], journal: Journal) -> None:
-    """The same from the journal alone, where it knows; nothing is asked."""
+    """The same from the journal alone, as far as it goes; no calls are made."""
     for probe in _open(study, manifest, lanes):
         found = journal.recall(probe.call[1])
         if isinstance(found, Reply):
@@ -79,7 +79,7 @@ def recall_probes(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], jo
 
 @dataclass(frozen=True)
 class _Probe:
-    """A judge of which it is not known yet: the name of its role, its place there, and how it is bound."""
+    """A judge for which this is unknown: the name of its role, its position there, and its binding."""
 
     role: str
     number: int
@@ -92,7 +92,7 @@ class _Probe:
         return probe_call(replace(self.bound, answerer=tried, through=_TriedServer, batching=None, batched=False))
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
-        """Have all later calls, and the manifest, go by what was found."""
+        """Apply what was found to all later calls and to the manifest."""
         not_sent = (_TEMPERATURE,) if found.finish == REFUSED else ()
         self.bound.settings = sent(self.bound.settings, not_sent)
         manifest.models[self.role][self.number] = msgspec.structs.replace(
@@ -103,7 +103,7 @@ class _Probe:
 
 
 def _open(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane]) -> Iterator[_Probe]:
-    """The judges of which it is not known, each once."""
+    """The judges for which this is unknown, each once."""
     for role in (role.name for role in study.roles if role.judges):
         seated = {
             bound.answerer.identity: bound
@@ -138,7 +138,7 @@ class _Tried:
         return self.answerer.holds_form
 
     async def answer(self, request: Request) -> Reply:
-        """See `Answerer`; without a word on temperatures, what was rejected stays so."""
+        """See `Answerer`; a rejection that does not mention temperature stays one."""
         return await _tried(self.answerer, request)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A run from its journal alone: trials are conducted again, and nothing is asked, paid or journaled."""
+"""A run from its journal alone: trials are conducted again, without calls, costs or new journal rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Heard", "Recall", "Recalled", "recall_records"]
 
 @dataclass(frozen=True)
 class Heard:
-    """A call as it was asked and answered; `answerer` is the name of what answered."""
+    """A call as sent and answered; `answerer` is the answerer's name."""
 
     identity: Identity
     place: Place
@@ -36,7 +36,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Recalled:
-    """A trial with its records, and its calls in the order in which they were asked."""
+    """A trial with its records, and its calls in the order in which they were made."""
 
     trial: Trial
     records: list[Any]
@@ -45,7 +45,7 @@ class Recalled:
 
 @dataclass
 class _Listening(Desk):
-    """A desk that keeps what was recalled."""
+    """A desk that records what was recalled."""
 
     heard: list[Heard] = field(default_factory=list)
 
@@ -56,10 +56,10 @@ class _Listening(Desk):
 
 
 class Recall:
-    """A run's lanes with its journal open; to be closed. `ended` is when its last session did, in ISO 8601.
+    """A run's lanes with its journal open; to be closed. `ended` is the end of its last session, in ISO 8601.
 
     Raises:
-        RunLocked: another process works on the run.
+        RunLocked: another process is using the run.
         JournalError: the journal cannot be read.
     """
 
@@ -84,7 +84,7 @@ class Recall:
         """Conduct trials of a lane again, one after the other; None for those that the journal cannot complete.
 
         Raises:
-            RunMismatch: something else would be asked now than was asked then.
+            RunMismatch: a call would differ now from the one made then.
         """
         return run_to_end(self._all(lane, trials))
 
@@ -104,7 +104,7 @@ class Recall:
 
 
 def _take_decided(lane: Lane, journal: Journal) -> None:
-    """Have a lane that goes in rounds hold the trials that were decided on, and no others."""
+    """Give a lane that runs in rounds the trials that were decided on, and no others."""
     assert lane.rounds is not None
     decided = lane.rounds.decided(journal)
     whole = lane.trials
@@ -113,12 +113,12 @@ def _take_decided(lane: Lane, journal: Journal) -> None:
 
 
 def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, lacking: str) -> Manifest:
-    """Write the records of what a run's journal completes, whole items only; gives its manifest as it then is.
+    """Write the records that a run's journal completes, complete items only; returns the updated manifest.
 
     `lacking` says why something may be missing: the run is then 'stopped' for that reason and can be resumed.
 
     Raises:
-        RunMismatch: something else would be asked now than was asked then.
+        RunMismatch: a call would differ now from the one made then.
     """
     recall = Recall(folder, study, manifest)
     try:
@@ -138,7 +138,7 @@ def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, la
 
 
 def _ended(folder: RunFolder, manifest: Manifest) -> str:
-    """When the run's last session ended, as far as its files tell."""
+    """When the run's last session ended, as far as its files show."""
     if not folder.records_file.exists():
         return manifest.created
     when = datetime.fromtimestamp(folder.records_file.stat().st_mtime, UTC)
@@ -146,7 +146,7 @@ def _ended(folder: RunFolder, manifest: Manifest) -> str:
 
 
 async def _recall_lanes(recall: Recall) -> None:
-    """Records in plan order, numbered by those that there are, so that none waits for one that is missing."""
+    """Records in plan order, numbered among those that exist, so that none waits for a missing one."""
     for lane in recall.lanes:
         position = count()
         for trial in lane.trials():

@@ -20,7 +20,7 @@ from overton.hosts.local.folder import Manifest, RunFolder
 from overton.hosts.local.moving import moved
 from overton.hosts.local.opening import ModelRequest, Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.probing import sent
-from overton.hosts.local.session import Watch, hold_session, needs_asking
+from overton.hosts.local.session import Watch, needs_asking, run_session
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
 from overton.models import Model, parse_spec, price_of
 from overton.studies.nulls import prompts_changed
@@ -45,12 +45,12 @@ def start(
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
-    """Make a new run in the folder `out` and bring it to its end, or to where it stops; with `batch` all models that
-    can be are asked in batches. With `precision` it goes in rounds, and stops where that is reached.
+    """Make a new run in the folder `out` and run it to its end, or until it stops; with `batch` all models that allow
+    it are called in batches. With `precision` it runs in rounds, and stops once that is reached.
 
     Raises:
-        InputError: anything wrong with items, models or options; nothing was asked and no folder was made.
-        OvertonError: see `hold_session`.
+        InputError: anything wrong with items, models or options; no call was made and no folder created.
+        OvertonError: see `run_session`.
     """
     prepared = prepare(
         study,
@@ -65,11 +65,11 @@ def start(
     )
     folder = RunFolder.create(out, prepared.manifest, items)
     note_used(study, prepared.wanted)
-    return hold_session(folder, study, prepared.manifest, prepared.models, patience=patience, watch=watch)
+    return run_session(folder, study, prepared.manifest, prepared.models, patience=patience, watch=watch)
 
 
 class Prepared(NamedTuple):
-    """A run that can begin: what its manifest says, its options, who answers, and what was wanted, completed."""
+    """A run that can start: its manifest, its options, its answerers, and the completed request for them."""
 
     manifest: Manifest
     options: msgspec.Struct
@@ -89,7 +89,7 @@ def prepare(
     batch: bool = False,
     precision: Precision | None = None,
 ) -> Prepared:
-    """All that a run needs before its folder is made; nothing is asked.
+    """All that a run needs before its folder is made; no calls are made.
 
     Raises:
         InputError: anything wrong with items, models or options.
@@ -133,16 +133,16 @@ def resume(
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
-    """Go on with a run: first everything journaled is replayed and compared, then the rest is asked.
+    """Resume a run: first everything journaled is replayed and compared, then the remaining calls are made.
 
-    A finished run asks nothing: it needs neither keys nor network, and its records are written anew. `limits`
-    replaces the run's own where given; both count over all sessions. `batch` says whether what is left is asked in
-    batches, None as before; what is in batches already is read from them either way. `elsewhere` names models of the
-    run that are reached in another way from now on: see `moved`.
+    A finished run makes no calls: it needs neither keys nor network, and its records are written again. `limits`
+    replaces the run's own where given; both count over all sessions. `batch` says whether remaining calls are sent in
+    batches, None as before; batches already sent are read either way. `elsewhere` names models of the run that are
+    reached in another way from now on: see `moved`.
 
     Raises:
-        RunMismatch: items, prompts or models are not those that the run began with; says which.
-        InputError: the folder names what this machine has not used, and `trust` does not say that it may; see
+        RunMismatch: items, prompts or models are not those that the run started with; says which.
+        InputError: the folder names something that this machine has not used, and `trust` does not allow it; see
             `check_trusted`.
     """
     folder = RunFolder(path)
@@ -150,7 +150,7 @@ def resume(
     check_same(study, folder, manifest)
     manifest.limits = _merged(manifest.limits, limits)
     if not needs_asking(folder, study, manifest, retry_failed=retry_failed):
-        return hold_session(folder, study, manifest, None, watch=watch)
+        return run_session(folder, study, manifest, None, watch=watch)
     if elsewhere:
         manifest.models = moved(manifest.models, elsewhere)
         note_used(study, {study.first: elsewhere})
@@ -160,10 +160,10 @@ def resume(
     models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
-    _tell_prices(manifest)
+    _warn_of_low_prices(manifest)
     if batch is not None:
         _change_batched(manifest, models, batch=batch)
-    return hold_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
+    return run_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
 
 
 def extend(
@@ -177,19 +177,19 @@ def extend(
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
-    """Add trials, conditions or models to a run, on purpose; what it has is kept and not asked again.
+    """Add trials, conditions or models to a run; existing outcomes are kept and their calls not repeated.
 
-    `options` must yield every trial that the run has; `more` names models to add by role.
+    `options` must yield every trial of the run; `more` names models to add, by role.
 
     Raises:
-        InputError: the new options would take trials away, or a model is in the run already; the folder names what
-            this machine has not used, see `resume`.
-        RunMismatch: with the new options something else would be asked in the trials that the run has.
+        InputError: the new options would remove trials, or a model is already in the run; the folder names something
+            that this machine has not used, see `resume`.
+        RunMismatch: the new options would change calls in existing trials.
     """
     folder = RunFolder(path)
     manifest = folder.manifest()
     if manifest.shard is not None:
-        raise InputError([Problem(str(path), "", "is a shard: merge it with the others first, then extend the whole")])
+        raise InputError([Problem(str(path), "", "is a shard: merge it with the others, then extend the whole")])
     check_same(study, folder, manifest)
     if options is not None:
         _check_grows(study, folder, manifest, options)
@@ -204,18 +204,18 @@ def extend(
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)
-    _tell_prices(manifest)
+    _warn_of_low_prices(manifest)
     if options is not None:
         manifest.options = msgspec.to_builtins(options)
         manifest.prompts = {name: digest(text) for name, text in study.prompts().items()}
-    held = manifest.models  # what was found out about those that the run has is kept
+    existing = manifest.models  # what was found out about existing models is kept
     manifest.models = {
-        role: [*held.get(role, []), *entries[len(held.get(role, [])) :]]
+        role: [*existing.get(role, []), *entries[len(existing.get(role, [])) :]]
         for role, entries in entries_of(wanted, models, batched=_is_batched(manifest)).items()
     }
     note_used(study, more or {})
     needs_asking(folder, study, manifest, retry_failed=False)
-    return hold_session(folder, study, manifest, models, patience=patience, watch=watch)
+    return run_session(folder, study, manifest, models, patience=patience, watch=watch)
 
 
 def _merged(old: Limits, new: Limits | None) -> Limits:
@@ -230,26 +230,23 @@ def _check_prices(models: Mapping[str, Sequence[Opened]], limits: Limits) -> Non
     ]
     if limits.cost is not None and unknown:
         raise InputError(
-            [
-                Problem("--max-cost", name, "its price is not known: give it with --price NAME IN OUT")
-                for name in unknown
-            ]
+            [Problem("--max-cost", name, "its price is unknown: give it with --price NAME IN OUT") for name in unknown]
         )
 
 
-def _tell_prices(manifest: Manifest) -> None:
-    """Say where a limit counts by prices below those that are known: the folder may be somebody else's."""
+def _warn_of_low_prices(manifest: Manifest) -> None:
+    """Warn if a limit counts at prices below the listed ones: the folder may be somebody else's."""
     for entry in {one.identity: one for side in manifest.models.values() for one in side}.values():
         known = price_of(parse_spec(entry.spec)) if entry.price is not None and _is_model(entry.spec) else None
         if manifest.limits.cost is None or entry.price is None or known is None:
             continue
         if entry.price.input < known.input or entry.price.output < known.output or _share(entry.price) < _share(known):
-            told = (
+            own = (
                 f"${entry.price.input:g} in and ${entry.price.output:g} out, {_share(entry.price):g} of that in batches"
             )
             listed = f"${known.input:g} and ${known.output:g}, {_share(known):g} in batches"
             warnings.warn(
-                f"{entry.name}: --max-cost counts by the price in the run's folder, {told}; listed are {listed}",
+                f"{entry.name}: --max-cost counts at the price in the run's folder, {own}; list prices are {listed}",
                 Notice,
                 stacklevel=2,
             )
@@ -260,7 +257,7 @@ def _share(price: Price) -> float:
 
 
 def _is_model(spec: str) -> bool:
-    """Whether it is a model's, and no search engine's or source of pages."""
+    """Whether it is a model's spec, not that of a search engine or source of pages."""
     try:
         parse_spec(spec)
     except InputError:
@@ -273,18 +270,18 @@ def _is_batched(manifest: Manifest) -> bool:
 
 
 def _check_batches(models: Mapping[str, Sequence[Opened]]) -> None:
-    """Refuse batches where nobody takes any; say who is asked as usual.
+    """Refuse batches if no model takes any; say which are called as usual.
 
     Raises:
-        InputError: nobody takes any.
+        InputError: no model takes any.
     """
     asked = [one for side in models.values() for one in side if isinstance(one, Model)]
     if not any(one.batching for one in asked):
         takers = "openai, groq, anthropic, and servers with OpenAI's batches (http://HOST:PORT/v1#NAME)"
-        raise InputError([Problem("--batch", "", f"none of these models is asked in batches; that is for {takers}")])
+        raise InputError([Problem("--batch", "", f"none of these models takes batches; available for {takers}")])
     paid = [one for one in asked if not one.batching and (one.price is None or one.price.input or one.price.output)]
     for name in dict.fromkeys(one.answerer.name for one in paid):
-        warnings.warn(f"{name} takes no batches: it is asked as usual, at its full price", Notice, stacklevel=3)
+        warnings.warn(f"{name} takes no batches: it is called as usual, at full price", Notice, stacklevel=3)
 
 
 def _change_batched(manifest: Manifest, models: Mapping[str, Sequence[Opened]], *, batch: bool) -> None:
@@ -300,23 +297,21 @@ def _change_batched(manifest: Manifest, models: Mapping[str, Sequence[Opened]], 
 
 
 def check_same(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> None:
-    """Refuse a run whose items or prompts are not those that it began with."""
+    """Refuse a run whose items or prompts are not those that it started with."""
     now = {name: digest(text) for name, text in study.prompts().items()}
     changed = prompts_changed(manifest.prompts, now)
-    problems = [
-        Problem(str(folder.path), f"prompt {name}", "differs from what this run was asked with") for name in changed
-    ]
+    problems = [Problem(str(folder.path), f"prompt {name}", "differs from the one this run used") for name in changed]
     if digest(list(folder.items(study.items.kind))) != manifest.items:
-        problems.append(Problem(str(folder.path / "items.jsonl"), "", "items were changed after this run began"))
+        problems.append(Problem(str(folder.path / "items.jsonl"), "", "items were changed after this run started"))
     if problems:
         raise RunMismatch(
-            [*problems, Problem(str(folder.path), "", f"go on with overton {manifest.overton}, or start a new run")]
+            [*problems, Problem(str(folder.path), "", f"resume it with overton {manifest.overton}, or start a new run")]
         )
 
 
 def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest, path: Path) -> None:
     problems = [
-        Problem(str(path), entry.name, f"{what} is now {is_!r}, but the run began with {was!r}")
+        Problem(str(path), entry.name, f"{what} is now {is_!r}, but was {was!r} when the run started")
         for role, entries in manifest.models.items()
         for entry, model in zip(entries, models[role], strict=False)
         for what, was, is_ in (
@@ -333,7 +328,7 @@ def _check_identities(models: Mapping[str, Sequence[Opened]], manifest: Manifest
 def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options: msgspec.Struct) -> None:
     items = folder.items(study.items.kind)
     if manifest.precision is not None:
-        reason = "stops when it is precise, and its looks were counted for the options that it has: begin another run"
+        reason = "stops once precise, and its looks were planned for its current options: start another run"
         raise InputError([Problem(str(folder.path), "", reason)])
     trials_by_item(study, items, options, manifest.seed)
     old = study.trials(items, folder.options(study, manifest.options), manifest.seed)
@@ -341,5 +336,5 @@ def _check_grows(study: AnyStudy, folder: RunFolder, manifest: Manifest, options
     lost = [trial.name for trial in old if trial.name not in kept]
     if lost:
         raise InputError(
-            [Problem(str(folder.path), lost[0], f"these options would leave out {len(lost)} trials that the run has")]
+            [Problem(str(folder.path), lost[0], f"these options would drop {len(lost)} of the run's trials")]
         )

@@ -1,4 +1,4 @@
-"""One session of a run: what the journal holds is recalled, the rest is asked, and the records are written."""
+"""One session of a run: journaled calls are recalled, the rest are made, and the records are written."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from overton.hosts.local.probing import probe_judges, recall_probes
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy
 
-__all__ = ["Progress", "Watch", "hold_session", "needs_asking"]
+__all__ = ["Progress", "Watch", "needs_asking", "run_session"]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is, for whoever watches.
+    """A run's progress, for display.
 
-    `in_flight` are the models' requests under way, `admitted` how many they bear now; searches and pages are neither.
-    `stopping` says why it sends nothing more, '' while it goes on. `answered` are the calls that models have answered
-    in this session, `calls` those that it is expected to make in all, and `left` the seconds to its end as that goes,
-    None while nobody can tell. `fleets` says of each model with several servers how many are up, and why others not.
+    `in_flight` are the models' requests in flight, `admitted` how many are currently allowed; neither includes searches
+    and pages. `stopping` says why nothing more is sent, '' while the run continues. `answered` is how many calls models
+    have answered in this session, `calls` how many it is expected to make in all, and `left` the seconds to its end at
+    this pace, None while unknown. `fleets` says, for each model with several servers, how many are up and why others
+    are not.
     """
 
     done: int
@@ -64,15 +65,15 @@ Watch = Callable[[Progress], None]
 
 
 def needs_asking(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, retry_failed: bool) -> int:
-    """How many trials the journal cannot complete. Nothing is asked: no model, key or network is needed.
+    """How many trials the journal cannot complete. No calls are made: no model, key or network is needed.
 
     Raises:
-        RunMismatch: something else would be asked now than was asked then.
+        RunMismatch: a call would differ now from the one made then.
     """
     return run_to_end(_rehearse(folder, study, manifest, retry_failed))
 
 
-def hold_session(
+def run_session(
     folder: RunFolder,
     study: AnyStudy,
     manifest: Manifest,
@@ -82,22 +83,22 @@ def hold_session(
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
-    """Bring a run to its end, or to where it stops; gives its manifest as it then is.
+    """Run to the end, or until it stops; returns the updated manifest.
 
-    Without `models` everything is recalled. Records are written either way, whole items only; so is the dataset of a
-    study that makes items. A stop by a limit or Ctrl-C is not an error here: the manifest's status says so.
+    Without `models` everything is recalled. Records are written either way, complete items only; so is the dataset of
+    a study that makes items. A stop by a limit or Ctrl-C is not an error here: the manifest's status says so.
 
     Raises:
-        OvertonError: what made going on impossible, such as a refused key; records are written all the same.
-        RunLocked: another process works on the run, or has done so since `manifest` was read.
-        JournalError: the disk is full, say. Nothing more is written, the records neither.
+        OvertonError: what made continuing impossible, such as a refused key; records are still written.
+        RunLocked: another process is using the run, or has since `manifest` was read.
+        JournalError: the disk is full, say. Nothing more is written, not even the records.
     """
     each = _calls_each(folder, study, manifest) if watch and models is not None else CallsEach(0.0, fixed=True)
     return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or Patience(), watch, each))
 
 
 def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> CallsEach:
-    """What a trial of each lane asks, so that somebody who watches is told how long it takes."""
+    """The calls of a trial in each lane, to estimate the time left."""
     items = folder.items(study.items.kind)
     return calls_each(study, items, folder.options(study, manifest.options), manifest.seed)
 
@@ -119,7 +120,7 @@ async def _session(  # noqa: PLR0917
     watch: Watch | None,
     each: CallsEach,
 ) -> Manifest:
-    """See `hold_session`. The run stays locked until all of its files are written."""
+    """See `run_session`. The run stays locked until all of its files are written."""
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
         _check_unchanged(folder, manifest)
         manifest.status, manifest.stopped, manifest.reached = "running", "", ""
@@ -151,15 +152,15 @@ async def _session(  # noqa: PLR0917
 
 
 def _check_unchanged(folder: RunFolder, manifest: Manifest) -> None:
-    """Refuse to go on from a manifest that another process has replaced since it was read."""
+    """Refuse to continue from a manifest that another process has replaced since it was read."""
     if folder.manifest().sessions != manifest.sessions:
-        raise RunLocked(f"{folder.path} was worked on by another process just now: give the command again")
+        raise RunLocked(f"{folder.path} was just changed by another process: repeat the command")
 
 
 def _note_end(
     manifest: Manifest, study: AnyStudy, lanes: Sequence[Lane], desk: Desk, error: OvertonError | None
 ) -> None:
-    """What the manifest says of a session that has ended."""
+    """Update the manifest at the end of a session."""
     names = lane_names(study, manifest)
     manifest.missing = {name: lane.incomplete for name, lane in zip(names, lanes, strict=True)}
     manifest.unmade = unmade_of(names, lanes)
@@ -182,7 +183,7 @@ async def _conduct(  # noqa: PLR0917
     watch: Watch | None,
     clock: Clock,
 ) -> OvertonError | None:
-    """Conduct all lanes, once it is known how judges are asked; gives what stopped them, None at their end."""
+    """Conduct all lanes, once the judges' settings are known; returns what stopped them, None at their end."""
     began = monotonic()
     pacers = _pacers(study, lanes)
     fleets = {id(one): one for one in pacers if isinstance(one, Fleet)}.values()
@@ -224,11 +225,11 @@ async def _ask_all(
                     desk.stop(error)
             await conduct_lanes(lanes, study.conduct, desk)
     finally:
-        _tell_refused(fleets)
+        _warn_of_refused(fleets)
 
 
-def _tell_refused(fleets: Collection[Fleet]) -> None:
-    """Say which servers were left out for good: it may be a mistake that somebody can mend."""
+def _warn_of_refused(fleets: Collection[Fleet]) -> None:
+    """Warn of servers that were left out for good: the user may be able to fix it."""
     for fleet in fleets:
         for server in fleet.refused:
             warnings.warn(f"{fleet.model}: a server was left out: {server}", Notice, stacklevel=2)
@@ -249,7 +250,7 @@ async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
 
 
 def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[Pacer | Fleet]:
-    """What paces the models, each once."""
+    """The models' pacers, each once."""
     bound = [one for lane in lanes for role, one in lane.bindings.items() if role not in study.retrieval]
     return {id(one.pace): one.pace for one in bound}.values()
 
@@ -273,5 +274,5 @@ def _progress(
         left=None
         if desk.tally.batches
         else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
-        fleets={one.model: one.told() for one in pacers if isinstance(one, Fleet)},
+        fleets={one.model: one.summary() for one in pacers if isinstance(one, Fleet)},
     )

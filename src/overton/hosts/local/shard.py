@@ -1,4 +1,4 @@
-"""What makes a run folder a shard: a part of a run, by item, that a machine of its own can work on."""
+"""What makes a run folder a shard: a part of a run, by item, that another machine can work on."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["Shard", "belongs"]
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """A part of a run, the `number`-th of so many (`of`): the trials of these `items`, of all that the run has.
+    """Part `number` of `of` of a run: the trials of these `items`, out of all the run's.
 
-    `split` is a word that all shards of one split share, and no other; `plan` a digest of the whole run. `limits` are
-    the whole run's. `requests` and `cost` are what the calls took that were answered before the run was split, and
-    `outcomes` and `archive` how many rows of its journal and bytes of its archive came of them: every shard has these.
+    `split` is a word that the shards of one split share, and no others; `plan` a digest of the whole run. `limits` are
+    the whole run's. `requests` and `cost` are those of the calls answered before the run was split, and `outcomes` and
+    `archive` the resulting rows of its journal and bytes of its archive: every shard has these.
     """
 
     number: int

@@ -1,7 +1,7 @@
-"""A run made into shards: what all trials share is answered first, then each shard has the trials of some items.
+"""A run split into shards: calls that all trials share are made first, then each shard has some items' trials.
 
-Every shard is a run folder with all that the run has (items, models, options), so that its trials are the very ones
-that the whole run would conduct; only which of them it conducts is its own.
+Every shard is a run folder with everything in the run (items, models, options), so that its trials are exactly those
+that the whole run would conduct; only the choice of trials is its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from overton.hosts.local.folder import Manifest, RunFolder, write_manifest
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.opening import Opened, Wanted
 from overton.hosts.local.running import prepare
-from overton.hosts.local.session import Watch, hold_session
+from overton.hosts.local.session import Watch, run_session
 from overton.hosts.local.shard import Shard
 from overton.hosts.local.trusting import note_used
 from overton.retrieval.limits import ARCHIVE
@@ -48,14 +48,14 @@ def split(
     watch: Watch | None = None,
     **run: Any,
 ) -> list[Path]:
-    """Make a new folder `out` with so many shards of a run; gives their folders. `run` is what `prepare` takes besides.
+    """Make a new folder `out` with `into` shards of a run; returns their folders. `run` has `prepare`'s arguments.
 
-    Calls that trials share and that follow from no other reply are asked now, and journaled in every shard. What
-    limits leave after them is divided evenly.
+    Shared calls that depend on no other reply are made now, and journaled in every shard. What the limits leave after
+    them is divided evenly.
 
     Raises:
-        InputError: there are fewer items than shards, or the limits are too small to be divided; nothing was asked.
-        OvertonError: what made going on impossible. Nothing is made then, and what was asked is paid again next time.
+        InputError: there are fewer items than shards, or the limits are too small to divide; no call was made.
+        OvertonError: what made continuing impossible. Nothing is made then, and the calls are paid for again next time.
     """
     manifest, options, models, wanted = prepare(study, items, wanted, **run)
     parts = _parts(trials_by_item(study, items, options, manifest.seed), into)
@@ -88,15 +88,15 @@ def split(
 
 
 def plan_digest(manifest: Manifest) -> str:
-    """A digest of what makes a run the run that it is, whatever part of it is asked where."""
-    models = {  # not their settings: whether a judge takes a temperature is found out when it is asked
+    """A digest of what identifies a run, however it is divided."""
+    models = {  # not their settings: whether a judge accepts a temperature is found out during the run
         role: [(one.name, one.identity, one.holds_form) for one in side] for role, side in manifest.models.items()
     }
     return digest([manifest.study, manifest.seed, manifest.options, models, manifest.items, manifest.prompts])
 
 
 def _parts(counted: Counter[str], into: int) -> list[list[str]]:
-    """The items of each shard, dealt out by their trials, so that shards take about as long."""
+    """The items of each shard, distributed by their trials, so that shards take about equally long."""
     if len(counted) < into:
         reason = f"there are {len(counted)} items, too few for {into} shards: a shard has whole items"
         raise InputError([Problem("--into", str(into), reason)])
@@ -112,12 +112,12 @@ def _parts(counted: Counter[str], into: int) -> list[list[str]]:
 
 def _check_divisible(limits: Limits, into: int, spent: int) -> None:
     if limits.calls is not None and limits.calls - spent < into:
-        said = f" after {spent} that all trials share" if spent else ""
-        raise InputError([Problem("--max-calls", str(limits.calls), f"leaves less than a call for a shard{said}")])
+        said = f" after {spent} shared by all trials" if spent else ""
+        raise InputError([Problem("--max-calls", str(limits.calls), f"leaves less than one call per shard{said}")])
 
 
 def _divided(shard: Shard) -> Limits:
-    """What one shard may spend: what was spent before, and its part of what the limits leave."""
+    """A shard's limits: what was spent before, plus its part of what the limits leave."""
     cost, calls = shard.limits.cost, shard.limits.calls
     if cost is not None:
         cost = shard.cost + max(0.0, cost - shard.cost) / shard.of
@@ -128,7 +128,7 @@ def _divided(shard: Shard) -> Limits:
 
 
 def _make(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
-    """A shard's folder: the files of the run as far as it came, and a manifest of its own."""
+    """A shard's folder: the run's files so far, and its own manifest."""
     try:
         shutil.copytree(base, path, ignore=shutil.ignore_patterns("*.lock", "records.parquet", "records.parts"))
     except OSError as error:
@@ -136,7 +136,7 @@ def _make(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
     write_manifest(
         path,
         msgspec.structs.replace(
-            whole, shard=shard, limits=_divided(shard), status="stopped", stopped="a shard that is not begun yet"
+            whole, shard=shard, limits=_divided(shard), status="stopped", stopped="a shard that has not been started"
         ),
     )
 
@@ -148,19 +148,19 @@ def _answer_shared(
     patience: Patience | None,
     watch: Watch | None,
 ) -> None:
-    """Have the calls answered that all trials share, as far as they follow from no other.
+    """Make the calls that all trials share, as far as they depend on no other.
 
     Raises:
-        RunError: a limit or somebody stopped it.
+        RunError: a limit or an interrupt stopped it.
     """
     only = replace(study, conduct=_only_shared(study.conduct), dataset=None)
-    done = hold_session(base, only, base.manifest(), models, patience=patience, watch=watch)
+    done = run_session(base, only, base.manifest(), models, patience=patience, watch=watch)
     if done.status != "finished":
-        raise RunError(f"the run is not split, since the calls that its trials share were not answered: {done.stopped}")
+        raise RunError(f"the run was not split, since the calls its trials share were not answered: {done.stopped}")
 
 
 class _Apart(Stopped):
-    """A call that is a trial's own: it is asked where the trial is."""
+    """A trial's own call: it is made in the trial's shard."""
 
 
 def _only_shared(conduct: Conduct) -> Conduct:
@@ -173,7 +173,7 @@ def _only_shared(conduct: Conduct) -> Conduct:
 
 
 class _Sharing:
-    """Asks what is shared, and ends the trial at what is not."""
+    """Makes shared calls, and ends the trial at the first other."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

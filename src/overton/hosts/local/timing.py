@@ -1,4 +1,4 @@
-"""How long models that run here would take: a few of a plan's own calls, timed. No endpoint is ever asked."""
+"""How long local models would take: a few of a plan's own calls, timed. No endpoint is ever called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Timed", "timed"]
 
 _CALLS = 4
 _SECONDS = 60.0
-"""Calls that are asked of each model, the first of which loads it and is not counted, and how long they may take."""
+"""Calls timed per model, the first of which loads it and is not counted, and how many seconds they may take."""
 _TRIALS = 4
 
 
@@ -32,7 +32,7 @@ class Timed:
 
 
 class _Asked:
-    """Answers with canned replies and keeps what was asked, by role."""
+    """Answers with canned replies and records the prompts, by role."""
 
     def __init__(self, canned: Canned) -> None:
         self.kept: dict[str, list[tuple[tuple[Message, ...], Form | None]]] = {}
@@ -57,9 +57,9 @@ class _Asked:
 def timed(
     study: AnyStudy, items: Sequence[Any], models: Mapping[str, Sequence[Opened]], options: Any, seed: int
 ) -> list[Timed]:
-    """Ask each model whose weights run in this process some of the calls that it would be asked, and time them.
+    """Make and time some of the planned calls to each model whose weights run in this process.
 
-    Hosted models and simulated ones are left out: the first would cost, the second take no time.
+    Hosted and simulated models are left out: the former would cost money, the latter take no time.
     """
     trials = list(study.trials(items, options, seed))
     some = trials[:: max(1, len(trials) // _TRIALS)][:_TRIALS]

@@ -1,4 +1,4 @@
-"""Whether a run may reach what its folder names, which may be somebody else's: told and confirmed before it is."""
+"""Whether a run may reach what its folder, perhaps somebody else's, names: shown and confirmed beforehand."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from overton.untrusted import visible_line
 __all__ = ["Confirm", "Trust", "check_trusted", "note_used"]
 
 Confirm = Callable[[Path, Sequence[str]], bool]
-"""Asks a person whether a run may do what the sentences say, as 'NAME would send the content of ...'."""
+"""Asks the user whether a run may do what the sentences say, as 'NAME would send the content of ...'."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """How it is known that a folder's maker is to be trusted: said beforehand (`given`), or asked of a person."""
+    """How trust in a folder's maker is established: given in advance (`given`), or by asking the user."""
 
     given: bool = False
     confirm: Confirm | None = None
 
 
 def check_trusted(study: AnyStudy, run: Path, wanted: Wanted, trust: Trust) -> None:
-    """Have confirmed what a run's folder would reach and this machine has neither used nor confirmed for the run.
+    """Ask for confirmation of what a run would reach that this machine has neither used nor confirmed for it.
 
-    It comes before any key is read, any file opened and any connection made.
+    This happens before any key is read, file opened or connection made.
 
     Raises:
-        InputError: a model or its arguments are none; or something is not confirmed: each with what it would do.
+        InputError: a model or its arguments are invalid; or something is not confirmed: each with what it would do.
     """
     asked = _reached(study, wanted)
     if not asked:
@@ -48,41 +48,41 @@ def check_trusted(study: AnyStudy, run: Path, wanted: Wanted, trust: Trust) -> N
     said = [visible_line(f"{', '.join(names)} would {reach}") for reach, names in strange.items()]
     if not (trust.given or (trust.confirm and trust.confirm(run.resolve(), said))):
         raise InputError([*_refused(run, said, asked=trust.confirm is not None), *trouble])
-    _note(strange, run, "it will be asked again")
+    _note(strange, run, "you will be asked again")
 
 
 def note_used(study: AnyStudy, wanted: Wanted) -> None:
-    """Note what a person named on this machine, so that the run goes on without a question."""
+    """Record what a user named on this machine, so that the run resumes without a question."""
     if asked := _reached(study, wanted):
         _note(asked, None, "'overton resume' will ask whether it may reach them")
 
 
 def _refused(run: Path, said: Sequence[str], *, asked: bool) -> list[Problem]:
-    why = "was not confirmed" if asked else "this machine has not used that, nor was it confirmed for this run"
-    look = "look into its manifest.json, and if it is meant, say so with --trust (in Python trust=True)"
-    return [Problem(str(run), "", f"{one}; {why}. Nothing was asked: {look}") for one in said]
+    why = "was not confirmed" if asked else "this machine has not used it before, and it was not confirmed for this run"
+    look = "check its manifest.json, and if you trust it, use --trust (in Python trust=True)"
+    return [Problem(str(run), "", f"{one}; {why}. No call was made: {look}") for one in said]
 
 
 def _known(run: Path) -> tuple[set[Reach], list[Problem]]:
-    """What needs no question, and why that may be less than it was."""
+    """What needs no question, and why some of it may be missing."""
     try:
         return confirmed.known(run), []
     except RunError as error:
-        return set(), [Problem("confirmed before", "", str(error))]
+        return set(), [Problem("earlier confirmations", "", str(error))]
 
 
 def _note(reached: Mapping[Reach, Sequence[str]], run: Path | None, otherwise: str) -> None:
     try:
         confirmed.note(list(reached), run)
     except RunError as error:
-        warnings.warn(f"what this run reaches is not noted, so that {otherwise}: {error}", Notice, stacklevel=2)
+        warnings.warn(f"what this run reaches was not recorded, so {otherwise}: {error}", Notice, stacklevel=2)
 
 
 def _reached(study: AnyStudy, wanted: Wanted) -> dict[Reach, list[str]]:
-    """What is reached, each with the names of those who reach it.
+    """What is reached, each with the names of the answerers that reach it.
 
     Raises:
-        InputError: all that is wrong with the names and arguments.
+        InputError: all problems with the names and arguments.
     """
     found: dict[Reach, list[str]] = {}
     problems: list[Problem] = []

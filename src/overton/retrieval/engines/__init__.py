@@ -1,1 +1,1 @@
-"""Search engines behind HTTP, a file each."""
+"""Search engines over HTTP, one file each."""

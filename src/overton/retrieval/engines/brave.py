@@ -16,12 +16,12 @@ __all__ = ["BASE_URL", "Brave"]
 
 BASE_URL = "https://api.search.brave.com/res/v1/web/search"
 
-_PAGE = 20  # results a request at most
+_PAGE = 20  # most results per request
 _PAGES = 10
 _CHARACTERS = 400
 _WORDS = 50
 _COUNT = re.compile(r"[0-9]{1,9}")
-_SHORT = 120.0  # seconds; a window that is longer is a quota, not a pace
+_SHORT = 120.0  # seconds; a longer window is a quota, not a rate
 
 
 class Brave:
@@ -36,7 +36,7 @@ class Brave:
     async def find(self, query: str) -> tuple[Hit, ...]:
         """The hits of a query, best first; see `overton.calls.Answerer` for what it raises."""
         if len(query) > _CHARACTERS or len(query.split()) > _WORDS:
-            raise self._service.rejected("too long", f"a query has {_CHARACTERS} characters and {_WORDS} words at most")
+            raise self._service.rejected("too long", f"the limit is {_CHARACTERS} characters and {_WORDS} words")
         hits: list[Hit] = []
         for page in range(_PAGES):
             found, more = await self._page(query, page, min(_PAGE, self._top))
@@ -61,11 +61,11 @@ class Brave:
         if answer.status != 200:
             raise self._error(answer)
         if not isinstance(answer.content, dict):
-            raise self._service.malformed("it is no list of results")
+            raise self._service.malformed("it is not a list of results")
         web, asked_for = _object(answer.content.get("web")), _object(answer.content.get("query"))
         results = web.get("results", [])
         if not isinstance(results, list):
-            raise self._service.malformed("it is no list of results")
+            raise self._service.malformed("it is not a list of results")
         found = [hit for result in results if (hit := self._hit(result)) is not None]
         return found, bool(asked_for.get("more_results_available"))
 
@@ -79,10 +79,10 @@ class Brave:
         if answer.status == 401 or "TOKEN" in code:
             return self._service.refused("bad key", f"the key in {self._key.variable} is not accepted: {said}")
         if answer.status == 402 or code == "QUOTA_LIMITED" or (answer.status == 429 and _quota_is_used(answer.headers)):
-            advice = f"the plan's queries of {self._key.variable} are used up: resume when they begin anew, or raise it"
+            advice = f"the plan's queries of {self._key.variable} are used up: resume when they renew, or upgrade"
             return self._service.refused("quota", f"{advice}: {said}")
         if answer.status == 403:
-            return self._service.refused("no permission", f"the plan of {self._key.variable} lacks this: {said}")
+            return self._service.refused("no permission", f"the plan of {self._key.variable} excludes it: {said}")
         if answer.status == 429:
             wait = retry_after(answer.headers)
             wait = _reset(answer.headers) if wait is None else wait
@@ -91,15 +91,15 @@ class Brave:
 
 
 def _quota_is_used(headers: Mapping[str, str]) -> bool:
-    """Whether a window longer than a pace (the month) has nothing left: '0, 0' remaining, '1, 1419704' to its reset."""
+    """Whether a quota's window (the month) has nothing left: '0, 0' remaining, '1, 1419704' to its reset."""
     left, resets = _numbers(headers, "X-RateLimit-Remaining"), _numbers(headers, "X-RateLimit-Reset")
     limits = _numbers(headers, "X-RateLimit-Limit") or [1.0] * len(left)
-    # A limit of 0 stands for a plan without one.
+    # A limit of 0 means a plan without one.
     return any(n <= 0 and most > 0 and s > _SHORT for n, s, most in zip(left, resets, limits, strict=False))
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the shortest window that is used up begins anew."""
+    """Seconds until the shortest used-up window is reset."""
     left, resets = _numbers(headers, "X-RateLimit-Remaining"), _numbers(headers, "X-RateLimit-Reset")
     return min((seconds for n, seconds in zip(left, resets, strict=False) if n <= 0), default=None)
 

@@ -15,7 +15,7 @@ __all__ = ["BASE_URL", "Google"]
 
 BASE_URL = "https://customsearch.googleapis.com/customsearch/v1"
 
-_PAGE = 10  # results a request at most
+_PAGE = 10  # most results per request
 _PER_DAY = re.compile(r"per ?day|daily ?limit", re.IGNORECASE)
 _LOOKED_AT = 20_000
 _BAD_KEY = re.compile(
@@ -24,7 +24,7 @@ _BAD_KEY = re.compile(
 
 
 class Google:
-    """Searches with Google; `engine` is the search engine's id (cx). A request is paid for every ten results."""
+    """Searches with Google; `engine` is the search engine's id (cx). One request is billed per ten results."""
 
     def __init__(self, service: Service, key: Key, engine: Key, top: int) -> None:
         self.identity = f"google+top{top}"
@@ -56,7 +56,7 @@ class Google:
             raise self._error(answer)
         items = answer.content.get("items", []) if isinstance(answer.content, dict) else None
         if not isinstance(items, list):
-            raise self._service.malformed("it is no list of results")
+            raise self._service.malformed("it is not a list of results")
         return [hit for item in items if (hit := self._hit(item)) is not None]
 
     def _hit(self, item: Any) -> Hit | None:
@@ -68,8 +68,8 @@ class Google:
         error = error if isinstance(error, dict) else {}
         said, everything = one_line(error.get("message")), _written(error)
         if answer.status in {403, 429} and _PER_DAY.search(everything):
-            advice = f"the day's queries of the project of {self._key.variable} are used up: resume tomorrow (the count"
-            return self._service.refused("quota", f"{advice} begins anew at midnight Pacific time) or raise it: {said}")
+            advice = f"the day's queries of the project of {self._key.variable} are used up: resume tomorrow (they are"
+            return self._service.refused("quota", f"{advice} renewed at midnight Pacific time) or raise it: {said}")
         if answer.status == 403 and re.search(r"rateLimitExceeded|userRateLimit", everything, re.IGNORECASE):
             return self._service.unavailable("rate limit", f"too many requests: {said}", retry_after(answer.headers))
         if _BAD_KEY.search(everything) or answer.status == 401:
@@ -86,7 +86,7 @@ class Google:
 
 
 def _written(error: dict[str, Any]) -> str:
-    """The whole error, for its words to be looked for; '' where it is nested as none is."""
+    """The whole error as text to search; '' if it is nested too deeply."""
     try:
         return str(error)[:_LOOKED_AT]
     except RecursionError:

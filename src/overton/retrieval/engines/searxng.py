@@ -26,7 +26,7 @@ class SearXNG:
     async def find(self, query: str) -> tuple[Hit, ...]:
         """The hits of a query, best first; see `overton.calls.Answerer` for what it raises.
 
-        An instance decides how many results a page has; pages are asked for until there are enough or nothing is new.
+        An instance decides how many results a page has; pages are fetched until there are enough or none are new.
         """
         hits: dict[str, Hit] = {}
         for page in range(1, _PAGES + 1):
@@ -48,7 +48,7 @@ class SearXNG:
         content = answer.content if isinstance(answer.content, dict) else {}
         results = content.get("results")
         if not isinstance(results, list):
-            raise self._service.malformed("it is no list of results; is this a SearXNG instance?")
+            raise self._service.malformed("it is not a list of results; is this a SearXNG instance?")
         silent = content.get("unresponsive_engines")
         if not results and silent and page == 1:
             raise self._service.unavailable("server error", f"none of its engines answered: {_engines(silent)}")
@@ -60,15 +60,15 @@ class SearXNG:
 
     def _error(self, answer: Answer) -> AnswerError:
         if answer.status == 403:
-            advice = "it does not give JSON: add 'json' to search.formats in the instance's settings.yml"
+            advice = "it does not return JSON: add 'json' to search.formats in the instance's settings.yml"
             return self._service.refused("no permission", advice)
         if answer.status == 429:
-            advice = "too many requests; the instance's limiter may have to know this address"
+            advice = "too many requests; this address may have to be exempted from the instance's limiter"
             return self._service.unavailable("rate limit", advice, retry_after(answer.headers))
         return self._service.other(answer, "")
 
 
 def _engines(silent: Any) -> str:
-    """What the instance says of engines without an answer, as in [["brave", "timeout"], ...]."""
+    """What the instance reports of engines without an answer, as in [["brave", "timeout"], ...]."""
     entries = silent if isinstance(silent, list) else []
     return ", ".join(" ".join(map(one_line, entry)) for entry in entries if isinstance(entry, list))

@@ -1,4 +1,4 @@
-"""The way to a search service: one GET, its keys hidden, a body of bounded size, and every fault under its name."""
+"""The way to a search service: one GET, its keys hidden, a bounded body, and a named error for every fault."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _decode = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True)
 class Answer:
-    """What a service answered: its status, headers, and its JSON (None where it is none)."""
+    """A service's response: its status, headers and JSON (None if it is not JSON)."""
 
     status: int
     headers: Mapping[str, str]
@@ -38,7 +38,7 @@ class Answer:
 
 
 class Service:
-    """One search service. `name` is its spec for errors; no error, log or repr holds a key.
+    """One search service. `name` is its spec for errors; no error, log or repr contains a key.
 
     Redirects are not followed, cookies not kept, and no proxy or credentials are taken from the environment.
     """
@@ -54,15 +54,15 @@ class Service:
         return f"Service({self.name!r})"
 
     async def get(self, query: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
-        """Ask once.
+        """Send one query.
 
         Raises:
-            UnavailableError: no whole answer came.
+            UnavailableError: no complete response came.
         """
         outcome = await self._exchange(query, headers or {})
         if isinstance(outcome, Answer):
             return outcome
-        # Raised here, where no client error is being handled: those hold the request's address and headers.
+        # Raised here, outside any handler of client errors: those contain the request's address and headers.
         raise outcome
 
     async def _exchange(self, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer | AnswerError:
@@ -74,7 +74,7 @@ class Service:
         except Unread as unread:
             return self.malformed(unread.reason)
         except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
-            # Time-outs are OSErrors; what cannot be read as a header is a ValueError; uvloop has RuntimeErrors.
+            # Time-outs are OSErrors; unreadable headers are ValueErrors; uvloop has RuntimeErrors.
             return self._fault(error)
 
     def _open(self) -> aiohttp.ClientSession:
@@ -98,19 +98,19 @@ class Service:
             await session.close()
 
     def unavailable(self, kind: str, reason: str, wait: float | None = None) -> UnavailableError:
-        """Worth asking again."""
+        """An error worth retrying."""
         return UnavailableError(kind, f"{self.name}: {self.hidden(reason)}", retry_after=wait)
 
     def refused(self, kind: str, reason: str) -> AccessError:
-        """No query can succeed."""
+        """An error for every query."""
         return AccessError(kind, f"{self.name}: {self.hidden(reason)}")
 
     def rejected(self, kind: str, reason: str) -> RejectedError:
-        """This query never will."""
+        """A permanent error for this query."""
         return RejectedError(kind, f"{self.name}: {self.hidden(reason)}")
 
     def other(self, answer: Answer, said: str) -> AnswerError:
-        """The error for a status that means the same with every service."""
+        """The error for a status that means the same for every service."""
         suffix = f" ({answer.status}{': ' + said if said else ''})"
         if answer.status == 429:
             return self.unavailable("rate limit", f"too many requests{suffix}", retry_after(answer.headers))
@@ -123,18 +123,18 @@ class Service:
         return self.rejected("rejected", f"the query was rejected{suffix}")
 
     def malformed(self, reason: str) -> UnavailableError:
-        """An answer that cannot be read, although its status was 200."""
+        """The error for an unreadable response with status 200."""
         return self.unavailable("malformed", f"the answer cannot be read: {reason}")
 
     def hit(self, url: object, title: object, snippet: object) -> Hit | None:
-        """A result as it is journaled, each part on one line and without keys; None where there is no address."""
+        """A result as journaled, each part on one line and without keys; None if there is no address."""
         parts = [one_line(part) for part in (url, title, snippet)]
         for key in self._keys:
             parts = [key.hide_in_reply(part) for part in parts]
         return Hit(*parts) if parts[0] else None
 
     def hidden(self, text: str) -> str:
-        """Text of the service's for a message: without keys or control characters, and short."""
+        """The service's text for a message: without keys or control characters, and short."""
         text = text[:_LOOKED_AT]
         for key in self._keys:
             text = key.hide(text)
@@ -142,7 +142,7 @@ class Service:
         return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."
 
     def _fault(self, error: Exception) -> AnswerError:
-        """Client errors' own texts hold the address, which may hold a key, and are left out."""
+        """Client errors' own texts contain the address, and so perhaps a key: they are left out."""
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return self.refused("certificate", "no secure connection: check its certificate and base_url")
         if isinstance(error, asyncio.TimeoutError):
@@ -173,7 +173,7 @@ def _json(body: bytes) -> Any:
 
 @dataclass(frozen=True)
 class Key:
-    """A key and the environment variable that it came from; empty where none is needed yet. Its repr has no value."""
+    """A key and the environment variable that it came from; empty if none is needed yet. Its repr has no value."""
 
     variable: str
     _value: str = field(repr=False)
@@ -183,7 +183,7 @@ class Key:
         return self._value
 
     def hide(self, text: str) -> str:
-        """The text of an error without the key, in whichever way it may be written there."""
+        """The text of an error without the key, however it is written there."""
         return self._hiding.in_message(text)
 
     def hide_in_reply(self, text: str) -> str:
@@ -196,14 +196,14 @@ class Key:
 
 
 def key_from(variable: str, place: str, *, needed: bool = True) -> Key:
-    """The key in an environment variable; `place` is the spec that wants it, for errors.
+    """The key in an environment variable; `place` is the spec that needs it, for errors.
 
     Raises:
-        InputError: it is needed and not there, or cannot be one.
+        InputError: it is needed and missing, or not a possible key.
     """
     value = os.environ.get(variable, "").strip()
     if not value and needed:
         raise InputError([Problem("--search", place, f"no API key: set {variable} in the environment")])
     if not (value.isascii() and value.isprintable()) or " " in value:
-        raise InputError([Problem("environment", variable, "not a key: it holds spaces or characters no key has")])
+        raise InputError([Problem("environment", variable, "not a key: it contains spaces or impossible characters")])
     return Key(variable, value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from overton.api.requests import Arguments
 from overton.api.runs import Run, run
-from overton.corpora.forum import Tally, read_comments, read_posts, told_of
+from overton.corpora.forum import Tally, notes_on, read_comments, read_posts
 from overton.corpora.opening import write_objects
 from overton.errors import InputError, Problem
 from overton.hosts.local import Watch  # the command line reads the hints of what it calls
@@ -99,7 +99,7 @@ def dilemmas(
 
 def show_dilemmas(built: Built) -> Done:
     """The steps with what each kept, what was read of the dumps, and the file."""
-    return Done(lines=[*_steps(built), *told_of(built.unread)], path=str(built.path))
+    return Done(lines=[*_steps(built), *notes_on(built.unread)], path=str(built.path))
 
 
 def _steps(built: Built) -> Iterator[str]:

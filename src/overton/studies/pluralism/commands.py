@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from overton.api.items import read_items
 from overton.api.runs import Run, open_run
 from overton.api.sheets import fresh_sheet, opened_sheet, write_files
-from overton.corpora.forum import Tally, read_comments, read_posts, told_of
+from overton.corpora.forum import Tally, notes_on, read_comments, read_posts
 from overton.corpora.opening import write_objects
 from overton.errors import InputError, Problem, command
 from overton.studies.command import Done
@@ -96,7 +96,7 @@ def threads(
 def show_threads(sampled: SampledThreads) -> Done:
     """The steps with what each kept, what was read of the dumps, and the file."""
     steps = [f"{step.number}. {step.name}: {step.kept:,}. {step.note}" for step in sampled.steps]
-    return Done(lines=[*steps, *told_of(sampled.unread)], path=str(sampled.path))
+    return Done(lines=[*steps, *notes_on(sampled.unread)], path=str(sampled.path))
 
 
 @dataclass(frozen=True)
