@@ -102,7 +102,7 @@ def test_a_pilot_that_was_asked_otherwise_is_said_to_be(pilot: Path, tmp_path: P
     assert planned(f"{pilot}#a", templates=[2]).differing == ("--template differs: 1, 2, 3, 4, 5, 6 and 2",)
     words = ["plan", "open-mindedness", "--model", MODELS[0], "--trials", "2", "--detect", f"{SCORE}=5"]
     done = command_line(*words, "--template", "2", "--pilot", str(pilot), folder=tmp_path)
-    assert "asked otherwise than this plan asks" in " ".join(done.stdout.split())
+    assert "asked differently from this plan" in " ".join(done.stdout.split())
 
 
 def test_a_pilot_that_another_judge_judged_is_said_to_be(tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_the_command_says_what_is_assumed(pilot: Path, tmp_path: Path, command_l
     assert found["detect"][0]["measure"] == SCORE
     refused = command_line(*words[:-2], "--pilot", str(pilot), folder=tmp_path)
     assert refused.returncode == 2
-    assert "say which difference is to be seen" in refused.stderr
+    assert "say which difference to detect" in refused.stderr

@@ -79,5 +79,5 @@ def test_the_command_ends_as_things_are(alone: Path, command_line: Any) -> None:
 def test_a_cache_that_cannot_be_written_is_a_problem(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctors.os, "access", lambda *_: False)
     assert overton.doctor().problems == [
-        f"the cache {alone / 'cache'} cannot be written: set OVERTON_CACHE to a folder that can"
+        f"the cache {alone / 'cache'} is not writable: set OVERTON_CACHE to a folder that is"
     ]

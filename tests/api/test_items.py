@@ -39,7 +39,7 @@ WITHOUT = [rephrasing.STUDY, auditing.STUDY, crowd.STUDY, REFERENCING, JUDGING]
 @pytest.mark.parametrize("study", WITHOUT, ids=lambda one: one.name)
 def test_a_study_without_starter_items_asks_for_a_path(study: Any) -> None:
     for ask in (read_items, check_items):
-        with pytest.raises(InputError, match="none come with the study; name a path"):
+        with pytest.raises(InputError, match="none come with the study; give a path"):
             ask(study)
 
 

@@ -157,7 +157,7 @@ def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
     with pytest.raises(InputError, match=f"there is no {TASK} beside it"):
         overton.judge.agreement(ada)
     assert isinstance(overton.judge.agreement(ada, key=folder.parent / "kept-apart.json"), Agreed)
-    with pytest.raises(InputError, match="is no task, but people's labels"):
+    with pytest.raises(InputError, match="is not a task, but people's labels"):
         overton.judge.agreement(ada, key=ada)
 
 
@@ -170,7 +170,7 @@ def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
         (b"[]", "holds no labels: name the files"),
         (b"[1]", "[0]: cannot be read: Expected `object`"),
         (b'[{"data": {}}]', "[0].data: cannot be read: Object missing required field `overton_task`"),
-        (b"{}", "holds neither a task nor a person's labels"),
+        (b"{}", "contains neither a task nor a person's labels"),
         (b'{"person": "a", "task": 1}', "task: cannot be read: Expected `str`, got `int`"),
         (b'{"person": "a", "rows": 1}', "rows: cannot be read: "),
         (b'{"person": "a", "task": "t", "page": ' + b"9" * 5000 + b"}", "page: cannot be read: "),

@@ -37,7 +37,7 @@ def called(*words: object) -> Result:
 def test_without_labels_a_pilot_of_thirty_is_asked_for_and_drawn(run: Path, tmp_path: Path) -> None:
     said = called("judge", "sample", run, "--for", "change_rate=0.2")
     assert (said.exit_code, said.stdout) == (0, "")
-    assert "There are no labels yet: a pilot of 30 says how many are needed." in said.stderr
+    assert "There are no labels yet: a pilot of 30 shows how many are needed." in said.stderr
     drawn = called("judge", "sample", run, "--for", "change_rate", "--people", 2, "--out", tmp_path / "pilot")
     assert drawn.exit_code == 0, drawn.output
     assert len(msgspec.json.decode((tmp_path / "pilot" / "task.json").read_bytes(), type=Task).rows) == 30

@@ -147,7 +147,7 @@ def test_runs_that_ask_different_things_under_one_id_are_refused(tmp_path: Path)
     (item,) = first.items()
     asked = ASKED["open-mindedness"] | {"items": [replace(item, question="Another?")]}
     second = overton.run("open-mindedness", **asked, out=tmp_path / "two")
-    with pytest.raises(InputError, match=r"is not what .*one asks under this name"):
+    with pytest.raises(InputError, match=r"is not what .*one asks under this id"):
         results_of([first, second])
 
 

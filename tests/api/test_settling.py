@@ -63,7 +63,7 @@ def test_what_people_differ_on_is_shown_with_who_said_what_and_settled(run: Path
     assert (settled.people.open, settled.people.settled) == (0, 1)
     assert kept_in(run)[0].settled == (Settled(place, "unclear", "both"),)
     again = called("judge", "agreement", saved, "--run", run, "--settle", tmp_path / "more.html")
-    assert "People differ on nothing that is not settled" in again.stderr
+    assert "People have no unsettled disagreements" in again.stderr
     assert not (tmp_path / "more.html").exists()
 
 
@@ -89,7 +89,7 @@ def test_a_page_to_settle_needs_the_run_and_a_new_file(run: Path, tmp_path: Path
     (tmp_path / "there.html").write_text("mine")
     with pytest.raises(InputError, match="exists already"):
         overton.judge.settling_page(run, tmp_path / "there.html", task=found.people.task)
-    with pytest.raises(InputError, match="name one task whose labels it keeps; there are none"):
+    with pytest.raises(InputError, match="name one task that the run has labels of: none"):
         overton.judge.settling_page(run, tmp_path / "x.html", task="t0")
 
 

@@ -157,7 +157,7 @@ def test_a_run_whose_calls_all_failed_ends_with_3_as_they_may_be_asked_again(
     done = overton("run", "open-mindedness", "--model", f"{server}#mute", *words)
     assert done.returncode == 3, done.stderr
     assert "Nothing can be reported: " in done.stderr
-    assert done.stderr.endswith("Ask them again with: overton resume run --retry-failed\n")
+    assert done.stderr.endswith("Retry them with: overton resume run --retry-failed\n")
 
 
 def test_a_refused_key_ends_with_1_and_names_the_variable(overton: Overton, issues: str, server: str) -> None:
@@ -200,8 +200,8 @@ def test_an_extended_run_equals_one_made_whole(overton: Overton, issues: str, tm
     )
     assert overton("extend", "run").returncode == 2
     told = " ".join(overton("extend", "run", "--help").stdout.split())
-    assert "wording (1 or more); in all, with what the run has." in told
-    assert "three-con; adds to those that the run has." in told
+    assert "wording (1 or more); in total, including the run's." in told
+    assert "three-con; added to those the run has." in told
 
 
 def test_several_runs_stand_side_by_side_in_one_report(overton: Overton, issues: str, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_verdicts_stand_before_tables_and_what_is_not_known_before_both(tmp_path
     done = command_line("compare", str(COUNTS), str(COUNTS), "--margin", "open_mindedness=30", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())  # a long path wraps lines elsewhere
-    order = [said.index(text) for text in ("came about is not known", "are the same to within 30.0", "Candidate minus")]
+    order = [said.index(text) for text in ("came about is unknown", "are the same to within 30.0", "Candidate minus")]
     assert order == sorted(order)
 
 
@@ -47,7 +47,7 @@ def test_an_undecided_comparison_names_the_trials_with_which_a_run_decides(tmp_p
     assert needed["verdict"] == "higher"
     trials = needed["trials"]["trials"]
     assert trials > 2
-    assert f"So would {trials} trials of each in the place of 2." in " ".join(said.split())
+    assert f"So would {trials} trials of each instead of 2." in " ".join(said.split())
     done = command_line("extend", str(run), "--trials", str(trials), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     again = json.loads(command_line("compare", str(run), "--json", folder=tmp_path).stdout)["pairs"][0]["measures"]
@@ -67,7 +67,7 @@ def test_the_page_says_what_it_is(tmp_path: Path, command_line: Any) -> None:
     ("words", "said"),
     [
         (["nowhere"], "nowhere: does not exist"),
-        ([str(COUNTS)], "has one model only: name another run, or RUN#MODEL"),
+        ([str(COUNTS)], "has only one model: name another run, or RUN#MODEL"),
         ([f"{COUNTS}#nobody", str(COUNTS)], "has no such model; its models are gpt-4o"),
         ([str(COUNTS), str(COUNTS), "--measure", "nothing"], "--measure: nothing: no such measure; known are"),
         ([str(COUNTS), str(COUNTS), "--margin", "open_mindedness=x"], "must be NAME=X, X a number above 0"),

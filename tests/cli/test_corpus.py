@@ -26,7 +26,7 @@ def test_a_folder_is_indexed_and_searched(folder: Path, tmp_path: Path) -> None:
     indexed = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(out)])
     assert indexed.exit_code == 0
     assert indexed.stdout.strip() == str(out)
-    assert "skipped: 1 files of another kind (.pdf)" in indexed.stderr
+    assert "skipped: 1 files of other kinds (.pdf)" in indexed.stderr
     assert f"1 pages; use them with --search index/{out}" in indexed.stderr
     found = CliRunner().invoke(app, ["corpus", "search", str(out), "buses", "--json"])
     assert [(hit["url"], hit["title"]) for hit in json.loads(found.stdout)] == [("https://a.test/", "Buses")]
@@ -61,5 +61,5 @@ def test_a_place_that_is_taken_and_a_folder_without_pages_are_refused(folder: Pa
     assert "exists already" in str(taken.exception)
     (folder / "a.jsonl").unlink()
     empty = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(tmp_path / "index")])
-    assert "holds no page that can be read" in str(empty.exception)
+    assert "contains no readable page" in str(empty.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["pages"]

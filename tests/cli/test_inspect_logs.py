@@ -37,7 +37,7 @@ def test_what_is_left_out_and_missing_is_said(overton: Any, tmp_path: Path) -> N
     assert overton(tmp_path, "run", "open-mindedness", *asked).returncode == 4
     out = overton(tmp_path, "export", "run", "--to", "inspect", "--out", "elsewhere")
     assert out.returncode == 0
-    assert "11 of 22 samples are left out, since their items are not whole" in out.stderr
+    assert "11 of 22 samples are left out, since their items are incomplete" in out.stderr
     back = overton(tmp_path, "import", "elsewhere", "--out", "back")
     assert back.returncode == 0
     assert "Left out: " in back.stderr

@@ -58,7 +58,7 @@ def other_prompt(manifest: dict[str, Any]) -> None:
 OTHER = [msgspec.structs.replace(ITEMS[0], question="Should this be asked in other words?"), *ITEMS[1:]]
 REFUSED: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
     "prompts": (edited(other_prompt), "prompts differ: "),
-    "items": (asked(items=OTHER), f"issues of one name differ: {ITEMS[0].id}"),
+    "items": (asked(items=OTHER), f"issues of the same name differ: {ITEMS[0].id}"),
     "options": (asked(templates=(2, 5)), "--template differs: 2 and 2, 5"),
 }
 
@@ -106,7 +106,7 @@ def test_changed_conduct_is_refused_and_goes_on_with_a_reason(
     refused = compared(command_line, base, other)
     assert refused.returncode == 2
     assert "conduct differs between versions of Overton" in refused.stderr
-    assert "would not ask as in other" in refused.stderr
+    assert "this one asks differently from other" in refused.stderr
     done = compared(command_line, base, other, "--although", "a pilot")
     assert done.returncode == 0, done.stderr
     assert "conduct differs" in " ".join(done.stdout.split())
@@ -159,7 +159,7 @@ PRECISION: dict[str, tuple[dict[str, Any], str]] = {
     "conditions": ({"conditions": ("one-sided-pro", "balanced")}, "--condition differs: "),
     "seed": ({"seed": 1}, "seeds differ (0 and 1)"),
     "trials": ({"trials": 2}, "--trials differs: 1 and 2"),
-    "items": ({"items": ITEMS[1:]}, "1 issues were asked about in one of them only, and are left out"),
+    "items": ({"items": ITEMS[1:]}, "1 issues were asked about in only one of them, and are left out"),
 }
 
 

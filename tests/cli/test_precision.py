@@ -122,7 +122,7 @@ def test_conversations_that_share_their_decision_are_refused(overton: Any, of_it
     assert "judges would each have another place to stop" in several.stderr
     shards = overton("split", *of_items(name), "--into", "2", "--out", "shards")
     assert shards.returncode == 2
-    assert "a shard knows only its own" in shards.stderr
+    assert "a shard has only its own" in shards.stderr
 
 
 @pytest.mark.parametrize("name", ["pluralism", "even-handedness"])
@@ -142,7 +142,7 @@ def test_a_plan_says_what_to_expect_and_what_it_costs(overton: Any) -> None:
     asked = ("plan", *words, "--precision", "share=0.35", "--pilot", "pilot")
     done = overton(*asked)
     assert done.returncode == 0
-    assert "Stopping when it is precise: about " in done.stderr + done.stdout
+    assert "Stopping once precise: about " in done.stderr + done.stdout
     told = json.loads(overton(*asked, "--json").stdout)
     told = told.get("analysis", told)
     expected = _find(told, "precision")

@@ -61,7 +61,7 @@ def test_what_is_not_to_be_quoted_says_so_once_where_it_holds_of_all() -> None:
 
 def test_what_is_ruled_out_is_folded_behind_an_effect_and_open_alone() -> None:
     bound = {"what": "bound", "sentence": "No more than that."}
-    assert "Looked for and not found (1)" in render(report(finding(), finding(**bound)))
+    assert "Looked for but not found (1)" in render(report(finding(), finding(**bound)))
     assert "Looked for" not in render(report(finding(**bound)))
 
 

@@ -170,7 +170,7 @@ async def test_a_link_leads_to_its_trial_whatever_was_chosen(tab, tmp_path):
     await tab.until("document.querySelector('.pane .trial')")
     assert "#trial=" + await tab.js(f"encodeURIComponent({NAME})") == link
     await tab.js("location.hash = '#trial=none'")
-    await tab.until(f"{STATUS} === 'The trial that this link names is not in this file.'")
+    await tab.until(f"{STATUS} === 'The trial in this link is not in this file.'")
     await tab.js("location.hash = '#trial=%'")
     assert tab.problems == []
 

@@ -91,7 +91,7 @@ def test_a_run_that_stopped_when_it_was_precise_weighs_items_unequally_and_says_
     more: dict[str, Any] = {"trials": 4, "precision": {"consensus": 0.4}}
     made = overton.compare(held("deliberation", tmp_path / "short", **more).path)
     assert [one.kind for one in made.differing] == ["unknown"]
-    assert "short asked of each item only as often as it took" in made.differing[0].said
+    assert "short asked each item only as often as its precision required" in made.differing[0].said
 
 
 def test_one_model_of_each_is_named(two: tuple[str, Path, Path]) -> None:
