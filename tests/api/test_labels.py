@@ -167,7 +167,7 @@ def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
         (b'{"person": "\xff"}', "cannot be read: is not UTF-8"),
         (b"[" * 200_000, "[0]: cannot be read: "),
         (b'{"person": ' + b"[" * 200_000, "cannot be read: "),
-        (b"[]", "holds no labels: name the files"),
+        (b"[]", "contains no labels: name the files"),
         (b"[1]", "[0]: cannot be read: Expected `object`"),
         (b'[{"data": {}}]', "[0].data: cannot be read: Object missing required field `overton_task`"),
         (b"{}", "contains neither a task nor a person's labels"),
