@@ -83,7 +83,11 @@ def test_bad_input_ends_with_two_and_says_what_is_wrong(
 
 
 def test_choices_of_computing_are_those_of_analyze_and_others_are_named(tmp_path: Path, command_line: Any) -> None:
-    for word, said in (("sides=left.csv", "no such option"), ("level=0.9", "is --level here"), ("seed", "NAME=VALUE")):
+    for word, said in (
+        ("sides=left.csv", "no such option"),
+        ("level=0.9", "use --level instead"),
+        ("seed", "NAME=VALUE"),
+    ):
         refused = command_line("compare", str(COUNTS), str(COUNTS), "--with", word, folder=tmp_path)
         assert refused.returncode == 2
         assert said in refused.stderr

@@ -303,7 +303,7 @@ with watching("resume") as watch:
     assert "Go on?" in before
     assert "\x1b" not in before
     assert "\x1b[?25l" in after
-    assert "last trouble: [red]MARK" in after
+    assert "last error: [red]MARK" in after
 
 
 def test_help_is_plain_on_a_terminal() -> None:

@@ -123,7 +123,7 @@ def _installed() -> tuple[dict[str, str | None], list[Extra]]:
             optional.setdefault(extra["name"], {})[read["name"]] = _version(read["name"])
         elif not (sys.platform == "win32" and "win32" in marker):
             needed[read["name"]] = _version(read["name"])
-    return needed, [Extra(name, held) for name, held in optional.items() if name not in _FOR_DEVELOPERS]
+    return needed, [Extra(name, packages) for name, packages in optional.items() if name not in _FOR_DEVELOPERS]
 
 
 def _version(name: str) -> str | None:

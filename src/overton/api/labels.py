@@ -141,13 +141,13 @@ class Labelled:
         numbers = {
             place: one
             for declared, case in self.cases
-            for held, one in case.placed().items()
-            if (place := declared.place(analysis, held)) is not None
+            for number, one in case.placed().items()
+            if (place := declared.place(analysis, number)) is not None
         }
         return placed(analysis, numbers)
 
     def sections(self) -> list[Section]:
-        """What is shown of it, that there is nothing included."""
+        """The section on labels, which also says if there are none."""
         return [labelled_section(self.found, self.alone)] if self.found or self.alone else []
 
     def noted(self, sections: Sequence[Section]) -> list[Section]:

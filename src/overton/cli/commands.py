@@ -58,7 +58,7 @@ def merge(
         bool, typer.Option("--unfinished", help="Merge even if some is missing; 'overton resume' then asks the rest.")
     ] = False,
 ) -> None:
-    """Merge all shards of a split into one run, without asking anything."""
+    """Merge all shards of a split into one run. Nothing is asked."""
     from overton.api import shards as api
     from overton.cli.ending import conclude, show_unfinished
 
@@ -73,7 +73,7 @@ def batches(
     ] = False,
     trust: opt.TrustOption = False,
 ) -> None:
-    """Show the progress of a run's batches that outlived an interruption, or cancel them."""
+    """Show a run's batches in progress, or cancel them."""
     from overton.api.batches import batches as listed
     from overton.cli.confirming import confirmation
     from overton.cli.output import results, say
@@ -95,7 +95,7 @@ def report(
     ] = None,
     choices: opt.WithOption = None,
 ) -> None:
-    """Write one self-contained HTML report of one or more runs, with their models side by side."""
+    """Write one self-contained HTML report of runs. Several models are shown side by side."""
     from overton.api import reports
     from overton.cli.output import results
 
@@ -138,10 +138,10 @@ def export(
         typer.Option("--to", metavar="inspect", help="Inspect AI logs, which 'inspect view' opens; one per model."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder for the logs; default logs.", show_default=False)
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the logs; logs by default.", show_default=False)
     ] = Path("logs"),
 ) -> None:
-    """Write a run in another tool's format, without asking anything; whole items only."""
+    """Write a run in another tool's format. Nothing is asked; whole items only."""
     from overton.api.inspect_logs import export_run
     from overton.cli.output import results, say
 
@@ -155,7 +155,7 @@ def import_logs(
     logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs of an Overton task, or folders of them.")],
     out: opt.OutOption = None,
 ) -> None:
-    """Turn Inspect AI logs into a run, to report, analyze, resume and extend like any other."""
+    """Turn Inspect AI logs into a run. It can be reported, analyzed, resumed and extended like any other."""
     from overton.api import inspect_logs
     from overton.cli.ending import conclude
 
@@ -178,7 +178,7 @@ def demo(
         Path | None, typer.Option("--out", metavar="DIR", help="Folder to create; by default one below runs/.")
     ] = None,
 ) -> None:
-    """Run a small model, in this process, through starter issues in all eleven configurations."""
+    """Run a small model on starter issues, in this process. It is asked in all eleven configurations."""
     from overton.api import demo as demonstration
     from overton.cli.ending import conclude
     from overton.cli.output import say

@@ -58,7 +58,7 @@ def compare(
     ] = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Compare models pairwise, candidate minus base, over the items that both have."""
+    """Compare models pairwise over shared items: candidate minus base."""
     from overton.api import comparing
     from overton.api.comparing.page import write_page
     from overton.cli.output import print_json, results, say
@@ -90,7 +90,7 @@ def baseline(
         typer.Option("--measure", metavar="NAME", help="Store this measure in addition to the headlines; repeatable."),
     ] = None,
 ) -> None:
-    """Store what later runs are compared with: a small file for a repository, without replies."""
+    """Store what later runs are compared with. The file is small, fits into a repository, and contains no replies."""
     from overton.api import comparing
     from overton.cli.output import results
 

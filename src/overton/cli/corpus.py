@@ -39,7 +39,7 @@ def search(
     query: Annotated[str, typer.Argument(help="Words to look for.")],
     top: Annotated[
         int,
-        typer.Option("--top", min=1, max=100, metavar="N", help="How many hits; default 10.", show_default=False),
+        typer.Option("--top", min=1, max=100, metavar="N", help="How many hits; 10 by default.", show_default=False),
     ] = 10,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

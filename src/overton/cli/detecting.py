@@ -44,7 +44,7 @@ def detect_params() -> list[Parameter]:
                 typer.Option(
                     "--power",
                     metavar="X",
-                    help="The probability of detecting it; default 0.8.",
+                    help="The probability of detecting it; 0.8 by default.",
                     show_default=False,
                 ),
             ),

@@ -15,7 +15,7 @@ __all__ = ["doctor"]
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Show what is installed, which keys are set (by name), and what this machine can run. Exit code 1 on a problem."""
+    """Show what is installed and what this machine can run. Keys are shown by name only. Exit code 1 on a problem."""
     from overton.api.doctor import doctor as look
     from overton.cli.output import print_json, results
 

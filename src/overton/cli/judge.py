@@ -23,7 +23,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     cls=Labelling,
-    help="Have a judge label existing conversations, and have people check a judge.",
+    help="Have a judge label conversations, and people check a judge.",
     no_args_is_help=True,
     subcommand_metavar="COMMAND",
 )
@@ -50,7 +50,7 @@ def sample(
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Seed of the draw; default 0.", show_default=False)
+        int, typer.Option("--seed", metavar="N", help="Seed of the draw; 0 by default.", show_default=False)
     ] = 0,
     stratified: Annotated[
         bool,
@@ -73,7 +73,7 @@ def sample(
     shared: Annotated[
         int | None,
         typer.Option(
-            "--shared", min=0, metavar="N", help="With --people: how many rows every page shares; default 30."
+            "--shared", min=0, metavar="N", help="With --people: how many rows every page shares; 30 by default."
         ),
     ] = None,
     whole: Annotated[
@@ -277,7 +277,7 @@ def again(
     ] = None,
     size: Annotated[
         int,
-        typer.Option("--size", min=1, metavar="N", help="Maximum units per run; default 100.", show_default=False),
+        typer.Option("--size", min=1, metavar="N", help="Maximum units per run; 100 by default.", show_default=False),
     ] = 100,
     seed: opt.SeedOption = 0,
     model_arg: opt.ModelArgOption = None,

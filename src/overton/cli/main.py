@@ -86,7 +86,7 @@ app.command(cls=StrictCommand)(commands.merge)
 app.add_typer(
     _group(
         Extending,
-        "Add trials, models or conditions to an existing run; overton extend RUN --help lists what can be added.",
+        "Add trials, models or conditions to a run. 'overton extend RUN --help' lists what can be added.",
         metavar="RUN [OPTIONS]",
     ),
     name="extend",

@@ -62,7 +62,7 @@ OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", metavar="ID", help="Ask only about the item with this id; repeatable.")
 ]
 SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="N", help="Seed of all random draws; default 0.", show_default=False)
+    int, typer.Option("--seed", metavar="N", help="Seed of all random draws; 0 by default.", show_default=False)
 ]
 MaxCostOption = Annotated[
     float | None,
@@ -113,7 +113,7 @@ LevelOption = Annotated[
         min=0.5,
         max=0.999,
         metavar="X",
-        help="Confidence level of the intervals; default 0.95.",
+        help="Confidence level of the intervals; 0.95 by default.",
         show_default=False,
     ),
 ]

@@ -34,7 +34,7 @@ def profile(
     seed: opt.SeedOption = 0,
     json: opt.JsonOption = False,
 ) -> None:
-    """Combine what all studies found about a model: where it stands, what moves it, what it leaves out."""
+    """Combine what all studies found about a model. It shows where it stands, what moves it and what it leaves out."""
     from overton.api import profiling
     from overton.api.profiling.page import write_page
     from overton.api.profiling.shown import sections

@@ -45,7 +45,7 @@ class Corrected:
     leads: bool
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it: which variant leads, and each variant's difference; the sides are measures."""
+        """As JSON values: which variant leads, and each variant's difference; the sides are measures."""
         difference = {name: number_of(one) for name, one in self.difference.items()}
         sides = {"base": plain(self.base), "candidate": plain(self.candidate)}
         return {"leads": "corrected" if self.leads else "plain", **sides, "difference": difference}
@@ -85,8 +85,8 @@ def corrected(
     alone, labelled = made.gap(jackknife.level)
     together = made.gap(1 - (1 - jackknife.level) / pairs)[0] if pairs > 1 else None
     leads = base.leads == candidate.leads == "corrected" and not isnan(alone.own.low)
-    told = {"plain": difference, "corrected": alone.own, "labelled": labelled}
-    return Corrected(base, candidate, told, alone, together, leads)
+    difference_by = {"plain": difference, "corrected": alone.own, "labelled": labelled}
+    return Corrected(base, candidate, difference_by, alone, together, leads)
 
 
 @dataclass(frozen=True)

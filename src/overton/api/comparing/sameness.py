@@ -124,8 +124,8 @@ def _about(base: Side, first: Answering, candidate: Side, second: Answering) -> 
 
 
 def _of(side: Side, study: AnyStudy) -> Answering | None:
-    held = side.source.provenance.roles.get(study.first, []) if side.source.provenance else []
-    return next((entry for entry in held if entry.name == side.model), None)
+    found = side.source.provenance.roles.get(study.first, []) if side.source.provenance else []
+    return next((entry for entry in found if entry.name == side.model), None)
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

@@ -74,17 +74,17 @@ def opened(
     if not given:
         raise InputError([Problem("compare", "", "name a run, a model of one (RUN#MODEL), or a table")])
     places = [parted(one) for one in given]
-    held = [_held(path) for path, _ in places]
-    if all(isinstance(one, Path) for one in held):
+    content = [_open(path) for path, _ in places]
+    if all(isinstance(one, Path) for one in content):
         raise InputError([Problem("compare", str(given[0]), "is a baseline: name a run or a table, too")])
-    named = _study(study, held, [path for path, _ in places])
+    named = _study(study, content, [path for path, _ in places])
     chosen = chosen_how(named, how)
     labels = _labels([path for path, _ in places])
-    found = _sources(named, chosen, labels, [path for path, _ in places], held)
+    found = _sources(named, chosen, labels, [path for path, _ in places], content)
     return named, chosen, [_of_model(one, model) for one, (_, model) in zip(found, places, strict=True)]
 
 
-def _held(path: Path) -> Opened:
+def _open(path: Path) -> Opened:
     """A run if there is a manifest, a baseline by its path, otherwise a table."""
     if is_baseline(path):
         return path
@@ -93,27 +93,27 @@ def _held(path: Path) -> Opened:
     return open_table(path)
 
 
-def _study(study: str | None, held: Sequence[Opened], paths: Sequence[Path]) -> AnyStudy:
-    found = {_study_of(one, path, study) for one, path in zip(held, paths, strict=True)}
+def _study(study: str | None, content: Sequence[Opened], paths: Sequence[Path]) -> AnyStudy:
+    found = {_study_of(one, path, study) for one, path in zip(content, paths, strict=True)}
     if len(found) > 1:
         raise InputError([Problem("compare", "", f"they are of different studies: {', '.join(sorted(found))}")])
     return study_named(found.pop())
 
 
-def _study_of(held: Opened, path: Path, study: str | None) -> str:
-    if isinstance(held, Run):
-        name = study_named(held.manifest.study).labels or held.manifest.study
+def _study_of(content: Opened, path: Path, study: str | None) -> str:
+    if isinstance(content, Run):
+        name = study_named(content.manifest.study).labels or content.manifest.study
         if study is not None and study_named(study).name != name:
-            raise InputError([Problem(str(path), "", f"is a run of {held.manifest.study}, not of {study}")])
+            raise InputError([Problem(str(path), "", f"is a run of {content.manifest.study}, not of {study}")])
         return name
-    if isinstance(held, Path):
-        return study_of(held)
+    if isinstance(content, Path):
+        return study_of(content)
     if study is not None:
         return study_named(study).name
     fitting = [
         one.name
         for one in map(study_named, asking_names())
-        if one.measuring and one.measuring.comparing and any(kind.fits(held) for kind in one.measuring.read)
+        if one.measuring and one.measuring.comparing and any(kind.fits(content) for kind in one.measuring.read)
     ]
     if len(fitting) != 1:
         reason = f"is a table that {' and '.join(fitting) or 'no study'} can read: name its study (--study)"
@@ -122,12 +122,12 @@ def _study_of(held: Opened, path: Path, study: str | None) -> str:
 
 
 def _sources(
-    study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], held: Sequence[Opened]
+    study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], content: Sequence[Opened]
 ) -> list[Source]:
     """The sources; a baseline's measures are identified by those of the others."""
     made = {
         label: _source(study, how, label, path, one)
-        for label, path, one in zip(labels, paths, held, strict=True)
+        for label, path, one in zip(labels, paths, content, strict=True)
         if not isinstance(one, Path)
     }
     measures = {
@@ -135,18 +135,18 @@ def _sources(
     }
     kept = {
         label: of_baseline(one, label, measures)
-        for label, one in zip(labels, held, strict=True)
+        for label, one in zip(labels, content, strict=True)
         if isinstance(one, Path)
     }
     return [(made | kept)[label] for label in labels]
 
 
-def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTable) -> Source:
+def _source(study: AnyStudy, how: How, label: str, path: Path, content: Run | RawTable) -> Source:
     comparing = comparing_of(study)
-    if isinstance(held, Run):
-        results = results_of([held])
-        return _of_run(label, held, results, comparing, how)
-    return Source(label, path, None, comparing.table(design_alone(led_alone(held, study.several), study.nulls), how))
+    if isinstance(content, Run):
+        results = results_of([content])
+        return _of_run(label, content, results, comparing, how)
+    return Source(label, path, None, comparing.table(design_alone(led_alone(content, study.several), study.nulls), how))
 
 
 def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> Source:

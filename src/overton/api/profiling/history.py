@@ -30,10 +30,10 @@ def started(one: ProfiledRun) -> datetime:
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
-def histories(held: Sequence[ProfiledRun]) -> Iterator[History]:
+def histories(profiled: Sequence[ProfiledRun]) -> Iterator[History]:
     """Every model that appears in several runs of one study, oldest run first."""
     together: dict[tuple[str, str], list[ProfiledRun]] = defaultdict(list)
-    for one in sorted(held, key=started):
+    for one in sorted(profiled, key=started):
         for model in one.asked:
             known = together[one.kind, model]
             if all(one.run.path.resolve() != other.run.path.resolve() for other in known):
@@ -70,21 +70,21 @@ def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[Source]:
     return [replace(one, model=model) for one in found]
 
 
-def _between(base: Source, candidate: Source, held: ProfiledRun) -> tuple[list[str], list[str]]:
+def _between(base: Source, candidate: Source, profiled: ProfiledRun) -> tuple[list[str], list[str]]:
     """What changed between two runs of a model, and how far it moved.
 
     Runs asked with different instruments, which may differ for that reason alone, are not compared.
     """
-    asked = list(instruments(base, candidate, held.study))
+    asked = list(instruments(base, candidate, profiled.study))
     names = (
         Side(f"{base.model} [{base.label}]", base, base.model),
         Side(f"{candidate.model} [{candidate.label}]", candidate, candidate.model),
     )
-    changed = [one.said for one in [*subjects(*names, held.study), *asked]]
-    how = held.outcome.how
+    changed = [one.said for one in [*subjects(*names, profiled.study), *asked]]
+    how = profiled.outcome.how
     if any(one.kind == "instrument" for one in asked):
         return changed, ["not compared, since they were asked in different ways"]
     try:
-        return changed, findings(of_sources(held.study, [base, candidate], Jackknife(how.level, seed=how.seed)))
+        return changed, findings(of_sources(profiled.study, [base, candidate], Jackknife(how.level, seed=how.seed)))
     except InputError as error:
         return changed, ["; ".join(f"not compared: {problem.reason}" for problem in error.problems)]

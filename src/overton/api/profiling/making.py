@@ -81,19 +81,19 @@ def profile(
     """
     if not runs:
         raise InputError([Problem("profile", "", "name at least one run")])
-    held = [_held(one, {"level": level, "seed": seed}) for one in runs]
+    profiled = [_opened(one, {"level": level, "seed": seed}) for one in runs]
     given = read_subjects(subjects)
-    leading = _leading(held)
-    specs = _specs(held)
+    leading = _leading(profiled)
+    specs = _specs(profiled)
     made = Profile(
         models=tuple(specs),
         specs=specs,
-        runs=list({one.run.path.resolve(): one.run for one in held}.values()),
+        runs=list({one.run.path.resolve(): one.run for one in profiled}.values()),
         found=list(_found(leading)),
         missing=list(_missing(leading, specs)),
         subjects=shared(leading, given),
-        histories=list(histories(held)),
-        warnings=list(_warnings(held, specs)),
+        histories=list(histories(profiled)),
+        warnings=list(_warnings(profiled, specs)),
         level=level,
     )
     if out is not None:
@@ -101,7 +101,7 @@ def profile(
     return made
 
 
-def _held(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
+def _opened(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
     """A run, its study, and the selected models.
 
     Raises:
@@ -116,16 +116,16 @@ def _held(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
     return ProfiledRun(run, run.study, (model,) if model else names, how)
 
 
-def _leading(held: Sequence[ProfiledRun]) -> dict[tuple[str, str], ProfiledRun]:
+def _leading(profiled: Sequence[ProfiledRun]) -> dict[tuple[str, str], ProfiledRun]:
     """The run that leads, by study and model: the latest."""
-    ordered = sorted(held, key=started)
+    ordered = sorted(profiled, key=started)
     return {(one.kind, model): one for one in ordered for model in one.asked}
 
 
-def _specs(held: Sequence[ProfiledRun]) -> dict[str, list[str]]:
+def _specs(profiled: Sequence[ProfiledRun]) -> dict[str, list[str]]:
     """By model, the specs asked under its name, in the order of the runs."""
     found: dict[str, list[str]] = defaultdict(list)
-    for one in held:
+    for one in profiled:
         for entry in one.run.entries:
             if entry.name in one.asked and published(entry.spec) not in found[entry.name]:
                 found[entry.name].append(published(entry.spec))
@@ -174,11 +174,11 @@ def _command(study: AnyStudy, model: str, spec: str) -> str:
     return command(*words)
 
 
-def _warnings(held: Sequence[ProfiledRun], specs: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _warnings(profiled: Sequence[ProfiledRun], specs: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for model, asked in specs.items():
         if len(asked) > 1:
             yield f"{model} names several models in these runs: {', '.join(asked)}."
-    for one in held:
+    for one in profiled:
         if measuring_of(one.study).profile is None:
             yield f"{one.run.path.name} is a run of {one.study.name}, which declares nothing for a profile."
-    yield from dict.fromkeys(warnings_of([one.run for one in held]))
+    yield from dict.fromkeys(warnings_of([one.run for one in profiled]))

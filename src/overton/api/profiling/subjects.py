@@ -70,25 +70,28 @@ def shared(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> list
 
 def _of_all(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> Iterator[tuple[str, OfSubject]]:
     """What every leading run found about items that have a subject."""
-    for held in {id(one): one for one in leading.values()}.values():
-        if (about := _subjects(held, given)) and measuring_of(held.study).comparing is not None:
-            models = [model for model in held.asked if leading[held.kind, model] is held]
-            yield from _of_run(held, models, about)
+    for profiled in {id(one): one for one in leading.values()}.values():
+        if (about := _subjects(profiled, given)) and measuring_of(profiled.study).comparing is not None:
+            models = [model for model in profiled.asked if leading[profiled.kind, model] is profiled]
+            yield from _of_run(profiled, models, about)
 
 
-def _of_run(held: ProfiledRun, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, OfSubject]]:
-    measuring, results = measuring_of(held.study), held.outcome.results
+def _of_run(profiled: ProfiledRun, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, OfSubject]]:
+    measuring, results = measuring_of(profiled.study), profiled.outcome.results
     assert results is not None
     assert measuring.comparing is not None
-    words = {name: one.text for name, one in words_of(held.study.items, results.items).items()}
-    sides = measuring.comparing.records(results, held.outcome.how)
+    words = {name: one.text for name, one in words_of(profiled.study.items, results.items).items()}
+    sides = measuring.comparing.records(results, profiled.outcome.how)
     measures = measuring.profile.by_item if measuring.profile else {}
     for model, measure in product(models, measures):
         one = next((one for one in sides.get(model, ()) if one.measure.name == measure), None)
         for item, said in _values(one):
             if item in about:
                 text = words.get(item, item.replace("-", " "))
-                yield about[item], OfSubject(held.kind, held.title, item, text, measures[measure], {model: said})
+                yield (
+                    about[item],
+                    OfSubject(profiled.kind, profiled.title, item, text, measures[measure], {model: said}),
+                )
 
 
 def _values(one: Contribution | None) -> Iterator[tuple[str, str]]:
@@ -100,15 +103,15 @@ def _values(one: Contribution | None) -> Iterator[tuple[str, str]]:
             yield item, number(float(above / below), one.measure.kind)
 
 
-def _subjects(held: ProfiledRun, given: Given) -> dict[str, str]:
+def _subjects(profiled: ProfiledRun, given: Given) -> dict[str, str]:
     """The subject of each item, by the study's unit of comparison: the user's, otherwise the starter item's own."""
-    study, results = held.study, held.outcome.results
+    study, results = profiled.study, profiled.outcome.results
     own = study.items.subjects() if study.items.subjects else {}
     starter = {item.id: item for item in read_items(study)} if own and study.items.starter else {}
     found = {}
     for item in results.items if results else ():
         name = study.items.about(item)
-        said = _given(held.kind, (name, item.id), given)
+        said = _given(profiled.kind, (name, item.id), given)
         if said is None and starter.get(item.id) == item:
             said = own.get(name)
         if said is not None:
