@@ -1,4 +1,4 @@
-"""What is here is told; keys are told by the names of their variables and never by their values."""
+"""What is installed is reported; keys by the names of their variables, never by their values."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_weights_are_cached_once_their_file_is_there(alone: Path) -> None:
     assert overton.doctor().weights[0].cached
 
 
-def test_a_part_that_is_there_in_part_is_a_problem_and_one_that_is_not_there_is_none(
+def test_a_partly_installed_part_is_a_problem_and_a_missing_one_is_not(
     alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = [Extra("embedded", {"xllamacpp": "1", "gguf": None}), Extra("retrieval", {"tantivy": None})]

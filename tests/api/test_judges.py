@@ -1,4 +1,4 @@
-"""What a person is told of a judge: its temperature, and how far it agrees with itself, its mistakes being known."""
+"""What users learn about a judge: its temperature, and how far it agrees with itself, given known mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People's labels: read from their files, kept in the run, and what they make of its numbers."""
+"""People's labels: read from their files, stored in the run, and used to correct its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runs under each other: who has one name in several of them is told apart in every study, never pooled."""
+"""Several runs combined: models of the same name are distinguished in every study, never pooled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From two people's files to a page on which they settle what they differ on, and back."""
+"""From two people's files to a page on which they settle their disagreements, and back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def answered(pages: list[Path], run: Path) -> tuple[Task, list[Path]]:
     return task, files
 
 
-def test_what_people_differ_on_is_shown_with_who_said_what_and_settled(run: Path, tmp_path: Path) -> None:
+def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_path: Path) -> None:
     task, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3), run)
     page = tmp_path / "settle.html"
     done = called("judge", "agreement", *files, "--run", run, "--settle", page)

@@ -109,7 +109,7 @@ def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
 
 
 def without_beliefs(told: Any) -> Any:
-    """All but the groups that only a run's topics tell."""
+    """Everything except the groups that only a run's topics define."""
     if not isinstance(told, dict):
         return told
     left_out = ("initial_beliefs", "debate_strengths", "initial_belief", "debate_strength")
@@ -223,7 +223,7 @@ def test_an_agreement_without_an_interval_is_kept_as_it_is(run: Run, tmp_path: P
     assert found.stratified
 
 
-def test_what_is_there_is_not_written_over(run: Run, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(run: Run, tmp_path: Path) -> None:
     draw_sheet(run.path, tmp_path / "sheet.csv")
     with pytest.raises(InputError, match="exists already"):
         draw_sheet(run.path, tmp_path / "sheet.csv")

@@ -1,4 +1,4 @@
-"""The command line as a person meets it: outputs, exit codes, refusals."""
+"""The command line as users meet it: outputs, exit codes, refusals."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_run_ends_with_0_and_says_where_its_report_is(overton: Overton, issues
     assert records.columns[:2] == ["model", "held"]
 
 
-def test_an_out_that_exists_is_refused_with_2_and_left_alone(overton: Overton, tmp_path: Path) -> None:
+def test_an_existing_out_is_refused_with_2_and_left_alone(overton: Overton, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     done = overton("run", "open-mindedness", "--model", SIMULATED, "--out", "run")
     assert done.returncode == 2
@@ -138,7 +138,7 @@ def test_a_run_stopped_by_a_limit_ends_with_4_reports_whole_issues_and_resumes(
     )
 
 
-def test_calls_that_fail_for_good_end_with_3_and_stand_in_the_report(
+def test_calls_that_fail_for_good_end_with_3_and_are_in_the_report(
     overton: Overton, issues: str, server: str, tmp_path: Path
 ) -> None:
     words = ("--model", f"{server}#picky", "--issues", issues, "--trials", "1", "--out", "run")

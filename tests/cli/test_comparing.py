@@ -15,7 +15,7 @@ MOVED = {"a": "0.5", "b": "3"}
 COUNTS = Path(__file__).parents[1] / "data" / "millstone" / "gpt-4o-counts.csv"
 
 
-def test_verdicts_stand_before_tables_and_what_is_not_known_before_both(tmp_path: Path, command_line: Any) -> None:
+def test_what_is_unknown_comes_before_verdicts_and_those_before_tables(tmp_path: Path, command_line: Any) -> None:
     done = command_line("compare", str(COUNTS), str(COUNTS), "--margin", "open_mindedness=30", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())  # a long path wraps lines elsewhere

@@ -49,14 +49,14 @@ def test_nothing_is_written_where_a_page_cannot_be_read(folder: Path, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["pages"]
 
 
-def test_what_cannot_be_read_is_left_out_and_told_on_wish(folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_left_out_and_listed_on_request(folder: Path, tmp_path: Path) -> None:
     (folder / "b.txt").write_text("")
     done = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(tmp_path / "index"), "--lenient"])
     assert done.exit_code == 0
     assert "left out: b.txt: holds no text" in done.stderr
 
 
-def test_a_place_that_is_taken_and_a_folder_without_pages_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_an_existing_out_and_a_folder_without_pages_are_refused(folder: Path, tmp_path: Path) -> None:
     taken = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(folder)])
     assert "exists already" in str(taken.exception)
     (folder / "a.jsonl").unlink()

@@ -1,4 +1,4 @@
-"""`overton export` and `overton import` as a person meets them."""
+"""`overton export` and `overton import` as users meet them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_run_goes_out_and_comes_back(overton: Any, tmp_path: Path) -> None:
     assert "is there already; nothing is written over" in again.stderr
 
 
-def test_what_is_left_out_and_missing_is_said(overton: Any, tmp_path: Path) -> None:
+def test_what_is_left_out_and_missing_is_reported(overton: Any, tmp_path: Path) -> None:
     two = ["--only", "cashless-shops", "--only", "congestion-charge", "--max-calls", "80"]
     asked = ["--model", "simulated/open-minded", *two, "--trials", "1", "--out", "run"]
     assert overton(tmp_path, "run", "open-mindedness", *asked).returncode == 4

@@ -1,4 +1,4 @@
-"""What is not the same between two runs, one kind at a time, through the command: refused, said, or of no matter."""
+"""What differs between two runs, one kind at a time, through the command: refused, reported, or irrelevant."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path, Path], Path]:
-    """A copy of the base whose manifest is another, as an older version of Overton might have left it."""
+    """A copy of the base with a changed manifest, as an older version of Overton might have left it."""
 
     def made(base: Path, out: Path) -> Path:
         shutil.copytree(base, out)
@@ -46,7 +46,7 @@ def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path, Path], Pa
 
 
 def asked(**more: Any) -> Callable[[Path, Path], Path]:
-    """A run of its own, asked with something else."""
+    """A separate run, asked with something else."""
     return lambda base, out: held(out, **more)
 
 
@@ -164,7 +164,9 @@ PRECISION: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("kind", PRECISION)
-def test_what_costs_only_precision_is_said(kind: str, base: Path, tmp_path: Path, command_line: Any) -> None:
+def test_differences_that_only_cost_precision_are_reported(
+    kind: str, base: Path, tmp_path: Path, command_line: Any
+) -> None:
     more, said = PRECISION[kind]
     done = compared(command_line, base, held(tmp_path / "other", **more))
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""`--precision` and `--at-most-calls` as a person meets them."""
+"""`--precision` and `--at-most-calls` as users meet them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_calls_are_kept_within_what_is_allowed(overton: Any, tmp_path: Path) -> 
         (("--at-most-calls", "20"), "the first round alone takes 144"),
     ],
 )
-def test_what_cannot_be_is_refused_in_the_words_of_the_command(
+def test_invalid_values_are_refused_in_the_words_of_the_command(
     overton: Any, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = overton("run", *SIMULATED, "--out", "run", *words)
@@ -77,7 +77,7 @@ CONVERSATIONS = {
 
 @pytest.fixture
 def of_items(overton: Any, tmp_path: Path) -> Any:
-    """The words of a study about three of its items."""
+    """The command-line words for a study about three of its items."""
     from overton.studies.registry import study_named
 
     def made(name: str) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ def test_topics_are_checked_by_the_published_rules_or_by_none(tmp_path: Path) ->
         (["--pages", "nowhere"], "--pages: nowhere"),
     ],
 )
-def test_options_that_cannot_be_are_refused(words: list[str], said: str, tmp_path: Path) -> None:
+def test_invalid_options_are_refused(words: list[str], said: str, tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "run")]
     asked: list[Any] = ["run", "stance-stability", "--model", "simulated/chameleon", *SMALL, *words, *out]
     with pytest.raises(InputError) as refused:

@@ -58,7 +58,7 @@ def compare(
     ] = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Compare models pairwise over shared items: candidate minus base."""
+    """Compare models pairwise. Differences are candidate minus base, over the items that both have."""
     from overton.api import comparing
     from overton.api.comparing.page import write_page
     from overton.cli.output import print_json, results, say

@@ -11,7 +11,7 @@ from overton.cli.known import StrictCommand
 
 __all__ = ["app"]
 
-app = typer.Typer(help="List known models, test one, or download an embedded model's weights.", no_args_is_help=True)
+app = typer.Typer(help="List known models, test one, or download embedded weights.", no_args_is_help=True)
 
 
 @app.command("list", cls=StrictCommand)

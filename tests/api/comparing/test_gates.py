@@ -1,4 +1,4 @@
-"""Baselines keep what comparisons need; gates pass, fail and do not know, and say so as CI systems read it."""
+"""Baselines store what comparisons need; gates pass, fail or stay undecided, and say so as CI systems read it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_outcome_follows_from_margin_and_direction(
 
 
 @pytest.mark.parametrize(("head", "passes"), [("", False), ('undecided = "fail"', False), ('undecided = "pass"', True)])
-def test_what_undecided_comes_to_is_for_the_user_to_say(
+def test_the_user_decides_what_undecided_means(
     desk: Path, tmp_path: Path, head: str, passes: bool, command_line: Any
 ) -> None:
     difference = overton.compare(desk / "old", desk / "new").pairs[0].measures[SCORE].alone.own.value
@@ -126,7 +126,7 @@ def test_what_undecided_comes_to_is_for_the_user_to_say(
         (guard(1) + "more = 1\n", "is not a readable gate"),
     ],
 )
-def test_a_gate_that_is_none_is_refused(desk: Path, tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_gate_is_refused(desk: Path, tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, text))
 

@@ -1,4 +1,4 @@
-"""Runs compared, in every study: what is not the same is said or refuses; numbers are those of reports."""
+"""Runs compared, in every study: differences in how they were asked are reported or refused; numbers match reports."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def held(study: str, out: Path, seed: int = 0, **more: Any) -> Run:
 
 @pytest.fixture(scope="module", params=ASKED)
 def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
-    """Two runs of a study by the same two models, with other seeds."""
+    """Two runs of a study by the same two models, with different seeds."""
     folder = tmp_path_factory.mktemp(request.param)
     one, other = (held(request.param, folder / name, seed).path for seed, name in enumerate(("one", "two")))
     return request.param, one, other

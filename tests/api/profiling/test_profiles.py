@@ -1,4 +1,4 @@
-"""A model's profile over all studies: what each tells, what is missing, shared subjects, and runs over time."""
+"""A model's profile over all studies: what each found, what is missing, shared subjects, and runs over time."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_runs_of_one_second_stand_in_the_order_in_which_they_began(hold: Callabl
         assert [point.run for point in history.points] == ["z", "a"]
 
 
-def test_a_sentence_without_an_interval_stands_back(made: Any) -> None:
+def test_a_sentence_without_an_interval_is_less_prominent(made: Any) -> None:
     shown = [one for section in sections(made) for one in section.exhibits if isinstance(one, Statement)]
     without = [one for one in made.found if isnan(one.trait.number.low)]
     sentences = {one.text: one.sure for one in shown}
