@@ -85,4 +85,4 @@ def test_the_commands_say_the_same(command_line: Any, tmp_path: Path) -> None:
     assert "my-issue" in command_line("items", "list", "mine.json", folder=tmp_path).stdout
     wrong = command_line("items", "check", "minne.json", folder=tmp_path)
     assert wrong.returncode == 2
-    assert "nor is it a file" in wrong.stderr
+    assert "and no such file" in wrong.stderr

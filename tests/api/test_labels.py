@@ -201,7 +201,7 @@ def test_labels_of_another_run_are_not_kept(folder: Path, tmp_path: Path) -> Non
     [
         ("t1.json", b"{", "t1.json: cannot be read: "),
         ("other.json", b"", "other.json: cannot be read: "),
-        ("moved.json", None, "moved.json: task.name: holds labels of"),
+        ("moved.json", None, "moved.json: task.name: contains labels of"),
     ],
 )
 def test_a_damaged_file_of_labels_is_refused_wherever_the_run_is_read(

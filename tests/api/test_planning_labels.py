@@ -83,6 +83,6 @@ def test_an_unknown_measure_or_an_invalid_width_is_refused(wanted: str, told: st
 
 def test_a_size_follows_from_the_measure(pilot: Path) -> None:
     refused = called("judge", "sample", pilot, "--for", "change_rate", "--size", 9)
-    assert "--size: follows from --for" in str(refused.exception)
+    assert "--size: is set by --for" in str(refused.exception)
     with pytest.raises(InputError, match="must be stance or premise_stance"):
         overton.judge.labels_for(pilot, "supportive", what="match")

@@ -125,7 +125,7 @@ def test_runs_whose_columns_are_of_other_kinds_are_refused(tmp_path: Path) -> No
     first, second = (held("open-mindedness", tmp_path / name) for name in ("one", "two"))
     file = second.path / "records.parquet"
     pl.read_parquet(file).with_columns(trial=pl.lit([1])).write_parquet(file)
-    with pytest.raises(InputError, match="one, two: their records have columns of different kinds"):
+    with pytest.raises(InputError, match="one, two: their records have columns of different types"):
         results_of([first, second])
 
 

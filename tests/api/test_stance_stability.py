@@ -248,7 +248,7 @@ def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path, monkeypatch
 def test_a_sheet_of_another_study_is_not_kept_with_a_run(run: Run, tmp_path: Path) -> None:
     sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=5)
     filled(sheet, key_beside(sheet))
-    with pytest.raises(InputError, match="the sheet of stance-stability"):
+    with pytest.raises(InputError, match="but the sheet is of stance-stability"):
         read_agreement(sheet, run=made(tmp_path / "open", "x/y", "open-mindedness").path)
 
 

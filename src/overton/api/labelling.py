@@ -41,9 +41,10 @@ def draw_labels(
     """Draw `size` of a run's labelled rows, and write a page for each person into a new folder; returns the pages.
 
     Each page, `person-1.html` and so on, is one file that works offline. `shared` rows are on every page, so that
-    people can be compared; the others are on one page each. Each page has its own order. With `stratified`, the judge's
-    labels are drawn as equally often as possible; with `whole`, rows are drawn in whole groups (conversations, say), as
-    many as contain `size` rows on average. `what` names the label if a study has several, one of its `sheet.whats`.
+    people can be compared; the others are on one page each. Each page has its own order. With `stratified`, each of the
+    judge's labels is drawn equally often if possible; with `whole`, rows are drawn in whole groups (conversations,
+    say), as many as contain `size` rows on average. `what` names the label if a study has several, one of its
+    `sheet.whats`.
 
     With `label_studio` the same rows are also written for Label Studio: tasks to import, and the labelling interface.
     `task.json`, beside the pages, records who was asked what, with the judge's labels and each row's probability of

@@ -29,11 +29,9 @@ def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
     calls = sum(count for _, count in counted)
     money = sum(filter(None, (_price(run, count) for run, count in counted)))
     price = f" and about ${money:,.2f}" if money else ""
-    asked = "no null condition was" if len(names) == len(askable(study.nulls)) else f"{', '.join(names)} were not"
-    return (
-        f"What no effect would look like was measured at most in part: {asked} asked. Asking all of them would take"
-        f" about {calls:,} more calls{price}: overton extend RUN --null all."
-    )
+    every = len(names) == len(askable(study.nulls))
+    which = "No null condition was asked" if every else f"These null conditions were not asked: {', '.join(names)}"
+    return f"{which}. Asking all of them would take about {calls:,} more calls{price}: overton extend RUN --null all."
 
 
 def _chosen(run: Run) -> Sequence[str]:

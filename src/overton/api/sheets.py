@@ -39,7 +39,7 @@ def draw_sheet(
     """Draw `size` of a run's labelled units onto a new sheet for a person; returns the files of the sheet and its key.
 
     The sheet is a CSV file with an empty column `person`; its key, beside it as NAME.key.json, contains the judge's
-    labels, and the person must not see it. With `stratified`, labels are drawn as equally often as possible. `what`
+    labels, and the person must not see it. With `stratified`, each label is drawn equally often if possible. `what`
     names the label if a study has several, one of its `sheet.whats`. `size` defaults to the paper's.
 
     Raises:

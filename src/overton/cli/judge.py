@@ -55,7 +55,7 @@ def sample(
     stratified: Annotated[
         bool,
         typer.Option(
-            "--stratified", help="Draw labels as equally often as possible, so that rare ones are checked too."
+            "--stratified", help="Draw each label equally often if possible, so that rare ones are checked too."
         ),
     ] = False,
     what: Annotated[

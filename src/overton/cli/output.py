@@ -2,7 +2,7 @@
 
 Names, replies, pages and errors are other people's texts, and a terminal obeys what it reads. So there are exactly two
 ways out. `guard` replaces the process's standard streams with ones that make visible whatever is written to them: by
-us, by the command-line parser, as warnings of libraries, as the traceback of a bug of ours. And `results` and `notes`
+us, by the command-line parser, as warnings of libraries, as the traceback of a bug. And `results` and `notes`
 are consoles that make texts visible before they add colours and cursor movements of their own.
 `tests/test_structure.py` checks that nothing else in Overton prints.
 """
