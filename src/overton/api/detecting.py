@@ -304,15 +304,15 @@ def _mean(several: Sequence[Varying]) -> Varying:
 def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) -> Detection:
     """What it takes, by the number of trials, and what the plan itself would detect."""
     level, power, margin, varies = head.level, head.power, head.margin, found.varies
-    separate = isfinite(varies.trials)
-    trials = costs.trials if separate else head.pilot_trials
-    known: Varying = varies if separate or costs.trials is None else Varying(varies.items)
+    told = isfinite(varies.trials)
+    trials = costs.trials if told else head.pilot_trials
+    known: Varying = varies if told or costs.trials is None else Varying(varies.items)
     error, pulls = known.error(max(head.items, 1), costs.trials), found.pulls_with(costs.trials)
     enough = head.items >= FEWEST
     return msgspec.structs.replace(
         head,
         spread_items=sqrt(varies.items),
-        spread_trials=sqrt(varies.trials) if separate else None,
+        spread_trials=sqrt(varies.trials) if told else None,
         chance=pulls.told(head.difference, error, head.items, level) if enough else None,
         smallest=smallest_told(error, head.items, level, power, pulls) if enough else None,
         chance_equivalent=pulls.equivalent(margin / 2, margin, error, head.items, level) if enough else None,

@@ -143,7 +143,7 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 NOTHING_KNOWN = Lost(None, None, None)
-"""What is known of a table."""
+"""For a table, nothing of this is known."""
 
 
 def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> Lost:
