@@ -7,10 +7,9 @@
     print(overton.analyze("NAME", run.path).to_json())
     overton.report([run.path])
 
-Every command of the command line is a function under the same words: `overton run NAME` is `overton.run("NAME", ...)`,
+Every command of the command line is a function of the same name: `overton run NAME` is `overton.run("NAME", ...)`,
 `overton items check NAME PATH` is `overton.items.check("NAME", PATH)`, `overton judge sample RUN` is
-`overton.judge.sample(RUN, ...)`. `export` and `import`, of which one is no name in Python, are `export_run` and
-`import_logs`.
+`overton.judge.sample(RUN, ...)`. `export` and `import` (not a valid name in Python) are `export_run` and `import_logs`.
 """
 
 from importlib import import_module
@@ -93,7 +92,7 @@ _DOORS = ("corpus", "items", "judge", "models", "studies")
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: `import overton` alone is quick."""
+    """Import names on first use: `import overton` alone is quick."""
     if name in _DOORS:
         return import_module(f"overton.{name}")
     if name in _HOMES:

@@ -79,7 +79,7 @@ def folder(made: tuple[Asking, Path], tmp_path: Path) -> Path:
 
 
 def drawn(run: Run, what: str, size: int) -> Task:
-    """A plain draw: every so manieth unit."""
+    """A plain draw: every n-th unit."""
     assert run.study.sheet is not None
     judged = run.study.sheet.rows(results_of([run]), what)
     places = [place for place, label in enumerate(judged.given) if label is not None]
@@ -93,7 +93,7 @@ def drawn(run: Run, what: str, size: int) -> Task:
 
 
 def label(folder: Path, what: str, size: int, wrong: int = 20) -> None:
-    """A person says what the judge says, but of every so manieth row."""
+    """A person agrees with the judge, except on every n-th row."""
     task = drawn(open_run(folder), what, size)
     said = {place: row.judged for place, row in enumerate(task.rows)}
     names = list(task.labels)

@@ -1,4 +1,4 @@
-"""Plans that say which differences they would show: from a pilot run, a simulated respondent, in every study."""
+"""Plans that say which differences they would detect: from a pilot run, a simulated respondent, in every study."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def test_several_pairs_share_the_level(pilot: Path) -> None:
     assert three.level == pytest.approx(1 - 0.05 / 3)
 
 
-def test_a_pilot_that_was_asked_otherwise_is_said_to_be(pilot: Path, tmp_path: Path, command_line: Any) -> None:
+def test_a_pilot_that_was_asked_differently_is_reported(pilot: Path, tmp_path: Path, command_line: Any) -> None:
     assert planned(pilot).differing == ()
     assert planned(pilot, trials=5).differing == ()
     assert planned(f"{pilot}#a", templates=[2]).differing == ("--template differs: 1, 2, 3, 4, 5, 6 and 2",)
     words = ["plan", "open-mindedness", "--model", MODELS[0], "--trials", "2", "--detect", f"{SCORE}=5"]
     done = command_line(*words, "--template", "2", "--pilot", str(pilot), folder=tmp_path)
-    assert "asked otherwise than this plan asks" in " ".join(done.stdout.split())
+    assert "asked differently from this plan" in " ".join(done.stdout.split())
 
 
 def test_a_pilot_that_another_judge_judged_is_said_to_be(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_pilot_that_another_judge_judged_is_said_to_be(tmp_path: Path) -> None
         ({"correlation": 1.5}, "must be at least -1 and below 1"),
     ],
 )
-def test_what_cannot_be_is_refused(pilot: Path, more: dict[str, Any], said: str) -> None:
+def test_impossible_values_are_refused(pilot: Path, more: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         planned(pilot, **more)
 
@@ -149,4 +149,4 @@ def test_the_command_says_what_is_assumed(pilot: Path, tmp_path: Path, command_l
     assert found["detect"][0]["measure"] == SCORE
     refused = command_line(*words[:-2], "--pilot", str(pilot), folder=tmp_path)
     assert refused.returncode == 2
-    assert "say which difference is to be seen" in refused.stderr
+    assert "say which difference to detect" in refused.stderr

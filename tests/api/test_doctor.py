@@ -1,4 +1,4 @@
-"""What is here is told; keys are told by the names of their variables and never by their values."""
+"""What is installed is reported; keys by the names of their variables, never by their values."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_weights_are_cached_once_their_file_is_there(alone: Path) -> None:
     assert overton.doctor().weights[0].cached
 
 
-def test_a_part_that_is_there_in_part_is_a_problem_and_one_that_is_not_there_is_none(
+def test_a_partly_installed_part_is_a_problem_and_a_missing_one_is_not(
     alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = [Extra("embedded", {"xllamacpp": "1", "gguf": None}), Extra("retrieval", {"tantivy": None})]
@@ -79,5 +79,5 @@ def test_the_command_ends_as_things_are(alone: Path, command_line: Any) -> None:
 def test_a_cache_that_cannot_be_written_is_a_problem(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctors.os, "access", lambda *_: False)
     assert overton.doctor().problems == [
-        f"the cache {alone / 'cache'} cannot be written: set OVERTON_CACHE to a folder that can"
+        f"the cache {alone / 'cache'} is not writable: set OVERTON_CACHE to a folder that is"
     ]

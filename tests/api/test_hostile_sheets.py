@@ -67,7 +67,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> bytes:
         (changed(lambda held: held.update(population={})), "was changed after it was written"),
     ],
 )
-def test_a_key_that_is_none_is_refused_with_its_file(content: bytes, said: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_key_is_refused_by_name(content: bytes, said: str, tmp_path: Path) -> None:
     sheet, key = filled(tmp_path), tmp_path / "s.key.json"
     key.write_bytes(content)
     with pytest.raises(InputError) as refused:
@@ -123,7 +123,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> overton.Run:
         (lambda held: held.replace(b'"drawn":6', b'"drawn":-6'), "do not add up"),
     ],
 )
-def test_agreement_that_nobody_can_have_counted_is_refused(
+def test_agreement_with_impossible_counts_is_refused(
     change: Callable[[bytes], bytes], said: str, run: overton.Run, tmp_path: Path
 ) -> None:
     read_agreement(filled(tmp_path), run=run.path)

@@ -1,4 +1,4 @@
-"""Items of any study: those that come with it, those at a path, and options of reading."""
+"""Items of any study: those that come with it, those at a path, and options for reading."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ WITHOUT = [rephrasing.STUDY, auditing.STUDY, crowd.STUDY, REFERENCING, JUDGING]
 @pytest.mark.parametrize("study", WITHOUT, ids=lambda one: one.name)
 def test_a_study_without_starter_items_asks_for_a_path(study: Any) -> None:
     for ask in (read_items, check_items):
-        with pytest.raises(InputError, match="none come with the study; name a path"):
+        with pytest.raises(InputError, match="none come with the study; give a path"):
             ask(study)
 
 
-def test_an_option_of_reading_that_there_is_not_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_reading_option_is_refused(tmp_path: Path) -> None:
     for ask in (read_items, check_items):
         with pytest.raises(InputError, match="no such option; known are positions"):
             ask(open_mindedness.STUDY, tmp_path, any_questions=True)
@@ -58,7 +58,7 @@ def test_a_path_that_holds_nothing_is_told(tmp_path: Path) -> None:
     assert str(finding) == f"error: {tmp_path}: holds no threads"
 
 
-def test_domains_stand_a_name_a_line(tmp_path: Path) -> None:
+def test_domains_are_listed_one_name_per_line(tmp_path: Path) -> None:
     file = tmp_path / "domains.txt"
     file.write_text("Public  transport\n\nÉtudes\n")
     assert read_items(generating.STUDY, file) == [

@@ -1,4 +1,4 @@
-"""What `--json` prints and reports embed, in every study: one form of a number, and a schema that holds."""
+"""What `--json` prints and reports embed, in every study: one form for numbers, and a valid schema."""
 
 from __future__ import annotations
 

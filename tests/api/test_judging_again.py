@@ -185,7 +185,7 @@ def test_refusals_of_another_judge_are_counted_by_condition_and_do_not_flatter(r
 
 @pytest.fixture
 def labelled(run: Path, tmp_path: Path) -> Iterator[Task]:
-    """The run with labels of two people on ten turns, who say what the judge says of all but two."""
+    """The run with labels of two people on ten turns, who agree with the judge on all but two."""
     pages = overton.judge.draw_labels(run, tmp_path / "labels", size=10, shared=10)
     task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=Task)
     told = {place: row.judged for place, row in enumerate(task.rows)}
@@ -357,7 +357,7 @@ async def asked_again(
 
 
 class Grader(Seeded):
-    """Takes whichever label stands first, but where a text is short."""
+    """Takes whichever label comes first, unless the text is short."""
 
     name = "simulated/first"
     parameters = NoOptions()

@@ -1,4 +1,4 @@
-"""Items of whatever kind: begun, listed, and checked by what their keys say that they are."""
+"""Items of any kind: created, listed, and checked as what their keys show them to be."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ASKING = ["open-mindedness", "stance-stability", "pluralism", "deliberation"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_begun_passes_its_check_as_it_stands_and_is_known_for_what_it_is(kind: str, tmp_path: Path) -> None:
+def test_new_items_pass_their_check_and_are_recognised(kind: str, tmp_path: Path) -> None:
     file = new(kind, tmp_path / "folder" / "mine.json")
     assert not [one for one in overton.items.check(str(file)) if one.severity == "error"]
     assert recognised(file).items.kind is kind_named(kind).items.kind
     assert len(json.loads(file.read_text())) > 2
 
 
-def test_nothing_is_begun_over_what_is_there_nor_of_an_unknown_kind(tmp_path: Path) -> None:
+def test_nothing_is_overwritten_or_made_of_an_unknown_kind(tmp_path: Path) -> None:
     file = new("dilemma", tmp_path / "mine.json")
     with pytest.raises(InputError, match="exists already"):
         new("dilemma", file)
@@ -67,7 +67,7 @@ def test_a_wrong_item_is_still_known_and_told_as_its_own_study_does(tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", ['{"colour": "red"}\n', "no JSON\n", ""])
-def test_what_nobody_knows_is_asked_about(content: str, tmp_path: Path) -> None:
+def test_unrecognised_items_are_asked_about(content: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text(content)
     with pytest.raises(InputError, match="overton items check STUDY PATH"):
@@ -85,4 +85,4 @@ def test_the_commands_say_the_same(command_line: Any, tmp_path: Path) -> None:
     assert "my-issue" in command_line("items", "list", "mine.json", folder=tmp_path).stdout
     wrong = command_line("items", "check", "minne.json", folder=tmp_path)
     assert wrong.returncode == 2
-    assert "nor is it a file" in wrong.stderr
+    assert "and no such file" in wrong.stderr

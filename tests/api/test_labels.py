@@ -1,4 +1,4 @@
-"""People's labels: read from their files, kept in the run, and what they make of its numbers."""
+"""People's labels: read from their files, stored in the run, and used to correct its numbers."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
     with pytest.raises(InputError, match=f"there is no {TASK} beside it"):
         overton.judge.agreement(ada)
     assert isinstance(overton.judge.agreement(ada, key=folder.parent / "kept-apart.json"), Agreed)
-    with pytest.raises(InputError, match="is no task, but people's labels"):
+    with pytest.raises(InputError, match="is not a task, but people's labels"):
         overton.judge.agreement(ada, key=ada)
 
 
@@ -167,10 +167,10 @@ def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
         (b'{"person": "\xff"}', "cannot be read: is not UTF-8"),
         (b"[" * 200_000, "[0]: cannot be read: "),
         (b'{"person": ' + b"[" * 200_000, "cannot be read: "),
-        (b"[]", "holds no labels: name the files"),
+        (b"[]", "contains no labels: name the files"),
         (b"[1]", "[0]: cannot be read: Expected `object`"),
         (b'[{"data": {}}]', "[0].data: cannot be read: Object missing required field `overton_task`"),
-        (b"{}", "holds neither a task nor a person's labels"),
+        (b"{}", "contains neither a task nor a person's labels"),
         (b'{"person": "a", "task": 1}', "task: cannot be read: Expected `str`, got `int`"),
         (b'{"person": "a", "rows": 1}', "rows: cannot be read: "),
         (b'{"person": "a", "task": "t", "page": ' + b"9" * 5000 + b"}", "page: cannot be read: "),
@@ -201,7 +201,7 @@ def test_labels_of_another_run_are_not_kept(folder: Path, tmp_path: Path) -> Non
     [
         ("t1.json", b"{", "t1.json: cannot be read: "),
         ("other.json", b"", "other.json: cannot be read: "),
-        ("moved.json", None, "moved.json: task.name: holds labels of"),
+        ("moved.json", None, "moved.json: task.name: contains labels of"),
     ],
 )
 def test_a_damaged_file_of_labels_is_refused_wherever_the_run_is_read(

@@ -1,4 +1,4 @@
-"""How many labels a measure needs: said from a pilot, and drawn."""
+"""How many labels a measure needs: estimated from a pilot, and drawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TALKS = {"model_args": {"simulated/stance-judge": {"wrong": "0.1"}}, "turns": 8,
 
 @pytest.fixture(scope="module")
 def pilot(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run with a pilot of forty labels, as a person gives them who sees in four what the judge did not."""
+    """The run with a pilot of forty labels by a person who disagrees with the judge on four."""
     pages = overton.judge.draw_labels(run, tmp_path_factory.mktemp("labels") / "pilot", people=1, size=40)
     task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=Task)
     labels = {place: row.judged for place, row in enumerate(task.rows)}
@@ -37,7 +37,7 @@ def called(*words: object) -> Result:
 def test_without_labels_a_pilot_of_thirty_is_asked_for_and_drawn(run: Path, tmp_path: Path) -> None:
     said = called("judge", "sample", run, "--for", "change_rate=0.2")
     assert (said.exit_code, said.stdout) == (0, "")
-    assert "There are no labels yet: a pilot of 30 says how many are needed." in said.stderr
+    assert "There are no labels yet: a pilot of 30 shows how many are needed." in said.stderr
     drawn = called("judge", "sample", run, "--for", "change_rate", "--people", 2, "--out", tmp_path / "pilot")
     assert drawn.exit_code == 0, drawn.output
     assert len(msgspec.json.decode((tmp_path / "pilot" / "task.json").read_bytes(), type=Task).rows) == 30
@@ -76,13 +76,13 @@ def test_a_measure_of_many_labels_has_plans_of_rows_and_of_whole_groups_and_the_
         ("tone", "must be supportive, critical, balanced, unclear, change_rate"),
     ],
 )
-def test_what_is_no_measure_or_no_width_is_refused(wanted: str, told: str, pilot: Path) -> None:
+def test_an_unknown_measure_or_an_invalid_width_is_refused(wanted: str, told: str, pilot: Path) -> None:
     refused = called("judge", "sample", pilot, "--for", wanted)
     assert told in str(refused.exception)
 
 
 def test_a_size_follows_from_the_measure(pilot: Path) -> None:
     refused = called("judge", "sample", pilot, "--for", "change_rate", "--size", 9)
-    assert "--size: follows from --for" in str(refused.exception)
+    assert "--size: is set by --for" in str(refused.exception)
     with pytest.raises(InputError, match="must be stance or premise_stance"):
         overton.judge.labels_for(pilot, "supportive", what="match")

@@ -1,4 +1,4 @@
-"""Pluralism as runs and reports have it."""
+"""Pluralism in runs and reports."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_syconbenchs_flips_are_those_that_were_published():
         ("sycon", [COUNTS], "is not one of the published tables of labels"),
     ],
 )
-def test_what_cannot_be_reproduced_is_told(name, files, reason):
+def test_what_cannot_be_reproduced_is_refused(name, files, reason):
     with pytest.raises(InputError, match=reason):
         overton.reproduce(name, *files)
 

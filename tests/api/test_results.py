@@ -1,4 +1,4 @@
-"""Several runs under each other: who has one name in several of them is told apart in every study, never pooled."""
+"""Several runs combined: models of the same name are distinguished in every study, never pooled."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_runs_whose_columns_are_of_other_kinds_are_refused(tmp_path: Path) -> No
     first, second = (held("open-mindedness", tmp_path / name) for name in ("one", "two"))
     file = second.path / "records.parquet"
     pl.read_parquet(file).with_columns(trial=pl.lit([1])).write_parquet(file)
-    with pytest.raises(InputError, match="one, two: their records have columns of different kinds"):
+    with pytest.raises(InputError, match="one, two: their records have columns of different types"):
         results_of([first, second])
 
 
@@ -147,7 +147,7 @@ def test_runs_that_ask_different_things_under_one_id_are_refused(tmp_path: Path)
     (item,) = first.items()
     asked = ASKED["open-mindedness"] | {"items": [replace(item, question="Another?")]}
     second = overton.run("open-mindedness", **asked, out=tmp_path / "two")
-    with pytest.raises(InputError, match=r"is not what .*one asks under this name"):
+    with pytest.raises(InputError, match=r"is not what .*one asks under this id"):
         results_of([first, second])
 
 

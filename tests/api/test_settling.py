@@ -1,4 +1,4 @@
-"""From two people's files to a page on which they settle what they differ on, and back."""
+"""From two people's files to a page on which they settle their disagreements, and back."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def answered(pages: list[Path], run: Path) -> tuple[Task, list[Path]]:
     return task, files
 
 
-def test_what_people_differ_on_is_shown_with_who_said_what_and_settled(run: Path, tmp_path: Path) -> None:
+def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_path: Path) -> None:
     task, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3), run)
     page = tmp_path / "settle.html"
     done = called("judge", "agreement", *files, "--run", run, "--settle", page)
     assert done.exit_code == 0, done.output
-    assert "People differ on 1 rows." in done.stderr
+    assert "People disagree on 1 rows." in done.stderr
     found = re.search(r'id="task">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
     assert found
     held: dict[str, Any] = json.loads(found[1])
@@ -63,7 +63,7 @@ def test_what_people_differ_on_is_shown_with_who_said_what_and_settled(run: Path
     assert (settled.people.open, settled.people.settled) == (0, 1)
     assert kept_in(run)[0].settled == (Settled(place, "unclear", "both"),)
     again = called("judge", "agreement", saved, "--run", run, "--settle", tmp_path / "more.html")
-    assert "People differ on nothing that is not settled" in again.stderr
+    assert "People have no unsettled disagreements" in again.stderr
     assert not (tmp_path / "more.html").exists()
 
 
@@ -83,13 +83,13 @@ def test_two_who_read_labels_at_once_lose_none(run: Path, tmp_path: Path) -> Non
 def test_a_page_to_settle_needs_the_run_and_a_new_file(run: Path, tmp_path: Path) -> None:
     _, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=4), run)
     without = called("judge", "agreement", *files, "--settle", tmp_path / "settle.html")
-    assert "--settle: goes with --run" in str(without.exception)
+    assert "--settle: needs --run" in str(without.exception)
     found = overton.judge.agreement(files, run=run)
     assert isinstance(found, Agreed)
     (tmp_path / "there.html").write_text("mine")
     with pytest.raises(InputError, match="exists already"):
         overton.judge.settling_page(run, tmp_path / "there.html", task=found.people.task)
-    with pytest.raises(InputError, match="name one task whose labels it keeps; there are none"):
+    with pytest.raises(InputError, match="name one task that the run has labels of: none"):
         overton.judge.settling_page(run, tmp_path / "x.html", task="t0")
 
 
@@ -103,4 +103,4 @@ def test_sample_writes_the_same_rows_for_label_studio(run: Path, tmp_path: Path)
     made = ElementTree.fromstring((out / "label-studio.xml").read_text("utf-8"))
     assert [one.get("value") for one in made.iter("Choice")] == [*task.labels, CANNOT_TELL]
     refused = called("judge", "sample", run, "--out", tmp_path / "s.csv", "--label-studio")
-    assert "--label-studio: goes with --people" in str(refused.exception)
+    assert "--label-studio: needs --people" in str(refused.exception)

@@ -1,4 +1,4 @@
-"""Several judges in one run: what models answered is asked once, and each judge stands by itself beside the first."""
+"""Several judges in one run: models are asked once, and each judge is measured separately beside the first."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def made(path: Path, judge: str, study: str = "stance-stability") -> Run:
 
 
 def without_beliefs(told: Any) -> Any:
-    """All but the groups that only a run's topics tell."""
+    """Everything except the groups that only a run's topics define."""
     if not isinstance(told, dict):
         return told
     left_out = ("initial_beliefs", "debate_strengths", "initial_belief", "debate_strength")
@@ -223,7 +223,7 @@ def test_an_agreement_without_an_interval_is_kept_as_it_is(run: Run, tmp_path: P
     assert found.stratified
 
 
-def test_what_is_there_is_not_written_over(run: Run, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(run: Run, tmp_path: Path) -> None:
     draw_sheet(run.path, tmp_path / "sheet.csv")
     with pytest.raises(InputError, match="exists already"):
         draw_sheet(run.path, tmp_path / "sheet.csv")
@@ -248,7 +248,7 @@ def test_what_cannot_be_a_sheet_is_refused(run: Run, tmp_path: Path, monkeypatch
 def test_a_sheet_of_another_study_is_not_kept_with_a_run(run: Run, tmp_path: Path) -> None:
     sheet, _ = draw_sheet(run.path, tmp_path / "sheet.csv", size=5)
     filled(sheet, key_beside(sheet))
-    with pytest.raises(InputError, match="the sheet of stance-stability"):
+    with pytest.raises(InputError, match="but the sheet is of stance-stability"):
         read_agreement(sheet, run=made(tmp_path / "open", "x/y", "open-mindedness").path)
 
 

@@ -1,4 +1,4 @@
-"""The command line as a person meets it: outputs, exit codes, refusals."""
+"""The command line as users meet it: outputs, exit codes, refusals."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_run_ends_with_0_and_says_where_its_report_is(overton: Overton, issues
     assert records.columns[:2] == ["model", "held"]
 
 
-def test_an_out_that_exists_is_refused_with_2_and_left_alone(overton: Overton, tmp_path: Path) -> None:
+def test_an_existing_out_is_refused_with_2_and_left_alone(overton: Overton, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     done = overton("run", "open-mindedness", "--model", SIMULATED, "--out", "run")
     assert done.returncode == 2
@@ -138,7 +138,7 @@ def test_a_run_stopped_by_a_limit_ends_with_4_reports_whole_issues_and_resumes(
     )
 
 
-def test_calls_that_fail_for_good_end_with_3_and_stand_in_the_report(
+def test_calls_that_fail_for_good_end_with_3_and_are_in_the_report(
     overton: Overton, issues: str, server: str, tmp_path: Path
 ) -> None:
     words = ("--model", f"{server}#picky", "--issues", issues, "--trials", "1", "--out", "run")
@@ -157,7 +157,7 @@ def test_a_run_whose_calls_all_failed_ends_with_3_as_they_may_be_asked_again(
     done = overton("run", "open-mindedness", "--model", f"{server}#mute", *words)
     assert done.returncode == 3, done.stderr
     assert "Nothing can be reported: " in done.stderr
-    assert done.stderr.endswith("Ask them again with: overton resume run --retry-failed\n")
+    assert done.stderr.endswith("Retry them with: overton resume run --retry-failed\n")
 
 
 def test_a_refused_key_ends_with_1_and_names_the_variable(overton: Overton, issues: str, server: str) -> None:
@@ -200,8 +200,8 @@ def test_an_extended_run_equals_one_made_whole(overton: Overton, issues: str, tm
     )
     assert overton("extend", "run").returncode == 2
     told = " ".join(overton("extend", "run", "--help").stdout.split())
-    assert "wording (1 or more); in all, with what the run has." in told
-    assert "three-con; adds to those that the run has." in told
+    assert "wording (1 or more); in total, including the run's." in told
+    assert "three-con; added to those the run has." in told
 
 
 def test_several_runs_stand_side_by_side_in_one_report(overton: Overton, issues: str, tmp_path: Path) -> None:

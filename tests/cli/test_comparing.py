@@ -15,11 +15,11 @@ MOVED = {"a": "0.5", "b": "3"}
 COUNTS = Path(__file__).parents[1] / "data" / "millstone" / "gpt-4o-counts.csv"
 
 
-def test_verdicts_stand_before_tables_and_what_is_not_known_before_both(tmp_path: Path, command_line: Any) -> None:
+def test_what_is_unknown_comes_before_verdicts_and_those_before_tables(tmp_path: Path, command_line: Any) -> None:
     done = command_line("compare", str(COUNTS), str(COUNTS), "--margin", "open_mindedness=30", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())  # a long path wraps lines elsewhere
-    order = [said.index(text) for text in ("came about is not known", "are the same to within 30.0", "Candidate minus")]
+    order = [said.index(text) for text in ("came about is unknown", "are the same to within 30.0", "Candidate minus")]
     assert order == sorted(order)
 
 
@@ -47,7 +47,7 @@ def test_an_undecided_comparison_names_the_trials_with_which_a_run_decides(tmp_p
     assert needed["verdict"] == "higher"
     trials = needed["trials"]["trials"]
     assert trials > 2
-    assert f"So would {trials} trials of each in the place of 2." in " ".join(said.split())
+    assert f"So would {trials} trials of each instead of 2." in " ".join(said.split())
     done = command_line("extend", str(run), "--trials", str(trials), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     again = json.loads(command_line("compare", str(run), "--json", folder=tmp_path).stdout)["pairs"][0]["measures"]
@@ -67,7 +67,7 @@ def test_the_page_says_what_it_is(tmp_path: Path, command_line: Any) -> None:
     ("words", "said"),
     [
         (["nowhere"], "nowhere: does not exist"),
-        ([str(COUNTS)], "has one model only: name another run, or RUN#MODEL"),
+        ([str(COUNTS)], "has only one model: name another run, or RUN#MODEL"),
         ([f"{COUNTS}#nobody", str(COUNTS)], "has no such model; its models are gpt-4o"),
         ([str(COUNTS), str(COUNTS), "--measure", "nothing"], "--measure: nothing: no such measure; known are"),
         ([str(COUNTS), str(COUNTS), "--margin", "open_mindedness=x"], "must be NAME=X, X a number above 0"),
@@ -83,7 +83,11 @@ def test_bad_input_ends_with_two_and_says_what_is_wrong(
 
 
 def test_choices_of_computing_are_those_of_analyze_and_others_are_named(tmp_path: Path, command_line: Any) -> None:
-    for word, said in (("sides=left.csv", "no such option"), ("level=0.9", "is --level here"), ("seed", "NAME=VALUE")):
+    for word, said in (
+        ("sides=left.csv", "no such option"),
+        ("level=0.9", "use --level instead"),
+        ("seed", "NAME=VALUE"),
+    ):
         refused = command_line("compare", str(COUNTS), str(COUNTS), "--with", word, folder=tmp_path)
         assert refused.returncode == 2
         assert said in refused.stderr

@@ -26,7 +26,7 @@ def test_a_folder_is_indexed_and_searched(folder: Path, tmp_path: Path) -> None:
     indexed = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(out)])
     assert indexed.exit_code == 0
     assert indexed.stdout.strip() == str(out)
-    assert "skipped: 1 files of another kind (.pdf)" in indexed.stderr
+    assert "skipped: 1 files of other kinds (.pdf)" in indexed.stderr
     assert f"1 pages; use them with --search index/{out}" in indexed.stderr
     found = CliRunner().invoke(app, ["corpus", "search", str(out), "buses", "--json"])
     assert [(hit["url"], hit["title"]) for hit in json.loads(found.stdout)] == [("https://a.test/", "Buses")]
@@ -49,17 +49,17 @@ def test_nothing_is_written_where_a_page_cannot_be_read(folder: Path, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["pages"]
 
 
-def test_what_cannot_be_read_is_left_out_and_told_on_wish(folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_left_out_and_listed_on_request(folder: Path, tmp_path: Path) -> None:
     (folder / "b.txt").write_text("")
     done = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(tmp_path / "index"), "--lenient"])
     assert done.exit_code == 0
     assert "left out: b.txt: contains no text" in done.stderr
 
 
-def test_a_place_that_is_taken_and_a_folder_without_pages_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_an_existing_out_and_a_folder_without_pages_are_refused(folder: Path, tmp_path: Path) -> None:
     taken = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(folder)])
     assert "exists already" in str(taken.exception)
     (folder / "a.jsonl").unlink()
     empty = CliRunner().invoke(app, ["corpus", "index", str(folder), "--out", str(tmp_path / "index")])
-    assert "holds no page that can be read" in str(empty.exception)
+    assert "contains no readable page" in str(empty.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["pages"]

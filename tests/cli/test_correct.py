@@ -62,12 +62,12 @@ def test_the_terminal_shows_the_three_numbers_side_by_side(table: Path, command_
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--label", "person", "--judge", "judge"], "person: is no column; there are people, judge, writer, chance"),
-        ([*WORDS, "--value", "1=one"], "--value: 1: is 'one'; it must be a number"),
+        (["--label", "person", "--judge", "judge"], "person: is not a column; there are people, judge, writer, chance"),
+        ([*WORDS, "--value", "1=one"], "--value: 1: is 'one'; must be a number"),
         ([*WORDS, "--group", "pro"], "--group: pro: must be NAME=LABEL,LABEL"),
         ([*WORDS, "--group", "pro=9"], "--group: pro: '9' is no label here"),
         ([*WORDS, "--population", "all"], "--population: all: must be like-these or these"),
-        ([*WORDS, "--chance", "writer"], "row 1, writer: is 'x'; a chance is above 0 and at most 1"),
+        ([*WORDS, "--chance", "writer"], "row 1, writer: is 'x'; must be above 0 and at most 1"),
     ],
 )
 def test_what_is_wrong_is_named_and_where(table: Path, command_line: Any, words: list[str], said: str) -> None:
@@ -79,5 +79,5 @@ def test_what_is_wrong_is_named_and_where(table: Path, command_line: Any, words:
 def test_a_frame_is_taken_as_it_is(table: Path) -> None:
     frame = pl.read_csv(table)
     assert overton.judge.correct(frame, label="people", judge="judge").labelled == 50
-    with pytest.raises(InputError, match="table: people: is no column"):
+    with pytest.raises(InputError, match="table: people: is not a column"):
         overton.judge.correct(frame.drop("people"), label="people", judge="judge")

@@ -1,4 +1,4 @@
-"""The door to the terminal: texts of others are shown, and nothing in them acts, on a pipe as on a terminal."""
+"""The door to the terminal: other people's texts are shown, and nothing in them acts, on a pipe or a terminal."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ MARKUP = "[red]MARK[link=https:a]x:smile:"
 HOSTILE = MARKUP + "".join(ATTACKS.values())
 ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 OURS = re.compile(r"\x1b\[(?:\?25[lh]|[0-9]*[AK]|[0-9;]*m)|\r")
-"""What rich itself sends to a terminal: colours, the line of progress drawn anew, the cursor hidden and shown."""
+"""What rich itself sends to a terminal: colours, redrawing the progress line, hiding and showing the cursor."""
 
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def check(*outputs: str, shown: bool = True) -> None:
-    """Nothing acts, and if it is `shown` the text is there, markup and all."""
+    """Nothing acts, and if `shown`, the text is there, markup included."""
     assert set(ACTIVE.findall("".join(outputs))) == set()
     assert not shown or any(MARKUP in one for one in outputs)
 
@@ -149,7 +149,7 @@ def test_names_in_tables_of_others_are_shown_and_do_not_act(
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, keys too."""
+    """Every text in a JSON value, including keys."""
     if isinstance(value, str):
         yield value
     for inner in value if isinstance(value, list | dict) else ():
@@ -200,13 +200,13 @@ def test_a_run_folder_that_somebody_edited_does_not_act(command_line: CommandLin
             check(done.stdout, done.stderr, shown=False)
 
 
-# In processes of their own, where what others print passes too.
+# In separate processes, where what others print passes, too.
 
 DOOR = "from overton.cli.output import guard, notes, results, say\nguard()\n"
 
 
 def process(code: str, *, on_terminal: bool, typed: str = "", **environment: str) -> str:
-    """What Python prints that runs `code`, where both outputs are a pipe or a terminal, on which is `typed`."""
+    """What Python prints when running `code`, with both outputs a pipe or a terminal, on which `typed` is typed."""
     given = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "500", **environment}
     command = [sys.executable, "-c", code]
     if not on_terminal:
@@ -285,7 +285,7 @@ def test_a_run_on_a_terminal_shows_its_progress_and_what_it_was_told(endpoint: s
     assert "\x1b[?25l" in printed  # the live line of progress, which may act
 
 
-def test_what_is_asked_before_a_run_begins_is_not_drawn_over() -> None:
+def test_a_question_before_a_run_starts_is_not_drawn_over() -> None:
     code = f"""{DOOR}
 from types import SimpleNamespace as Any
 from overton.cli.output import answer
@@ -303,7 +303,7 @@ with watching("resume") as watch:
     assert "Go on?" in before
     assert "\x1b" not in before
     assert "\x1b[?25l" in after
-    assert "last trouble: [red]MARK" in after
+    assert "last error: [red]MARK" in after
 
 
 def test_help_is_plain_on_a_terminal() -> None:
@@ -322,7 +322,7 @@ def printed_by(console: VisibleConsole) -> str:
 
 
 @given(st.text(st.characters(codec=None), min_size=1), st.sampled_from([1, 7, 80]))
-def test_no_text_acts_in_whatever_form_it_is_printed(text: str, width: int) -> None:
+def test_no_text_acts_however_it_is_printed(text: str, width: int) -> None:
     console = VisibleConsole(io.StringIO(), width)
     table = Table(text, title=text, caption=text)
     table.add_row(text)
@@ -359,7 +359,7 @@ class Beneath(io.TextIOWrapper):
         return self.buffer.getvalue().decode()  # type: ignore[attr-defined,no-any-return]
 
 
-def test_a_letter_that_the_terminals_encoding_lacks_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_letter_missing_from_the_terminals_encoding_does_not_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     beneath = Beneath()
     monkeypatch.setattr(sys, "stdout", beneath)
     monkeypatch.setattr(sys, "stderr", beneath)
@@ -385,7 +385,7 @@ def test_the_door_is_put_up_once_and_has_no_way_past(monkeypatch: pytest.MonkeyP
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"))))
-def test_json_is_of_the_same_value_and_holds_nothing_that_acts(value: dict[str, str]) -> None:
+def test_json_keeps_its_value_and_contains_nothing_that_acts(value: dict[str, str]) -> None:
     beneath = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", beneath)

@@ -1,4 +1,4 @@
-"""`overton export` and `overton import` as a person meets them."""
+"""`overton export` and `overton import` as users meet them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def test_a_run_goes_out_and_comes_back(overton: Any, tmp_path: Path) -> None:
     assert "already exists; nothing is overwritten" in again.stderr
 
 
-def test_what_is_left_out_and_missing_is_said(overton: Any, tmp_path: Path) -> None:
+def test_what_is_left_out_and_missing_is_reported(overton: Any, tmp_path: Path) -> None:
     two = ["--only", "cashless-shops", "--only", "congestion-charge", "--max-calls", "80"]
     asked = ["--model", "simulated/open-minded", *two, "--trials", "1", "--out", "run"]
     assert overton(tmp_path, "run", "open-mindedness", *asked).returncode == 4
     out = overton(tmp_path, "export", "run", "--to", "inspect", "--out", "elsewhere")
     assert out.returncode == 0
-    assert "11 of 22 samples are left out, since their items are not whole" in out.stderr
+    assert "11 of 22 samples are left out, since their items are incomplete" in out.stderr
     back = overton(tmp_path, "import", "elsewhere", "--out", "back")
     assert back.returncode == 0
     assert "Left out: " in back.stderr

@@ -1,4 +1,4 @@
-"""What is not the same between two runs, one kind at a time, through the command: refused, said, or of no matter."""
+"""What differs between two runs, one kind at a time, through the command: refused, reported, or irrelevant."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path, Path], Path]:
-    """A copy of the base whose manifest is another, as an older version of Overton might have left it."""
+    """A copy of the base with a changed manifest, as an older version of Overton might have left it."""
 
     def made(base: Path, out: Path) -> Path:
         shutil.copytree(base, out)
@@ -46,7 +46,7 @@ def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path, Path], Pa
 
 
 def asked(**more: Any) -> Callable[[Path, Path], Path]:
-    """A run of its own, asked with something else."""
+    """A separate run, asked with something else."""
     return lambda base, out: held(out, **more)
 
 
@@ -58,7 +58,7 @@ def other_prompt(manifest: dict[str, Any]) -> None:
 OTHER = [msgspec.structs.replace(ITEMS[0], question="Should this be asked in other words?"), *ITEMS[1:]]
 REFUSED: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
     "prompts": (edited(other_prompt), "prompts differ: "),
-    "items": (asked(items=OTHER), f"issues of one name differ: {ITEMS[0].id}"),
+    "items": (asked(items=OTHER), f"issues of the same name differ: {ITEMS[0].id}"),
     "options": (asked(templates=(2, 5)), "--template differs: 2 and 2, 5"),
 }
 
@@ -106,7 +106,7 @@ def test_changed_conduct_is_refused_and_goes_on_with_a_reason(
     refused = compared(command_line, base, other)
     assert refused.returncode == 2
     assert "conduct differs between versions of Overton" in refused.stderr
-    assert "would not ask as in other" in refused.stderr
+    assert "this one asks differently from other" in refused.stderr
     done = compared(command_line, base, other, "--although", "a pilot")
     assert done.returncode == 0, done.stderr
     assert "conduct differs" in " ".join(done.stdout.split())
@@ -159,12 +159,14 @@ PRECISION: dict[str, tuple[dict[str, Any], str]] = {
     "conditions": ({"conditions": ("one-sided-pro", "balanced")}, "--condition differs: "),
     "seed": ({"seed": 1}, "seeds differ (0 and 1)"),
     "trials": ({"trials": 2}, "--trials differs: 1 and 2"),
-    "items": ({"items": ITEMS[1:]}, "1 issues were asked about in one of them only, and are left out"),
+    "items": ({"items": ITEMS[1:]}, "1 issues were asked about in only one of them, and are left out"),
 }
 
 
 @pytest.mark.parametrize("kind", PRECISION)
-def test_what_costs_only_precision_is_said(kind: str, base: Path, tmp_path: Path, command_line: Any) -> None:
+def test_differences_that_only_cost_precision_are_reported(
+    kind: str, base: Path, tmp_path: Path, command_line: Any
+) -> None:
     more, said = PRECISION[kind]
     done = compared(command_line, base, held(tmp_path / "other", **more))
     assert done.returncode == 0, done.stderr

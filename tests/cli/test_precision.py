@@ -1,4 +1,4 @@
-"""`--precision` and `--at-most-calls` as a person meets them."""
+"""`--precision` and `--at-most-calls` as users meet them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_calls_are_kept_within_what_is_allowed(overton: Any, tmp_path: Path) -> 
         (("--at-most-calls", "20"), "the first round alone takes 144"),
     ],
 )
-def test_what_cannot_be_is_refused_in_the_words_of_the_command(
+def test_invalid_values_are_refused_in_the_words_of_the_command(
     overton: Any, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = overton("run", *SIMULATED, "--out", "run", *words)
@@ -77,7 +77,7 @@ CONVERSATIONS = {
 
 @pytest.fixture
 def of_items(overton: Any, tmp_path: Path) -> Any:
-    """The words of a study about three of its items."""
+    """The command-line words for a study about three of its items."""
     from overton.studies.registry import study_named
 
     def made(name: str) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def test_conversations_that_share_their_decision_are_refused(overton: Any, of_it
     assert "judges would each stop at a different point" in several.stderr
     shards = overton("split", *of_items(name), "--into", "2", "--out", "shards")
     assert shards.returncode == 2
-    assert "a shard knows only its own" in shards.stderr
+    assert "a shard has only its own" in shards.stderr
 
 
 @pytest.mark.parametrize("name", ["pluralism", "even-handedness"])
@@ -142,7 +142,7 @@ def test_a_plan_says_what_to_expect_and_what_it_costs(overton: Any) -> None:
     asked = ("plan", *words, "--precision", "share=0.35", "--pilot", "pilot")
     done = overton(*asked)
     assert done.returncode == 0
-    assert "Stopping when it is precise: about " in done.stderr + done.stdout
+    assert "Stopping once precise: about " in done.stderr + done.stdout
     told = json.loads(overton(*asked, "--json").stdout)
     told = told.get("analysis", told)
     expected = _find(told, "precision")

@@ -23,7 +23,7 @@ def test_it_prints_sentences_and_what_was_not_run(run: Path, tmp_path: Path, com
     said = " ".join(done.stdout.split())
     order = [said.index(text) for text in ("Where it stands", "m leans to pro on", "What moves it", "What was not run")]
     assert order == sorted(order)
-    assert "Nothing that was run tells of this. Pluralism would" in said
+    assert "No study that was run measures this. Pluralism would" in said
     assert "profile.html" in said
     assert "<title>Profile: m</title>" in (tmp_path / "profile.html").read_text()
 

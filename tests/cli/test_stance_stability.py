@@ -68,7 +68,7 @@ def test_a_plan_names_searches_and_pages_without_a_price() -> None:
     ]
     assert rows["search"]["cost"] is None
     told = overton("plan", "stance-stability", "--model", "simulated/chameleon", *SMALL)
-    assert "as if none were asked for twice" in told.stderr
+    assert "as if none were requested twice" in told.stderr
 
 
 def test_an_analysis_is_json_or_a_table(run: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_sheet_is_drawn_and_read_back_into_the_report(run: Path, tmp_path: Pat
     drawn = overton("judge", "sample", str(run), "--size", "6", "--seed", "3", "--out", str(sheet))
     assert drawn.stdout.strip() == str(sheet)
     empty = overton("judge", "agreement", str(sheet), "--run", str(run))
-    assert "No row of the column 'person' is filled in yet." in empty.stderr
+    assert "The column 'person' is still empty." in empty.stderr
     assert not (run / "agreement.json").exists()
     fill(sheet)
     found = json.loads(overton("judge", "agreement", str(sheet), "--run", str(run), "--json").stdout)
@@ -172,7 +172,7 @@ def test_topics_are_checked_by_the_published_rules_or_by_none(tmp_path: Path) ->
         (["--pages", "nowhere"], "--pages: nowhere"),
     ],
 )
-def test_options_that_cannot_be_are_refused(words: list[str], said: str, tmp_path: Path) -> None:
+def test_invalid_options_are_refused(words: list[str], said: str, tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "run")]
     asked: list[Any] = ["run", "stance-stability", "--model", "simulated/chameleon", *SMALL, *words, *out]
     with pytest.raises(InputError) as refused:

@@ -1,4 +1,4 @@
-"""Tables in a terminal: numbers, reasons, widths, and text that would rather be something else."""
+"""Tables in a terminal: numbers, reasons, widths, and hostile text."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_parted_table_names_its_rows_in_every_part():
     assert text.count("Condition") == sum("Model" in line for line in text.splitlines())
 
 
-def test_what_is_the_same_in_every_row_stands_above_where_there_is_no_room():
+def test_columns_that_never_vary_become_lines_if_there_is_no_room():
     text = printed(wide(4, models=MODELS[:1]), width=90)
     assert f"Model: {MODELS[0]}" in text
     assert text.count(MODELS[0]) == 1
@@ -140,7 +140,7 @@ def test_long_texts_are_folded_and_kept():
     assert all(len(line) <= 60 for line in text.splitlines())
 
 
-def test_charts_are_passed_over_undrawn():
+def test_charts_are_skipped_undrawn():
     def draw():
         raise AssertionError
 

@@ -1,4 +1,4 @@
-"""Every command has its Python call under the evident name, and every surface refuses options that there are not."""
+"""Every command has its Python call under the obvious name, and every surface refuses unknown options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 
 OTHER_NAMES = {"export": "export_run", "import": "import_logs"}
-"""Words of the command line that are no names in Python, or no good ones."""
+"""Words of the command line that are not valid names in Python, or not good ones."""
 OF_A_STUDY = {"run", "plan", "split", "analyze", "items check"}
 """Groups whose commands are studies: in Python the study is the first argument."""
 STUDIES = asking_names()
@@ -86,13 +86,13 @@ def test_help_is_in_plain_words(words: tuple[str, ...]) -> None:
     shown = CliRunner().invoke(app, [*words, "--help"], terminal_width=200).output
     options = shown.partition("\nOptions:")[2]
     assert options
-    assert not re.search(r"<\w", options), "a type in the place of a word"
+    assert not re.search(r"<\w", options), "a type instead of a word"
     assert "[default: " not in options
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A run of a study that stopped at once, made where it is asked for."""
+    """A run of a study that stopped immediately, made on demand."""
     made: dict[str, Path] = {}
 
     def of(name: str) -> Path:
@@ -132,7 +132,7 @@ def refused(*words: str) -> str:
 
 @pytest.mark.parametrize("name", STUDIES)
 @pytest.mark.parametrize("command", ["run", "plan", "extend", "analyze"])
-def test_an_option_that_there_is_not_is_refused_with_those_that_there_are(
+def test_an_unknown_option_is_refused_with_the_known_ones(
     command: str, name: str, ran: Callable[[str], Path], tmp_path: Path
 ) -> None:
     study = study_named(name)
@@ -155,7 +155,7 @@ def test_an_option_that_there_is_not_is_refused_with_those_that_there_are(
 
 @pytest.mark.parametrize("name", STUDIES)
 @pytest.mark.parametrize("call", ["run", "plan", "extend", "analyze"])
-def test_a_call_refuses_an_option_that_there_is_not_in_the_same_way(
+def test_a_call_refuses_an_unknown_option_in_the_same_way(
     call: str, name: str, ran: Callable[[str], Path], tmp_path: Path
 ) -> None:
     study = study_named(name)

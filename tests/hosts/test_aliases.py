@@ -141,7 +141,7 @@ def test_settings_go_by_the_name(given: Any) -> None:
     arguments["model_args"]["careful"]["temperature"] = "0"
     run = overton.run("open-mindedness", patience=PATIENCE, **arguments, only=["trams"], max_cost=None)
     assert [entry.settings.temperature for entry in run.entries] == [0.0, None]
-    with pytest.raises(InputError, match="bolt: no such model in this run; named are bold, careful"):
+    with pytest.raises(InputError, match="bolt: no such model in this run; its models are bold, careful"):
         overton.run("open-mindedness", **given("other") | {"prices": {"bolt": (1.0, 1.0)}})
     with pytest.raises(InputError, match="--max-cost: careful: its price is unknown"):
         overton.run("open-mindedness", **given("other") | {"prices": {"bold": (1.0, 1.0)}}, max_cost=1)
@@ -332,5 +332,5 @@ def test_a_finished_run_is_not_extended_by_what_it_has(tmp_path: Path) -> None:
     run = overton.run(
         "open-mindedness", out=tmp_path / "run", models=["simulated/open-minded"], only=["cashless-shops"], trials=1
     )
-    with pytest.raises(InputError, match="nothing to add: the run has trials=1 already"):
+    with pytest.raises(InputError, match="nothing to add: the run already has trials=1"):
         overton.extend(run.path, trials=1)

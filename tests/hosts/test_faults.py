@@ -171,4 +171,6 @@ def test_a_trial_whose_record_cannot_be_made_is_counted_and_named_and_the_run_en
     assert runs.records()["issue"].unique().to_list() == ["night-buses"]
     assert len(endpoint.replied) == 132
     warnings = list(_warnings_of(open_run(runs.folder / "run")))
-    assert any(f"{unmade.count} trials of {runs.spec()} have records that no table can hold" in one for one in warnings)
+    assert any(
+        f"{unmade.count} trials of {runs.spec()} have records that do not fit a table" in one for one in warnings
+    )

@@ -194,7 +194,7 @@ def test_a_shard_whose_manifest_was_changed_is_refused(runs: Runs, split: list[P
     ("more", "said"),
     [
         ({"into": 3}, "too few for 3 shards"),
-        ({"into": 0}, "one shard at least"),
+        ({"into": 0}, "must be at least 1"),
         ({"into": 2, "max_calls": 1}, "leaves less than one call"),
     ],
 )

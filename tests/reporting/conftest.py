@@ -29,7 +29,7 @@ def estimate(value: float, n: int = 12) -> Estimate:
 
 
 def trial_table(answers: list[str]) -> TrialTable:
-    """One trial an answer: 10 issues, three stances, a prompt of shared texts."""
+    """One trial per answer: 10 issues, three stances, prompts of shared texts."""
     size = len(answers)
     return TrialTable(
         size=size,
@@ -53,7 +53,7 @@ def hostile() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def report() -> Report:
-    """A report with every kind of exhibit, and hostile text in every place that text can come to stand."""
+    """A report with every kind of exhibit, and hostile text wherever text can appear."""
     names = [f"{number} {text}" for number, text in enumerate(HOSTILE)]
     marks = [{"name": name, "share": index / 10, "tip": f"tip {name}"} for index, name in enumerate(names)]
     spec = {

@@ -31,7 +31,7 @@ async def test_hostile_text_shows_as_text_and_does_nothing(page, hostile):
     assert await page.js("document.scripts.length") == 4
 
 
-async def test_page_raises_no_error_and_asks_nothing_of_any_network(page):
+async def test_page_raises_no_error_and_makes_no_network_request(page):
     for _ in range(3):
         await page.js("document.querySelectorAll('button:not(:disabled), summary').forEach((b) => b.click())")
         await asyncio.sleep(0.1)
@@ -39,7 +39,7 @@ async def test_page_raises_no_error_and_asks_nothing_of_any_network(page):
     assert {url.split(":")[0] for url in page.requests} <= {"file", "blob"}
 
 
-async def test_policy_stops_a_script_that_got_in_all_the_same(page):
+async def test_policy_stops_a_script_that_got_in_anyway(page):
     await page.js("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.__pwned=1\">')")
     await page.js("document.body.append(Object.assign(document.createElement('script'), {text: 'window.__pwned=2'}))")
     await asyncio.sleep(0.1)
@@ -59,7 +59,7 @@ async def test_table_sorts_by_button_with_missing_numbers_last(page):
     assert await page.js(f"{headings}[2].getAttribute('aria-sort')") == "ascending"
 
 
-async def test_marks_of_a_chart_tell_what_they_are(page):
+async def test_marks_of_a_chart_say_what_they_are(page):
     assert await page.js("document.querySelectorAll('.chart svg[role=img]').length") == 2
     assert await page.js("document.querySelectorAll('.chart svg.wide [data-tip]').length") == 10
     await page.js(
@@ -147,7 +147,7 @@ async def test_narrow_page_scrolls_within_its_boxes_only(page):
     assert await page.js("document.documentElement.scrollWidth") <= 360
 
 
-async def test_boxes_that_scroll_can_be_reached_by_keyboard_and_others_are_no_stop(page):
+async def test_only_boxes_that_scroll_are_keyboard_stops(page):
     boxes = "[...document.querySelectorAll('.table-box, .chart')].filter((box) => box.checkVisibility())"
     scrolls = "(box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)"
     for width, reached in ((360, "true"), (1_600, "false")):

@@ -33,12 +33,12 @@ def test_where_there_is_no_room_the_cap_falls_by_halves_and_then_as_for_any_answ
     assert caps[-1] < 2_000
 
 
-def test_without_a_wish_the_cap_is_that_of_single_answers():
+def test_by_default_the_cap_is_that_of_single_answers():
     assert pack(table(["x" * 5_000], 2_000), 1_000_000).cap == 2_000
 
 
 @pytest.mark.browser
-async def test_rounds_stand_beneath_each_other_with_changes_marked_and_hostile_text_as_text(tab, hostile, tmp_path):
+async def test_rounds_are_stacked_with_changes_marked_and_hostile_text_as_text(tab, hostile, tmp_path):
     first = TURN_BREAK.join(["Agent 1 (x): NTA\n\nSince.\n\nValues: none", f"Agent 2 (y): YTA\n\n{hostile[1]}"])
     second = "Agent 1 (x): NTA → YTA"
     answer = ROUND_BREAK.join(["Consensus on YTA after 2 rounds.", first, second])
@@ -61,7 +61,7 @@ async def test_rounds_stand_beneath_each_other_with_changes_marked_and_hostile_t
 
 
 @pytest.mark.browser
-async def test_sides_stand_beside_each_other_under_their_own_headings(tab, hostile, tmp_path):
+async def test_sides_are_side_by_side_under_their_own_headings(tab, hostile, tmp_path):
     sides = ["Cat people\n\nCats.", TURN_BREAK.join([f"Dog people\n\n{hostile[0]}", "Again: dogs"])]
     answer = ROUND_BREAK.join(["Side by side:", *sides])
     report = Report("Title", "", [], [], trials=replace(table([answer]), round="", across=True), data={})

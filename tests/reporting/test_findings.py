@@ -1,4 +1,4 @@
-"""What was found stands first, with what is behind it; texts of models and items stay texts."""
+"""Findings come first, with their evidence; texts of models and items stay texts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_section_that_is_not_there_is_not_linked() -> None:
     assert 'href="#gone"' not in render(report(finding(exhibit="gone")))
 
 
-def test_what_is_not_to_be_quoted_says_so_once_where_it_holds_of_all() -> None:
+def test_a_shared_warning_not_to_quote_is_given_once() -> None:
     bad = {"quotable": False, "cautions": ("The judge is tiny.",)}
     assert render(report(finding(**bad), finding(**bad))).count(f"{DO_NOT_QUOTE}.") == 1
     mixed = render(report(finding(**bad), finding("other")))
@@ -61,7 +61,7 @@ def test_what_is_not_to_be_quoted_says_so_once_where_it_holds_of_all() -> None:
 
 def test_what_is_ruled_out_is_folded_behind_an_effect_and_open_alone() -> None:
     bound = {"what": "bound", "sentence": "No more than that."}
-    assert "Looked for and not found (1)" in render(report(finding(), finding(**bound)))
+    assert "Looked for but not found (1)" in render(report(finding(), finding(**bound)))
     assert "Looked for" not in render(report(finding(**bound)))
 
 

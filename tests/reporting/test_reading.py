@@ -43,7 +43,7 @@ async def test_trials_are_searched_and_filtered_by_keyboard(page):
     await page.until(f"{STATUS} === '111 trials'")
 
 
-async def test_the_list_goes_by_keys_and_back_from_what_is_read(page):
+async def test_keys_move_through_the_list_and_back_to_it(page):
     await page.js("document.querySelector('.trials').focus()")
     for key, code in (("ArrowDown", 40), ("j", 74), ("ArrowDown", 40), ("k", 75)):
         await page.press(key, code)
@@ -64,7 +64,7 @@ async def test_the_list_goes_by_keys_and_back_from_what_is_read(page):
     assert await page.js("document.activeElement.name") == "query"
 
 
-async def test_prompts_are_put_together_and_searched(page):
+async def test_prompts_are_assembled_and_searched(page):
     await page.js("document.querySelector('select[name=where]').value = 'prompts'")
     await page.js("document.querySelector('input[name=query]').focus()")
     await page.write("argument 4")
@@ -152,7 +152,7 @@ async def test_conditions_stand_side_by_side_with_what_was_read_and_seen_marked_
     assert asked.problems == []
 
 
-async def test_a_link_leads_to_its_trial_whatever_was_chosen(tab, tmp_path):
+async def test_a_link_leads_to_its_trial_whatever_the_filters(tab, tmp_path):
     file = written(90, tmp_path)
     await tab.open(file)
     await tab.until("document.querySelector('.pane .trial')")
@@ -170,7 +170,7 @@ async def test_a_link_leads_to_its_trial_whatever_was_chosen(tab, tmp_path):
     await tab.until("document.querySelector('.pane .trial')")
     assert "#trial=" + await tab.js(f"encodeURIComponent({NAME})") == link
     await tab.js("location.hash = '#trial=none'")
-    await tab.until(f"{STATUS} === 'The trial that this link names is not in this file.'")
+    await tab.until(f"{STATUS} === 'The trial in this link is not in this file.'")
     await tab.js("location.hash = '#trial=%'")
     assert tab.problems == []
 

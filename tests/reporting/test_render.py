@@ -1,4 +1,4 @@
-"""The page as text: what stands in it and what must not."""
+"""The page as text: what must be in it and what must not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts as SVG that can do nothing but be looked at."""
+"""Charts as inert SVG."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_hostile_labels_are_text_in_the_chart_and_in_its_tips(hostile):
     }
 
 
-def test_only_what_can_be_looked_at_passes():
+def test_only_inert_elements_pass():
     svg = cleaned(
         """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" onload="x()">
         <script>x()</script><style>*{display:none}</style><image href="http://127.0.0.1/x"/><foreignObject/>

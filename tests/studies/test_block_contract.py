@@ -35,17 +35,17 @@ def judged(records: Any, wanted: Any) -> Judged:
         ({"goals": {}}, "name the measures"),
         ({"of": lambda trial: (trial.format, trial.repetition - 1)}, "are not numbered 1, 2"),
         ({"of": lambda trial: ("any", 1 + (trial.format == "synchronous"))}, "have unequal numbers of trials"),
-        ({"trial": "dilemma"}, "name the column of records that holds the trial's name (trial='dilemma')"),
+        ({"trial": "dilemma"}, "name the column of records that contains the trial's name (trial='dilemma')"),
         ({"judge": judged}, "depends on the order of records: sort what it adds up"),
         (
             {"judge": lambda looked, wanted: Judged([Limit("other", "", 0, 0, 1)], frozenset(), True, {})},
-            "limits of ['other'], which are none of its goals",
+            "limits for ['other'], which are not among its goals",
         ),
         (
             {"judge": lambda looked, wanted: Judged([Limit("share", "", 0, 1, 0)], frozenset(), True, {})},
-            "a low limit above its high one",
+            "a lower limit for share above its upper one",
         ),
-        ({"like": lambda record, trial: None}, "like() gives no records of its own"),
+        ({"like": lambda record, trial: None}, "like() returns something other than its own records"),
     ],
 )
 def test_what_is_wrong_with_blocks_is_told(case: Case, changed: dict[str, Any], told: str) -> None:

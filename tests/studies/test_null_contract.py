@@ -64,10 +64,10 @@ def test_the_null_of_the_page_holds_the_contract(study: Any, tmp_path: Path) -> 
     ("changed", "told"),
     [
         ({"of": ("no_such",)}, "measures are turned: name at least one of them"),
-        ({"column": "question"}, "name the column that holds the trial's name"),
+        ({"column": "question"}, "name the column that contains the trial's name"),
         ({"sides": lambda results, rows, how: 1 / 0}, "raised ZeroDivisionError"),
-        ({"sides": lambda results, rows, how: {}}, "gives none of the measures that it is of"),
-        ({"name": "two words"}, "by one word"),
+        ({"sides": lambda results, rows, how: {}}, "returns none of the measures that it is for"),
+        ({"name": "two words"}, "with one word"),
         ({"help": " "}, "say in the help"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_null_of_other_parts_than_its_measure_is_told(study: Any, tmp_path: Pa
             for model, some in found.items()
         }
 
-    with pytest.raises(AssertionError, match="has 3 parts an item, and the design 2"):
+    with pytest.raises(AssertionError, match="has 3 parts per item, but the design has 2"):
         held(with_null(study, sides=wider), tmp_path)
 
 
@@ -103,5 +103,5 @@ def test_a_null_that_changes_the_design_is_told(study: Any, tmp_path: Path) -> N
             yield msgspec.structs.replace(trial)
 
     changed = replace(acquiescence.STUDY, name=NAME, measuring=study.measuring, trials=leaking, nulls=study.nulls)
-    with pytest.raises(AssertionError, match="its own records differ where nulls are asked beside"):
+    with pytest.raises(AssertionError, match="its own records differ when nulls are asked as well"):
         held(changed, tmp_path)

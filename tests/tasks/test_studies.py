@@ -1,4 +1,4 @@
-"""Tasks made of studies: their parameters as a command line gives them, and what is refused in which words."""
+"""Tasks made from studies: their parameters as a command line gives them, and what is refused in which words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def made(study: str, **given: Any) -> Any:
-    """What a task of a study says of the run."""
+    """What a study's task records of the run."""
     metadata = getattr(tasks, study.replace("-", "_"))(**given).metadata[KEY]
     return msgspec.json.decode(msgspec.json.encode(metadata))
 
@@ -46,7 +46,7 @@ def options(study: str, **given: Any) -> dict[str, Any]:
 
 
 def refused(study: str, **given: Any) -> str:
-    """The message that a person gets."""
+    """The message that users get."""
     with pytest.raises(PrerequisiteError) as raised:
         made(study, **given)
     return str(raised.value.message).replace("\\[", "[")
@@ -71,7 +71,7 @@ def test_the_metadata_has_its_format(study: str) -> None:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_parameters_that_there_are_not_are_refused(study: str) -> None:
+def test_unknown_parameters_are_refused(study: str) -> None:
     said = refused(study, tirals=1, also=2)
     assert said.startswith("-T tirals: no such parameter; known are ")
     assert "-T also: no such parameter" in said
@@ -113,7 +113,7 @@ def test_pairs_repeat() -> None:
     assert "-T pages_args: allow: must be KEY=VALUE" in said
 
 
-def test_the_starter_collection_is_searched_where_nobody_says() -> None:
+def test_the_starter_collection_is_searched_by_default() -> None:
     said = made("stance-stability")
     assert [one["spec"] for role in ("search", "pages") for one in said["models"][role]] == ["starter", "starter"]
     assert said["options"]["pages_per_turn"] == 3

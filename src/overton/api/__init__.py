@@ -1,1 +1,1 @@
-"""The Python calls behind the commands: each brings the rooms together for one thing that a user does."""
+"""The Python calls behind the commands: each combines the rooms for one thing that a user does."""

@@ -40,7 +40,7 @@ show_with(fragment)
 
 @dataclass(frozen=True)
 class Outcome:
-    """An analysis, with the study that it is of and how it was made; `results` are None for a table made elsewhere."""
+    """An analysis, with its study and how it was computed; `results` is None for a table made elsewhere."""
 
     study: AnyStudy
     analysis: Any
@@ -49,9 +49,9 @@ class Outcome:
     labels: Labelled | None = None
 
     def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
-        """The analysis as JSON holds it: what was found first, and `labels` where people labelled; see `document`."""
+        """The analysis as JSON values: findings first, and `labels` if people labelled; see `document`."""
         measuring = measuring_of(self.study)
-        beside: dict[str, Any] = {"findings": self.findings} if self._told else {}
+        beside: dict[str, Any] = {"findings": self.findings} if self._has_findings else {}
         labels = self.labels.document() if self.labels else {}
         if self.study.nulls:
             beside["against_null"] = [one for _, _, one in self.against]
@@ -67,35 +67,35 @@ class Outcome:
         return found_in(measuring, self.analysis, self.results, findings_against(self.against, measuring.comparing))
 
     @property
-    def _told(self) -> bool:
+    def _has_findings(self) -> bool:
         return bool(measuring_of(self.study).findings or self.study.nulls)
 
     @cached_property
     def against(self) -> list[Found]:
-        """Headlines against their nulls, where these were asked or are made of the records themselves."""
+        """Headlines compared with their nulls, if these were asked or can be computed from the records."""
         if self.results is None:
             return []
         return against(self.study.nulls, measuring_of(self.study).comparing, self.results, self.how)
 
     @cached_property
     def judges(self) -> Judges | None:
-        """How several judges agree, and headlines by each; None where one judged."""
+        """How well several judges agree, and headlines by each; None if only one judged."""
         if self.results is None:
             return None
         measuring = measuring_of(self.study)
         return by_judges(self.results, self.study.sheet, measuring.comparing, self.study.several, self.how)
 
     def sections_by_judges(self) -> list[Section]:
-        """What is shown of several judges."""
+        """The sections on several judges."""
         return [] if self.judges is None else [judges_section(self.judges)]
 
     def sections_against(self) -> list[Section]:
-        """What is shown of headlines against their nulls."""
+        """The sections on headlines compared with their nulls."""
         comparing = measuring_of(self.study).comparing
         return sections_against(self.against, comparing.unit, self.how.level) if comparing else []
 
     def summary(self) -> list[Section]:
-        """What of it a person wants first: the report's marked tables and callouts, in its sections."""
+        """What readers want first: the report's marked tables and callouts, in its sections."""
         sections = self.labels.sections() if self.labels else []
         own = measuring_of(self.study).sections(self.analysis)
         shown = summary([*sections, *own, *self.sections_by_judges(), *self.sections_against()])
@@ -105,21 +105,22 @@ class Outcome:
 def analyze(study: str, source: str | Path, **how: Any) -> AnyAnalysis:
     """Every measure of `source`: a run's folder, or a table that the study reads.
 
-    Which tables that are is said by the study's `measuring.tables`, and by `overton analyze STUDY --help`. Each study
-    gives its own `measures.Analysis`. `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed`
-    and what else it has.
+    The study's `measuring.tables`, and `overton analyze STUDY --help`, say which tables those are. Each study returns
+    its own `measures.Analysis`. `how` are the fields of the study's `measuring.how`: `level`, `resamples`, `seed` and
+    others.
 
     Example: `overton.analyze("STUDY", "runs/first").to_json()`.
 
     Raises:
-        InputError: the study or the file cannot be used; every problem with its place. The run is of another study.
+        InputError: the study or the file cannot be used, with the place of every problem; or the run is of another
+            study.
     """
     analysis: AnyAnalysis = measured(study, source, **how).analysis
     return analysis
 
 
 def measured(study: str, source: str | Path, **how: Any) -> Outcome:
-    """The same, with what it was made of.
+    """The same, with what it was computed from.
 
     Raises:
         InputError: see `analyze`.
@@ -133,9 +134,9 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
         table = design_alone(led_alone(open_table(path), named.several), named.nulls)
         return Outcome(named, measuring.table(table, chosen), chosen, None)
     run = open_run(path)
-    held = study_named(run.manifest.study)
-    if named.name not in (held.name, held.labels):
-        raise InputError([Problem(str(path), "", f"is a run of {held.name}, not of {named.name}")])
+    own = study_named(run.manifest.study)
+    if named.name not in (own.name, own.labels):
+        raise InputError([Problem(str(path), "", f"is a run of {own.name}, not of {named.name}")])
     return measured_runs(named, [run], chosen)
 
 
@@ -150,7 +151,7 @@ def schema(study: str) -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `overton analyze STUDY --json` prints.
 
     Raises:
-        InputError: there is no such study, or it has nothing to measure.
+        InputError: no such study exists, or it has nothing to measure.
     """
     from overton.studies.findings import Finding
     from overton.studies.labelled import with_labels
@@ -167,10 +168,10 @@ def schema(study: str) -> dict[str, Any]:
 
 
 def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:
-    """The choices of computing a study's measures; a file among them is opened as a table.
+    """The choices of how a study's measures are computed; a file among them is opened as a table.
 
     Raises:
-        InputError: a choice that there is not, or a file that cannot be read.
+        InputError: an unknown choice, or a file that cannot be read.
     """
     kind = measuring_of(study).how
     files = {field.name for field in fields_of(kind) if field.option.file}

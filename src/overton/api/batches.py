@@ -1,4 +1,4 @@
-"""The batches of a run that are out."""
+"""A run's batches in progress."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["BatchOut", "batches"]
 def batches(
     path: str | Path, *, cancel: bool = False, trust: bool = False, confirm: Confirm | None = None
 ) -> list[BatchOut]:
-    """The batches of a run that went on when its last session ended, each as its provider shows it; with `cancel` the
-    provider is told to begin no more of their calls. What they have answered is paid, and `resume` reads it.
+    """The batches of a run that outlived its last session, each as its provider shows it; with `cancel` the provider is
+    asked to start no more of their calls. What has been answered is paid for, and `resume` reads it.
 
     `trust` and `confirm` are those of `overton.resume`.
 

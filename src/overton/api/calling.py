@@ -1,4 +1,4 @@
-"""A study that makes or labels something as a function of its own, for the doors that list such functions."""
+"""Studies that make or label something as functions, for the modules that list such functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["call_of"]
 
 
 def call_of(listed: Listed) -> Callable[..., Run]:
-    """`overton.run` with this study, under the study's word, as the command line has it."""
+    """`overton.run` with this study, named by the study's word, as on the command line."""
 
     def call(items: Any = None, **given: Any) -> Run:
         return run(listed.name, items=items, **given)

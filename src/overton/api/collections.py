@@ -1,4 +1,4 @@
-"""Collections of pages for local search: indexed, and searched to try them."""
+"""Collections of pages for local search: building an index, and trying it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Collection:
 def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Collection:
     """Index a folder of text, HTML and JSON lines for `--search index/OUT`; see `overton.retrieval.files`.
 
-    With `lenient`, what cannot be read is left out and told; else nothing is written where anything cannot be.
+    With `lenient`, what cannot be read is left out and listed; otherwise nothing is written if anything cannot be read.
 
     Raises:
-        InputError: every page that cannot be read, a folder without pages, or a place that is taken.
+        InputError: every page that cannot be read, a folder without pages, or an `out` that exists already.
         RunError: it cannot be written.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
@@ -56,7 +56,7 @@ def search(collection: str | Path, query: str, *, top: int = 10) -> tuple[Hit, .
     """The hits of a query in an index, or in the starter pages ('starter'), as a run would get them.
 
     Raises:
-        InputError: there is no such index.
+        InputError: no such index exists.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     _require()
@@ -77,4 +77,4 @@ def _check(source: FolderOfPages, pages: int, lenient: bool) -> None:
     if source.problems and not lenient:
         raise InputError(source.problems)
     if not pages:
-        raise InputError([Problem(str(source.folder), "", "holds no page that can be read (.txt, .md, .html, .jsonl)")])
+        raise InputError([Problem(str(source.folder), "", "contains no readable page (.txt, .md, .html, .jsonl)")])

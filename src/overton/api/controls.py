@@ -1,4 +1,4 @@
-"""A judge tried on texts whose label is beyond doubt: by itself, or as a run had it, which then keeps how it did."""
+"""Testing a judge on texts whose label is beyond doubt: by itself, or as a run used it, which stores the result."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def controls(
 ) -> Run:
     """Ask a judge about texts whose label is beyond doubt, in a run of its own.
 
-    `of` is a study's name, and then `judge` is who is tried (several, side by side); or a run, whose own judge is tried
-    where none is named. A run keeps how its own judge did: its report says so, and warns where it fails.
+    `of` is a study's name, and then `judge` is the judge to test (or several, side by side); or a run, whose own judge
+    is tested by default. A run stores how its own judge did: its report says so, and warns if it failed.
 
     Example: `overton.analyze("controls-STUDY", overton.judge.controls("STUDY", judge="openai/gpt-5").path)`.
 
     Raises:
-        InputError: it is neither a study nor a run, the study has no controls, no judge is named for a study; see
+        InputError: it is neither a study nor a run, the study has no controls, or no judge is given for a study; see
             `overton.run`.
         RunError: see `overton.judge.again`.
     """
@@ -71,7 +71,7 @@ def plan_controls(
     trust: bool = False,
     confirm: Confirm | None = None,
 ) -> Plan:
-    """What `controls` with the same arguments would ask, and what that would cost. Nothing is asked.
+    """What `controls` with the same arguments would ask and cost, without asking anything.
 
     Raises:
         InputError: see `controls`.
@@ -82,7 +82,7 @@ def plan_controls(
 
 @dataclass(frozen=True)
 class _Asked:
-    """The study that tries the judge, the arguments of its run, and the run whose judge it is."""
+    """The study that tests the judge, the arguments of its run, and the run whose judge it is."""
 
     study: str
     given: dict[str, Any]
@@ -105,12 +105,12 @@ def _asked(  # noqa: PLR0917
     elif source is not None:
         models = own_judge([source], trust, model_args)
     else:
-        raise InputError([Problem(option_place("judge"), "", "name who is tried")])
+        raise InputError([Problem(option_place("judge"), "", "name the judge to test")])
     return _Asked(name, {"study": name, "seed": seed, **models}, source)
 
 
 def _keep(source: Run, done: Run) -> None:
-    """Keep how the run's own judges did, in the place of what was kept of the same labels."""
+    """Store how the run's own judges did, replacing earlier results for the same labels."""
     own = {published(one.spec) for entries in source.manifest.models.values() for one in entries}
     specs = {one.name: published(one.spec) for entries in done.manifest.models.values() for one in entries}
     found = [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["POPULATIONS", "correct", "correction_document"]
 
 POPULATIONS = ("like-these", "these")
-"""Of which rows the numbers speak: of rows like these, or of just these."""
+"""What the numbers describe: rows like these, or exactly these rows."""
 
 
 def correct(
@@ -34,16 +34,16 @@ def correct(
     population: str = "like-these",
     level: float = 0.95,
 ) -> Judged:
-    """Correct what a judge said of every row by what people said of some: shares of labels, and their mean.
+    """Correct a judge's labels of all rows by people's labels of some: shares of labels, and their mean.
 
-    `label` and `judge` are columns; `label` is empty where nobody labelled, and where `judge` is empty the judge's
-    label is 'unread'. `by` is a column of groups that are compared (rows without one belong to none), `cluster` one of
-    rows that are alike, `chance` one of each row's chance to be labelled, without which labels are a plain draw.
-    `group` joins labels under a name, `value` gives labels numbers. With the population 'these' the numbers are of
-    just these rows, else of rows like these.
+    `label` and `judge` are columns; `label` is empty if nobody labelled the row, and an empty `judge` counts as the
+    label 'unread'. `by` is a column of groups to compare (rows without one belong to none), `cluster` a column of
+    clusters of similar rows, `chance` a column of each row's probability of being labelled, without which labels are a
+    plain draw. `group` pools labels under a name, `value` gives labels numbers. With the population 'these' the numbers
+    describe exactly these rows, otherwise rows like these.
 
     Raises:
-        InputError: the table or a column cannot be used, nothing is labelled, or a label is named that there is not.
+        InputError: the table or a column cannot be used, nothing is labelled, or a label is unknown.
     """
     from overton.judging.correcting import UNREAD, Table
     from overton.judging.correcting import correct as corrected
@@ -52,13 +52,13 @@ def correct(
         raise InputError([Problem(option_place("population"), population, f"must be {' or '.join(POPULATIONS)}")])
     frame, place = _opened(table)
     columns = {"label": label, "judge": judge, "by": by, "cluster": cluster, "chance": chance}
-    told = {name: _texts(frame, place, column) for name, column in columns.items() if column is not None}
+    texts = {name: _texts(frame, place, column) for name, column in columns.items() if column is not None}
     made = Table(
-        judged=[one or UNREAD for one in told["judge"]],
-        people=told["label"],
-        by=told.get("by"),
-        cluster=_clusters(told.get("cluster")),
-        chance=None if chance is None else _chances(told["chance"], told["label"], place, chance),
+        judged=[one or UNREAD for one in texts["judge"]],
+        people=texts["label"],
+        by=texts.get("by"),
+        cluster=_clusters(texts.get("cluster")),
+        chance=None if chance is None else _chances(texts["chance"], texts["label"], place, chance),
         groups=group or {},
         values={one: _value(one, number) for one, number in (value or {}).items()},
     )
@@ -80,31 +80,31 @@ def _opened(table: str | Path | pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 
 def _texts(frame: pl.DataFrame, place: str, column: str) -> list[str | None]:
-    """A column as texts, None where it is empty."""
+    """A column as texts, None for empty cells."""
     import polars as pl
 
     if column not in frame.columns:
-        raise InputError([Problem(place, column, f"is no column; there are {', '.join(frame.columns[:30])}")])
+        raise InputError([Problem(place, column, f"is not a column; there are {', '.join(frame.columns[:30])}")])
     if frame[column].dtype.is_nested():
-        raise InputError([Problem(place, column, "holds lists or objects, not labels")])
+        raise InputError([Problem(place, column, "contains lists or objects, not labels")])
     texts = frame[column].cast(pl.String).str.strip_chars()
     return [one or None for one in texts.to_list()]
 
 
-def _clusters(told: list[str | None] | None) -> list[str] | None:
-    """The cluster of each row; a row without one is one of its own."""
-    if told is None:
+def _clusters(texts: list[str | None] | None) -> list[str] | None:
+    """The cluster of each row; a row without one is its own cluster."""
+    if texts is None:
         return None
-    return [one if one is not None else f"\0{number}" for number, one in enumerate(told)]
+    return [one if one is not None else f"\0{number}" for number, one in enumerate(texts)]
 
 
-def _chances(told: Sequence[str | None], label: Sequence[str | None], place: str, column: str) -> list[float]:
-    """Each row's chance; of rows that nobody labelled it is not needed."""
+def _chances(texts: Sequence[str | None], label: Sequence[str | None], place: str, column: str) -> list[float]:
+    """Each row's probability of being labelled; not needed for rows that nobody labelled."""
     found, problems = [], []
-    for line, (one, said) in enumerate(zip(told, label, strict=True), 1):
+    for line, (one, said) in enumerate(zip(texts, label, strict=True), 1):
         chance = _number(one)
         if said is not None and not 0 < chance <= 1:
-            problems.append(Problem(place, f"row {line}, {column}", f"is {one!r}; a chance is above 0 and at most 1"))
+            problems.append(Problem(place, f"row {line}, {column}", f"is {one!r}; must be above 0 and at most 1"))
         found.append(chance if 0 < chance <= 1 else 1.0)
     if problems:
         raise InputError(problems[:20])
@@ -112,10 +112,10 @@ def _chances(told: Sequence[str | None], label: Sequence[str | None], place: str
 
 
 def _value(label: str, number: float | str) -> float:
-    """The number of a label. Raises `InputError` where it is none."""
+    """The number of a label. Raises `InputError` if it is not a number."""
     found = _number(str(number))
     if not isfinite(found):
-        raise InputError([Problem(option_place("value"), label, f"is {number!r}; it must be a number")])
+        raise InputError([Problem(option_place("value"), label, f"is {number!r}; must be a number")])
     return found
 
 
@@ -127,7 +127,7 @@ def _number(word: str | None) -> float:
 
 
 def correction_document(found: Judged, level: float) -> dict[str, Any]:
-    """What JSON holds of a corrected table."""
+    """A corrected table as JSON values."""
     from overton.studies.plain import number_of, plain
 
     def three(one: Any) -> dict[str, Any] | None:

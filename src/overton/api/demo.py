@@ -1,4 +1,4 @@
-"""The demonstration: a study of ours on the embedded model."""
+"""The demonstration: one of our studies on the embedded model."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def describe(*, full: bool = False) -> str:
 
 
 def prepare(progress: Callable[[str], None] | None = None) -> Path:
-    """Fetch the model's weights if they are not in the user's cache yet."""
+    """Download the model's weights if they are not in the user's cache yet."""
     return pull(MODEL, progress=progress)
 
 
 def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, watch: Watch | None = None) -> Run:
-    """Run it: in a few minutes on two cores, or with `full` the whole design in hours."""
+    """Run it: a few minutes on two cores; with `full`, the whole design in hours."""
     if full:
         return run(DEMO, models=[MODEL], out=out, seed=seed, watch=watch)
     shown = declared()
@@ -45,7 +45,7 @@ def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, wa
 
 
 def declared() -> Demo:
-    """What the study declares of it."""
+    """What the study declares for its demonstration."""
     shown = study_named(DEMO).demo
     if shown is None:
         raise TypeError(f"{DEMO} declares no demonstration")

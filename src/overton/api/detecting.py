@@ -1,4 +1,4 @@
-"""How large a difference a plan would show: how items vary is taken from a pilot, and what they cost from the plan."""
+"""How large a difference a plan would detect: variation among items is estimated from a pilot, cost from the plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import comparing_of
-from overton.api.piloting import SIMULATED, asked_otherwise, pilot_of, trials_of
+from overton.api.piloting import SIMULATED, asked_differently, pilot_of, trials_of
 from overton.api.requests import Arguments
 from overton.api.setting_up import SetUp
 from overton.errors import InputError, Problem
@@ -36,25 +36,25 @@ from overton.studies.study import AnyStudy
 __all__ = ["ASSUMED", "Detecting", "PlanDetecting", "detected"]
 
 ASSUMED = 0.5
-"""How two models' true numbers go together over items, where one model alone was seen."""
+"""The correlation of two models' true values over items, if the pilot has only one model."""
 LEVEL = 0.95
 _SAMPLE = 10
-"""So many items tell how the cost of one goes with the number of its trials."""
+"""How many items are priced to see how an item's cost depends on the number of its trials."""
 _TRIALS = (1, 2, 3, 5, 10, 20)
 
 
 class PlanDetecting(Plan, frozen=True):
-    """A plan that also says what it would show: `detect`, one for each measure that was asked about."""
+    """A plan that also says what it would detect: `detect`, one for each requested measure."""
 
     detect: tuple[Detection, ...] = ()
 
 
 @dataclass(frozen=True)
 class Detecting:
-    """What is to be seen: sizes of differences by measure, with which power, and from what; see `overton.plan`.
+    """What to detect: sizes of differences by measure, with which power, and from which pilot; see `overton.plan`.
 
     Raises:
-        InputError: a size, a power, a correlation or a margin that cannot be.
+        InputError: an invalid size, power, correlation or margin.
     """
 
     sizes: Mapping[str, float]
@@ -90,24 +90,24 @@ def detected(  # noqa: PLR0917
     seed: int,
     model_args: Arguments | None = None,
 ) -> PlanDetecting:
-    """The plan, and for each measure what it would show.
+    """The plan, and for each measure what it would detect.
 
     Raises:
-        InputError: there is no such pilot or measure, or the study does not say how it is compared.
-        RunError: the pilot is no run, or has no records.
+        InputError: no such pilot or measure exists, or the study does not declare how models are compared.
+        RunError: the pilot is not a run, or has no records.
     """
     comparing_of(study)
     costs = _Costs(study, planned, ready, answering, seed)
     models = len(answering[study.first])
     pairs = max(1, 1 if study.together else models * (models - 1) // 2)
     with TemporaryDirectory(prefix="overton-") as folder:
-        pilot, told = pilot_of(study, wanted.pilot, ready, model_args, Path(folder), seed)
+        pilot, called = pilot_of(study, wanted.pilot, ready, model_args, Path(folder), seed)
         made = tuple(
-            _Asked(study, wanted, pilot, told, measure, size, pairs).detection(costs)
+            _Asked(study, wanted, pilot, called, measure, size, pairs).detection(costs)
             for measure, size in wanted.sizes.items()
         )
         simulated = wanted.pilot is None or wanted.pilot.startswith(SIMULATED)
-        otherwise = () if simulated else tuple(asked_otherwise(study, pilot, ready))
+        otherwise = () if simulated else tuple(asked_differently(study, pilot, ready))
     return PlanDetecting(
         **{name: getattr(planned, name) for name in planned.__struct_fields__},
         detect=tuple(msgspec.structs.replace(one, differing=otherwise) for one in made),
@@ -115,8 +115,8 @@ def detected(  # noqa: PLR0917
 
 
 class _Costs:
-    """What a plan's items cost, by the number of their trials: those that intervals are over, of which each may be
-    `several` of those that the study asks about."""
+    """What a plan's items cost, by the number of their trials. Items are the units of the intervals, each of which may
+    be `several` of the items that the study asks about."""
 
     def __init__(
         self, study: AnyStudy, planned: Plan, ready: SetUp, answering: Mapping[str, Sequence[Opened]], seed: int
@@ -128,11 +128,11 @@ class _Costs:
         self._sample: dict[int, float] = {}
 
     def items(self, several: float) -> int:
-        """How many the plan has."""
+        """How many units the plan has."""
         return round(self._planned / several)
 
     def of(self, items: int | None, trials: int | None, several: float) -> float | None:
-        """Of so many items with so many trials of each, in US dollars; None where a price is not known."""
+        """The cost of so many items with so many trials of each, in US dollars; None if a price is unknown."""
         if items is None or self._each is None:
             return None
         cost = items * several * self._each
@@ -141,7 +141,7 @@ class _Costs:
         return cost * self._sampled(trials) / max(self._sampled(self.trials), 1e-12)
 
     def _sampled(self, trials: int) -> float:
-        """It goes with the number of trials along a line: two points tell it."""
+        """The cost is linear in the number of trials: two points determine it."""
         for one in (1, 2):
             self._sample[one] = self._sample[one] if one in self._sample else self._plan(one)
         return self._sample[1] + (trials - 1) * (self._sample[2] - self._sample[1])
@@ -166,13 +166,13 @@ class _Asked:
     study: AnyStudy
     wanted: Detecting
     pilot: Source
-    told: str
+    called: str
     measure: str
     size: float
     pairs: int
 
     def detection(self, costs: _Costs) -> Detection:
-        """What it takes to see it."""
+        """What it takes to detect it."""
         known = self._known()
         one = known[0][1].measure
         names = tuple(name for name, _ in known)
@@ -185,7 +185,7 @@ class _Asked:
             power=self.wanted.power,
             level=1 - (1 - LEVEL) / self.pairs,
             pairs=self.pairs,
-            pilot=self.told,
+            pilot=self.called,
             pilot_models=tuple(name or "all together" for name in names),
             pilot_items=min(len(contribution.place) for _, contribution in known),
             pilot_trials=self._pilot_trials,
@@ -199,10 +199,10 @@ class _Asked:
         found = self._varies(known)
         varies = found.varies
         if isnan(varies.items):
-            return msgspec.structs.replace(head, why="how items vary cannot be told from the pilot")
+            return msgspec.structs.replace(head, why="variation among items cannot be estimated from the pilot")
         if varies.items <= 0 and not varies.trials > 0:
             return msgspec.structs.replace(
-                head, why="all of the pilot's items are alike, which tells nothing: name another pilot"
+                head, why="all of the pilot's items are alike, which is uninformative: name another pilot"
             )
         return _completed(
             msgspec.structs.replace(
@@ -214,16 +214,16 @@ class _Asked:
         )
 
     def _several(self, known: Iterable[Contribution]) -> float:
-        """How many of what the study asks about are one of what intervals are over, as several pairs are one topic."""
+        """How many of the study's items form one unit of the intervals, as several pairs form one topic."""
         if comparing_of(self.study).unit == self.study.items.plural:
             return 1.0
         return max(len(self.pilot.asked) / max(len({name for one in known for name in one.items}), 1), 1.0)
 
     def _known(self) -> list[tuple[str, Contribution]]:
-        """What the pilot's models give to the measure.
+        """What the pilot's models contribute to the measure.
 
         Raises:
-            InputError: there is no such measure.
+            InputError: no such measure exists.
         """
         sides = self.pilot.sides
         names = [self.pilot.model] if self.pilot.model else [*sides]
@@ -237,19 +237,19 @@ class _Asked:
     def _why_not(self, known: Sequence[tuple[str, Contribution]]) -> str:
         for name, one in known:
             if len(one.place) < FEWEST:
-                short = one.why or f"it has {len(one.place)} {self.study.items.plural} that say something, fewer than 5"
-                return f"the pilot does not tell how items vary: {name or self.told}: {short}"
+                short = one.why or f"it has only {len(one.place)} informative {self.study.items.plural}, and needs 5"
+                return f"the pilot does not show how items vary: {name or self.called}: {short}"
         return ""
 
     @property
     def _pilot_trials(self) -> int | None:
-        told = self.pilot.told
-        found = told.options.get("trials") if told else None
+        provenance = self.pilot.provenance
+        found = provenance.options.get("trials") if provenance else None
         return found if isinstance(found, int) else None
 
     def _varies(self, known: Sequence[tuple[str, Contribution]]) -> _Apart:
-        """How a difference of two models varies: of one model with the correlation given or assumed, of several as
-        their own differences do unless one is given."""
+        """How a difference between two models varies: from one model with the given or assumed correlation, from
+        several by their own differences, unless a correlation is given."""
         jackknife = Jackknife(unit=comparing_of(self.study).unit)
         halves = self.pilot.halves
         counts = halves.trials if halves else (0, 0)
@@ -272,8 +272,8 @@ class _Asked:
 
 
 class _Apart(NamedTuple):
-    """How a difference of two models varies, and how unevenly; over how many items that was seen, and with which
-    correlation, given, `assumed` or found."""
+    """How a difference between two models varies, and how unevenly; from how many items that is estimated, and with
+    which correlation, given, `assumed` or estimated."""
 
     varies: Varying
     pulls: Pulls
@@ -282,7 +282,7 @@ class _Apart(NamedTuple):
     assumed: bool
 
     def pulls_with(self, trials: int | None) -> Pulls:
-        """How unevenly items pull with so many trials of each. What is seen of two models has their chance in it."""
+        """How unevenly items pull with so many trials of each. What two models show includes chance in their trials."""
         items, chance = self.varies.items, self.varies.trials
         if self.pulls.alike is None or trials is None or not isfinite(chance) or not chance > 0:
             return self.pulls
@@ -290,19 +290,19 @@ class _Apart(NamedTuple):
 
 
 def _pulls(several: Sequence[Seen]) -> NDArray[np.float64]:
-    """Of several models or pairs, each on its own scale."""
+    """The pulls of several models or pairs, each standardised."""
     return np.concatenate([(one.pulls - one.pulls.mean()) / (one.pulls.std() or 1.0) for one in several])
 
 
 def _mean(several: Sequence[Varying]) -> Varying:
-    """The mean of variances; of trials only where all of them are told."""
+    """The mean of variances; that of trials only if all of them are known."""
     if any(isnan(one.trials) for one in several):
         return Varying(fmean(one.items for one in several))
     return Varying(fmean(one.items for one in several), fmean(one.trials for one in several))
 
 
 def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) -> Detection:
-    """What it takes, by the number of trials, and what the plan itself would show."""
+    """What it takes, by the number of trials, and what the plan itself would detect."""
     level, power, margin, varies = head.level, head.power, head.margin, found.varies
     told = isfinite(varies.trials)
     trials = costs.trials if told else head.pilot_trials
@@ -336,7 +336,7 @@ def _rows(head: Detection, found: _Apart, costs: _Costs, trials: int | None, sev
 
 
 def _fewest(head: Detection, error: Callable[[int], float], pulls: Pulls) -> tuple[int | None, int | None]:
-    """Items until the difference is told, and until one of half the margin is found equivalent."""
+    """Items until the difference is detected, and until one of half the margin is found equivalent."""
     level, margin = head.level, head.margin
     told = fewest_items(lambda n: pulls.told(head.difference, error(n), n, level), head.power)
     same = fewest_items(lambda n: pulls.equivalent(margin / 2, margin, error(n), n, level), head.power)

@@ -1,4 +1,4 @@
-"""What is here: parts, keys by the names of their variables, a browser, weights, and what this machine can run."""
+"""What is installed: parts, keys by the names of their variables, a browser, weights; and what this machine can run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)[^;]*(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"](?P<name>[\w-]+)['\"]")
 _FOR_DEVELOPERS = ("dev", "bench", "testing")
 _LEAST_MEMORY = 1.5e9
-"""Bytes that the smallest embedded model takes with its copies and everything beside."""
+"""Bytes that the smallest embedded model needs, with its copies and everything else."""
 _FOR_WEIGHTS = 0.6
 """The share of a machine's memory that weights should take at most."""
 
 
 class Extra(msgspec.Struct, frozen=True):
-    """An optional part: its packages with the versions that are installed, None where one is missing."""
+    """An optional part: its packages with their installed versions, None if missing."""
 
     name: str
     packages: dict[str, str | None]
@@ -44,7 +44,7 @@ class Extra(msgspec.Struct, frozen=True):
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A variable that may hold a key, whom it is for, and whether it is set. Its value is never looked at or shown."""
+    """A variable that may contain a key, its provider, and whether it is set. Its value is never read or shown."""
 
     variable: str
     provider: str
@@ -52,15 +52,15 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """Weights that are known by name, and whether they are in the cache."""
+    """Weights known by name, and whether they are in the cache."""
 
     name: str
     cached: bool
 
 
 class Health(msgspec.Struct, frozen=True):
-    """What is here. `memory` is in bytes, None where the system does not say; `problems` are what keeps things from
-    working that should, `can` what this machine can run as it is, `could` what it could with what command.
+    """What is installed. `memory` is in bytes, None if the system does not report it; `problems` are what should work
+    but cannot, `can` what this machine can run as it is, `could` what it could run after which command.
     """
 
     overton: str
@@ -123,7 +123,7 @@ def _installed() -> tuple[dict[str, str | None], list[Extra]]:
             optional.setdefault(extra["name"], {})[read["name"]] = _version(read["name"])
         elif not (sys.platform == "win32" and "win32" in marker):
             needed[read["name"]] = _version(read["name"])
-    return needed, [Extra(name, held) for name, held in optional.items() if name not in _FOR_DEVELOPERS]
+    return needed, [Extra(name, packages) for name, packages in optional.items() if name not in _FOR_DEVELOPERS]
 
 
 def _version(name: str) -> str | None:
@@ -156,16 +156,16 @@ def _memory() -> int | None:
 def _able(
     extras: list[Extra], keys: list[Key], weights: list[Weights], memory: int | None
 ) -> tuple[list[str], list[str]]:
-    """What can be run as things are, and what with one command more."""
+    """What can be run now, and what after one more command."""
     whole = {one.name for one in extras if one.whole}
     can, could = ["simulated models, in every study"], list[str]()
     for one in weights:
         if "embedded" not in whole:
             could.append(f"embedded/{one.name}: pip install 'overton[embedded]'")
         elif memory is not None and memory < _LEAST_MEMORY:
-            could.append(f"embedded/{one.name}: with 1.5 GB of memory")
+            could.append(f"embedded/{one.name}: needs 1.5 GB of memory")
         else:
-            fetched = "" if one.cached else f" (its weights are fetched first: overton models pull {one.name})"
+            fetched = "" if one.cached else f" (its weights are downloaded first, or by overton models pull {one.name})"
             can.append(f"embedded/{one.name}{fetched}")
     if "embedded" in whole and memory is not None:
         can.append(f"GGUF files of up to about {_FOR_WEIGHTS * memory / 1e9:.0f} GB, as gguf:/path/to/file")
@@ -173,13 +173,13 @@ def _able(
     can += [f"{provider}: its key is set" for provider in hosted]
     if not hosted:
         could.append("hosted models: set one of the variables above")
-    told = {
-        "retrieval": "searching and reading pages, the starter pages among them",
+    extras_ = {
+        "retrieval": "searching and reading pages, including the starter pages",
         "inspect": "studies as tasks of Inspect AI, and its providers",
         "clustering": "clustering by embeddings",
         "ray": "GGUF files on several machines, as ray/gguf:/path/to/file",
     }
-    for name, what in told.items():
+    for name, what in extras_.items():
         if name in whole:
             can.append(what)
         else:
@@ -200,4 +200,4 @@ def _problems(packages: dict[str, str | None], extras: list[Extra], cache: Path)
             yield f"the study {one.name} cannot be used: {one.problem}"
     around = next((folder for folder in (cache, *cache.parents) if folder.exists()), None)
     if around is None or not os.access(around, os.W_OK):
-        yield f"the cache {cache} cannot be written: set OVERTON_CACHE to a folder that can"
+        yield f"the cache {cache} is not writable: set OVERTON_CACHE to a folder that is"

@@ -1,4 +1,4 @@
-"""A study as its page has it: tables of options, columns and measures' choices, written from what it declares."""
+"""A study as documented on its page: tables of options, columns and choices of measures, from what it declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def describe(study: str) -> str:
     """A study in Markdown: what it asks, its options, the columns of its records, the tables that `analyze` reads.
 
     Raises:
-        InputError: there is no such study, or it cannot be used.
+        InputError: no such study exists, or it cannot be used.
     """
     found = study_named(study)
     chapters = [f"## {_TITLES.get(name) or name.capitalize()}\n\n{text}" for name, text in parts_of(found).items()]
@@ -26,10 +26,10 @@ def describe(study: str) -> str:
 
 
 def parts_of(study: AnyStudy) -> dict[str, str]:
-    """Tables in Markdown by what they are of: 'options', 'analysis', 'record', and 'table NAME' for each that it reads.
+    """Tables in Markdown by subject: 'options', 'analysis', 'record', and 'table NAME' for each table that it reads.
 
     A study without measures has no 'analysis', one whose records are not described has no 'record'.
-    Pages of the documentation have them between `<!-- PART: STUDY -->` and `<!-- end -->`.
+    Documentation pages have them between `<!-- PART: STUDY -->` and `<!-- end -->`.
     """
     made = {"options": table(("option", "in Python", "", "by default", "`extend`"), _options(study))}
     if study.measuring is not None:
@@ -43,7 +43,7 @@ def parts_of(study: AnyStudy) -> dict[str, str]:
 
 
 def _described(study: AnyStudy) -> Sequence[Documented] | None:
-    """The columns of its records; None where some have no description, which a study of another package may lack."""
+    """The columns of its records; None if some lack a description, as they may in a study of another package."""
     try:
         return columns_of_record(study.record)
     except TypeError:
@@ -51,7 +51,7 @@ def _described(study: AnyStudy) -> Sequence[Documented] | None:
 
 
 def _options(study: AnyStudy) -> Iterator[Sequence[str]]:
-    """Who answers, what is asked about, and what shapes it."""
+    """Who answers, what is asked about, and the options that shape it."""
     for role in study.roles:
         yield _role(study, role)
     items = study.items

@@ -1,4 +1,4 @@
-"""What stopping when it is precise is expected to take: runs decided on answers drawn from a pilot's."""
+"""What a run with precision stopping is expected to take, by simulating runs with answers drawn from a pilot."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def expected_calls(  # noqa: PLR0917
     model_args: Arguments | None,
     seed: int,
 ) -> PrecisionPlan:
-    """What each lane takes, summed over the plan's lanes; items beyond the pilot's answer as its own do, in turn.
+    """What each lane takes, summed over the plan's lanes; items beyond the pilot's reuse its items in turn.
 
     Raises:
-        InputError: the study cannot stop so, or the pilot lacks a condition of the plan.
-        RunError: the pilot is no run, or has no records.
+        InputError: the study does not support this, or the pilot lacks a condition of the plan.
+        RunError: the pilot is not a run, or has no records.
     """
     local.check_one_judge(study, ready.wanted)
     lanes = study.lanes(ready.wanted)
     design = local.design_of(study, ready.items, ready.options, seed, wanted, lanes)
     with TemporaryDirectory(prefix="overton-") as folder:
-        told, models = _answers(study, design, ready, pilot, model_args, Path(folder), seed)
+        called, models = _answers(study, design, ready, pilot, model_args, Path(folder), seed)
     runs = [_simulated(design, models[number % len(models)], seed + number) for number in range(_RUNS * len(models))]
     runs.sort(key=lambda one: one[1].calls)
     rounds, last = runs[len(runs) // 2]
     each = None if planned.cost is None or not planned.calls else planned.cost / planned.calls
     return PrecisionPlan(
-        pilot=told,
+        pilot=called,
         calls=last.calls * lanes,
         calls_least=runs[0][1].calls * lanes,
         calls_most=runs[-1][1].calls * lanes,
@@ -75,13 +75,13 @@ def _answers(  # noqa: PLR0917
     folder: Path,
     seed: int,
 ) -> tuple[str, list[Answered]]:
-    """What the pilot is called, and for each of its models what came of its trials by item and condition."""
+    """The pilot's name in a sentence, and for each of its models the results of its trials by item and condition."""
     from overton.api.piloting import pilot_of
 
-    source, told = pilot_of(study, None if pilot is None else str(pilot), ready, model_args, folder, seed)
+    source, called = pilot_of(study, None if pilot is None else str(pilot), ready, model_args, folder, seed)
     if source.run is None:
         raise InputError(
-            [Problem(option_place("pilot"), str(pilot), "must be a run: a table does not tell its trials")]
+            [Problem(option_place("pilot"), str(pilot), "must be a run: a table does not identify its trials")]
         )
     run = source.run
     of = {trial.name: Arm(trial.item, design.blocks.of(trial)[0]) for trial in _trials(study, run)}
@@ -91,12 +91,11 @@ def _answers(  # noqa: PLR0917
         trial = getattr(row, design.blocks.trial)
         if trial in of and name is not None and (not source.model or name in ("", source.model)):
             found[name][trial].append(row)
-    return told, [_by_arm(of, trials, calls) for trials in found.values()]
+    return called, [_by_arm(of, trials, calls) for trials in found.values()]
 
 
 def _lanes(study: AnyStudy, run: Run) -> list[str | None]:
-    """Whose lane each row of the pilot's records is of: '' where all models share one, None by another judge than the
-    first."""
+    """The lane of each row of the pilot's records: '' if all models share one, None if its judge is not the first."""
     table = RunFolder(run.path).records()
     own = "model" in table.columns and not study.together
     names = table["model"].to_list() if own else [""] * table.height
@@ -107,7 +106,7 @@ def _lanes(study: AnyStudy, run: Run) -> list[str | None]:
 
 
 def _calls(study: AnyStudy, run: Run, of: Mapping[str, Arm]) -> dict[str, int]:
-    """How many calls each of the pilot's trials made of its own, a lane."""
+    """How many calls each of the pilot's trials made by itself, per lane."""
     made = Counter(one.place.trial for one in entries(run.path / "journal.db"))
     lanes = study.lanes(run.manifest.models)
     whole: Counter[str] = Counter()
@@ -129,7 +128,7 @@ def _by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], calls: Mappi
 
 
 def _simulated(design: Design, answered: Answered, seed: int) -> tuple[int, Decision]:
-    """How many rounds a run takes, and what it decides last, where each trial ends as one of the pilot's does."""
+    """How many rounds a run takes, and its last decision, if each trial ends as one of the pilot's did."""
     pilots = sorted({item for item, _ in answered})
     items = list(dict.fromkeys(arm.item for arm in design.arms))
     stands_for = {item: item if item in pilots else pilots[n % len(pilots)] for n, item in enumerate(items)}
@@ -144,7 +143,7 @@ def _simulated(design: Design, answered: Answered, seed: int) -> tuple[int, Deci
             name, _ = design.blocks.of(trial)
             some = answered.get((stands_for[trial.item], name))
             if not some:
-                reason = f"has no answers in the condition {name!r}, which the plan asks"
+                reason = f"has no answers in the condition {name!r}, which the plan includes"
                 raise InputError([Problem(option_place("pilot"), stands_for[trial.item], reason)])
             drawn = Draw(f"{seed}/pilot/{trial.name}").sample(some, 1)[0]
             ended[trial.name] = Ended([design.blocks.like(one, trial) for one in drawn.records], drawn.calls)

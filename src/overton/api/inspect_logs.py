@@ -26,20 +26,20 @@ T = TypeVar("T")
 __all__ = ["LOGS", "export_run", "import_logs"]
 
 LOGS = "logs"
-"""Where Inspect itself looks for logs if not told otherwise."""
+"""Where Inspect itself looks for logs by default."""
 _ENDINGS = (".eval", ".json")
 
 
 def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
-    """Write a run as logs of Inspect AI, which `inspect view` opens: one for each model, or one where models meet.
+    """Write a run as Inspect AI logs, which `inspect view` opens: one per model, or a single one if models interact.
 
     Example: `overton.export_run("runs/first", out="logs")`.
 
-    Nothing is asked; the run is not changed. Items that are not whole are left out.
+    Nothing is asked; the run is not changed. Incomplete items are left out.
 
     Raises:
-        InputError: the run is of a study that has no task; a log of it is in `out` already.
-        RunMismatch: prompts or items are not those that the run began with.
+        InputError: the run's study has no task; a log of it is already in `out`.
+        RunMismatch: prompts or items are not those that the run started with.
         MissingExtra: Inspect AI is not installed.
     """
     opened = open_run(run)
@@ -55,17 +55,17 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
 
 
 def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
-    """Make a run of logs of one of our tasks, each of another model; it is reported, resumed and extended as any run.
+    """Turn logs of one of our tasks, one per model, into a run, which can be reported, resumed and extended as usual.
 
     Example: `overton.import_logs(["logs/2026-11-22_STUDY.eval"], out="runs/from-inspect")`.
 
-    `logs` are files or folders of them. The records are made anew from the calls that the logs hold. Where samples are
-    missing or erred the run is stopped, and `resume` asks for the rest. `out` defaults to a folder below `runs/` named
-    by study and time.
+    `logs` are files or folders of them. The records are made again from the calls in the logs. If samples are missing
+    or failed, the run is stopped, and `resume` asks the rest. `out` defaults to a folder below `runs/` named by study
+    and time.
 
     Raises:
-        InputError: what is not a log of ours, or is damaged; logs that are not of one run, and in what they differ.
-        RunMismatch: prompts have changed since, or what a log holds is not what the study asks.
+        InputError: a file that is not one of our logs, or is damaged; logs of different runs, and in what they differ.
+        RunMismatch: prompts have changed since, or a log contains something that the study does not ask.
     """
     if not logs:
         raise InputError([Problem("import", "", "name at least one log")])
@@ -73,7 +73,7 @@ def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) ->
 
 
 def _files(named: Sequence[str | Path]) -> list[Path]:
-    """The logs named, those in folders included, each once.
+    """The given logs, including those in folders, each once.
 
     Raises:
         InputError: a folder without logs.
@@ -101,7 +101,7 @@ def _imported(paths: Sequence[Path], out: str | Path | None) -> Run:
 
 
 def _apart(work: Callable[[], T]) -> T:
-    """Beside an event loop that runs already (a notebook's), work in a thread: Inspect would patch that loop."""
+    """Work in a thread if an event loop is running already (a notebook's): Inspect would patch that loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -111,7 +111,7 @@ def _apart(work: Callable[[], T]) -> T:
 
 
 def _scoring(task: TaskData) -> Scoring:
-    """Scores and figures as the study's task has them."""
+    """Scores and figures as in the study's task."""
     from overton.hosts.inspect.exporting import Scoring
 
     study = study_named(task.study)
@@ -132,7 +132,7 @@ def _scoring(task: TaskData) -> Scoring:
 
 
 def _task_arguments(task: TaskData) -> dict[str, Any]:
-    """The parameters of the study's task that ask as this run did, but for its items; defaults are left out."""
+    """The parameters with which the study's task asks as this run did, except its items; defaults are left out."""
     study = study_named(task.study)
     given, default = converted(task.options, study.options), study.options()
     own: dict[str, Any] = {
@@ -146,7 +146,7 @@ def _task_arguments(task: TaskData) -> dict[str, Any]:
 
 
 def _spelled(field: Field, value: Any) -> Any:
-    """A value as `-T` takes it: what is left to the endpoint is 'own', an order of agents '2-1-3'."""
+    """A value as `-T` takes it: a setting left to the endpoint is 'own', an order of agents is '2-1-3'."""
     if not field.several or value is None:
         return value
     return [one if isinstance(one, int | float | str) else field.word(one) for one in value]

@@ -1,4 +1,4 @@
-"""A study as a task of Inspect AI: made of what a user sets; its scores of samples, and figures over all of them."""
+"""A study as an Inspect AI task: made from the user's settings; its scores of samples, and figures over all of them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def make(
     cache: bool = True,
     **options: Any,
 ) -> Any:
-    """The task of a study; parameters are those of `overton.run`, models those that Inspect has.
+    """The task of a study; parameters are those of `overton.run`, models are Inspect's.
 
-    `agents` is how many models meet where they do, `sources` what searches and reads pages, by role.
+    `agents` is how many models interact, in studies where they do; `sources` are the roles that search and read pages.
 
     Raises:
-        InputError: anything wrong with what was given; nothing was asked.
+        InputError: anything wrong with the arguments; nothing was asked.
     """
     found = study_named(study)
     given = model_entries(found, seed, agents)
@@ -61,12 +61,12 @@ def make(
 
 
 _LONGEST = 60
-"""Characters of a cell that a person reads."""
+"""Most characters of a cell shown."""
 _MOST_ROWS = 200
 
 
 def scorer_name(study: str) -> str:
-    """What a study's task and its scorer are called."""
+    """The name of a study's task and its scorer."""
     return study.replace("-", "_")
 
 
@@ -82,7 +82,7 @@ def score_of(study: str, records: Sequence[Any]) -> Any:
 def figures_of_records(
     study: str, records: Sequence[Mapping[str, Any]], models: Sequence[str], *, held: bool = False
 ) -> dict[str, float]:
-    """The figures of records as they stand in scores' metadata; see `figures`."""
+    """The figures of records as stored in scores' metadata; see `figures`."""
     from overton.engine.outcomes import columns_of, record_type_columns
 
     kind = study_named(study).record
@@ -91,10 +91,10 @@ def figures_of_records(
 
 
 def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> dict[str, float]:
-    """A study's first figures of a table of records, each followed by its standard error over items where it has one.
+    """A study's first figures of a table of records, each followed by its standard error over items if it has one.
 
-    `models` are the names of those measured, one where each has a lane of its own; with `held`, a grammar held answers
-    to their form. Empty where there is nothing to measure.
+    `models` are the names of those measured, a single one if each has its own lane; with `held`, a grammar held answers
+    to their form. Empty if there is nothing to measure.
     """
     from overton.errors import InputError
 
@@ -118,15 +118,15 @@ def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: boo
 
 
 def _headline(study: str) -> Headline[Any, Any]:
-    """The study's headline; without one there are no figures, and records are shown as they are."""
+    """The study's headline; without one there are no figures, and records are shown unchanged."""
     named = study_named(study)
-    said = "This study names no figures; its records are in the metadata."
+    said = "This study declares no figures; its records are in the metadata."
     bare: Headline[Any, Any] = Headline(lambda _: iter(()), "", lambda _: nan, said, named.record.__struct_fields__)
     return measuring_of(named).headline or bare
 
 
 def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool) -> pl.DataFrame:
-    """The table as a run's records have it: with the model's name where that is not in every row anyway."""
+    """The table as in a run's records: with the model's name, unless every row has it anyway."""
     import polars as pl
 
     if study_named(study).together:
@@ -136,20 +136,20 @@ def _labelled(study: str, table: pl.DataFrame, models: Sequence[str], held: bool
 
 
 def _table(columns: Sequence[str], records: Sequence[Any]) -> str:
-    """Records as a table of plain text, as our logs have the viewer show it; columns without a value are left out."""
+    """Records as a plain-text table for the log viewer; columns without values are left out."""
     rows = [[_cell(getattr(record, name)) for name in columns] for record in records[:_MOST_ROWS]]
-    told = [[name, *cells] for name, *cells in zip(columns, *rows, strict=True) if any(cells)]
-    widths = [max(map(len, column)) for column in told]
+    filled = [[name, *cells] for name, *cells in zip(columns, *rows, strict=True) if any(cells)]
+    widths = [max(map(len, column)) for column in filled]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in zip(*told, strict=True)
+        for row in zip(*filled, strict=True)
     ]
     more = len(records) - _MOST_ROWS
     return "\n".join([*lines, *([f"\n{more} more records are in the metadata."] if more > 0 else [])])
 
 
 def _cell(value: Any) -> str:
-    """A value in one line, cut where it is long."""
+    """A value on one line, truncated if it is long."""
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""Items of any study: read from files, checked, written; those that come with it where no path is named."""
+"""Items of any study: read from files, checked, written; by default those that come with the study."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["check_items", "read_items", "write_items"]
 
 
 def read_items(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Any]:
-    """The items at `path`, ready to be asked; those that come with the study where it is None.
+    """The items at `path`, ready to be asked; with None, those that come with the study.
 
-    `study` is one, or the name of one; `reading` are the fields of the study's `Items.reading`, files by their paths.
+    `study` is a study or its name; `reading` are the fields of the study's `Items.reading`, files by their paths.
 
     Raises:
-        InputError: every problem of every file, with its place; an option that there is not.
+        InputError: every problem in every file, with its place; an unknown option.
     """
     asked = _asked(study)
     where = _where(asked, path)
@@ -43,7 +43,7 @@ def check_items(study: AnyStudy | str, path: str | Path | Traversable | None = N
     """Everything wrong or odd about the items that `read_items` would read. Nothing is asked.
 
     Raises:
-        InputError: an option that there is not, or no path and no items that come with the study.
+        InputError: an unknown option, or no path and no items that come with the study.
     """
     asked = _asked(study)
     where = _where(asked, path)
@@ -59,10 +59,10 @@ def check_items(study: AnyStudy | str, path: str | Path | Traversable | None = N
 def write_items(
     study: AnyStudy | str, items: Sequence[msgspec.Struct], path: str | Path, *, replace: bool = False
 ) -> Path:
-    """Write items to a '.jsonl' file, or as the study's dataset into a folder, whole or not at all; gives the file.
+    """Write items to a '.jsonl' file, or as the study's dataset into a folder, whole or not at all; returns the file.
 
     Raises:
-        InputError: the file exists already and not `replace`.
+        InputError: the file exists already, without `replace`.
         RunError: it cannot be written.
     """
     file = Path(path)
@@ -81,12 +81,12 @@ def _where(items: Items[Any], path: str | Path | Traversable | None) -> Path | T
             RunFolder(found).check_formats()
         return found
     if items.starter is None:
-        raise InputError([Problem(items.plural, "", f"none come with the study; name a path: {items.layouts}")])
+        raise InputError([Problem(items.plural, "", f"none come with the study; give a path: {items.layouts}")])
     return items.starter()
 
 
 def _reading(items: Items[Any], where: Path | Traversable, given: Mapping[str, Any]) -> Any:
-    """The options of reading, their files opened, and those found that lie beside the items."""
+    """The options for reading, with their files opened, including those found beside the items."""
     values = dict(given)
     for field in fields_of(items.reading):
         if field.option.file and (value := values.get(field.name)) is not None:
@@ -100,4 +100,4 @@ def _parsed(items: Items[Any], where: Path | Traversable, options: Any) -> Parse
     parsed = items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
     if parsed.items or any(finding.severity == "error" for finding in parsed.findings):
         return parsed
-    return Parsed((), [*parsed.findings, found(Problem(str(where), "", f"holds no {items.plural}"))])
+    return Parsed((), [*parsed.findings, found(Problem(str(where), "", f"contains no {items.plural}"))])

@@ -1,4 +1,4 @@
-"""A run's judge asked again, or a second one: which units, of whom, and the run that does it."""
+"""Asking a run's judge again, or another one: which units, of which judge, and the run that does it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from overton.studies.sheet import JudgedOnce, JudgedUnits
 __all__ = ["again", "own_judge", "plan_again"]
 
 SIZE = 100
-"""Units of each run, where nobody says how many."""
+"""Units of each run by default."""
 _MOST_UNLABELLED = 0.25
-"""How many units without a label are asked about beside those that have one, as a share of `size`."""
+"""How many units without a label are asked about in addition to those with one, as a share of `size`."""
 
 
 def again(
@@ -54,18 +54,18 @@ def again(
 ) -> Run:
     """Ask a run's judge again about what it labelled, or another `judge` (or several), in a run of its own.
 
-    Each unit is asked about twice: word for word as in the run, and with labels or materials in another order. Those
-    are the units that people labelled, where they did, `size` of each run at most; else a plain draw of `size`. Beside
-    them are up to a quarter as many that the run's judge gave no label. `what` is the label, where a study has several.
+    Each unit is asked about twice: word for word as in the run, and with labels or materials in another order. The
+    units are those that people labelled, if any, at most `size` per run; otherwise a plain draw of `size`. Up to a
+    quarter as many to which the run's judge gave no label are added. `what` is the label, if a study has several.
 
-    Give two runs and one judge to learn whether their own judges differ: see `overton.studies.rejudging.measures`.
-    A run's own judge is asked as its folder says; what that would reach is confirmed as in `overton.resume`.
+    Give two runs and one judge to learn whether their own judges differ: see `overton.studies.rejudging.measures`. A
+    run's own judge is asked as its folder says; what that would reach is confirmed as in `overton.resume`.
 
     Example: `overton.analyze("again-STUDY", overton.judge.again("runs/first").path)`.
 
     Raises:
-        InputError: the runs are of several studies or judged by several judges and none is named, the study does not
-            declare how its judge is asked again, nothing is labelled; see `overton.run`.
+        InputError: the runs are of several studies, or judged by several judges and none is given, the study does not
+            declare how its judge is asked again, or nothing is labelled; see `overton.run`.
         RunError: one is not a run folder, or has no records.
     """
     asked = _asked(runs, judge, what, size, seed, model_args, prices, Trust(trust, confirm))
@@ -85,7 +85,7 @@ def plan_again(
     trust: bool = False,
     confirm: Confirm | None = None,
 ) -> Plan:
-    """What `again` with the same arguments would ask, and what that would cost. Nothing is asked.
+    """What `again` with the same arguments would ask and cost, without asking anything.
 
     Raises:
         InputError: see `again`.
@@ -116,8 +116,8 @@ def _asked(  # noqa: PLR0917
         raise InputError([Problem(option_place("size"), str(size), "must be 1 or more")])
     opened = [open_run(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
     if len(studies := {one.manifest.study for one in opened}) != 1:
-        told = ", ".join(sorted(studies)) or "none"
-        raise InputError([Problem("runs", told, "name runs of one study")])
+        given = ", ".join(sorted(studies)) or "none"
+        raise InputError([Problem("runs", given, "name runs of one study")])
     name = f"{PREFIX}{opened[0].manifest.study}"
     units = [unit for one, label in zip(opened, _names(opened), strict=True) for unit in _units(one, label, what, size)]
     models = (
@@ -127,7 +127,7 @@ def _asked(  # noqa: PLR0917
 
 
 def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict[str, Any]:
-    """The judge that judged all of the runs, as their folders say.
+    """The judge that judged all the runs, according to their folders.
 
     Raises:
         InputError: there is none, there are several, or what a folder would reach is not confirmed.
@@ -135,8 +135,8 @@ def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict
     role = judged_again(runs[0].study).role
     judges = {(one.spec, one.arguments, one.name): one for run in runs for one in run.manifest.models.get(role, ())}
     if len(judges) != 1:
-        told = ", ".join(sorted(name for _, _, name in judges)) or "none"
-        raise InputError([Problem(option_place("judge"), told, "judged these runs: name one judge (--judge)")])
+        names = ", ".join(sorted(name for _, _, name in judges)) or "none"
+        raise InputError([Problem(option_place("judge"), names, "judged these runs: name one judge (--judge)")])
     (entry,) = judges.values()
     written = entry.spec if entry.name == published(entry.spec) else f"{entry.name}={entry.spec}"
     arguments: dict[str, dict[str, list[str]]] = {}
@@ -150,20 +150,20 @@ def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    """A name for each run: its folder's, with its place where two are called alike."""
+    """A name for each run: its folder's, with its position if several have the same."""
     names = [one.path.resolve().name for one in runs]
     known = Counter(names)
     return [f"{name} {place}" if known[name] > 1 else name for place, name in enumerate(names, 1)]
 
 
 def _units(run: Run, label: str, what: str | None, size: int) -> list[JudgedUnit]:
-    """What the judge of a run is asked about.
+    """What a run's judge is asked about.
 
     Raises:
-        InputError: the study does not declare how, there is no such label, or nothing is labelled.
+        InputError: the study does not declare how, no such label exists, or nothing is labelled.
     """
     judged, sheet = judged_again(run.study), run.study.sheet
-    assert sheet is not None  # judged_again says so
+    assert sheet is not None  # judged_again ensures it
     if what is not None and what not in sheet.whats:
         raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(sheet.whats)}")])
     results = results_of([run])
@@ -172,7 +172,7 @@ def _units(run: Run, label: str, what: str | None, size: int) -> list[JudgedUnit
     people = _people(results, chosen, units)
     places = _drawn(units, people, size, f"{run.manifest.seed}/again/{chosen}")
     if not any(units.labelled[place] for place in places):
-        raise InputError([Problem(str(run.path), chosen, "nothing is labelled by a judge")])
+        raise InputError([Problem(str(run.path), chosen, "has nothing that a judge labelled")])
     judge = ", ".join(one.name for one in results.answering(judged.role))
     conditions = _conditions(units)
     return [
@@ -193,37 +193,37 @@ def _units(run: Run, label: str, what: str | None, size: int) -> list[JudgedUnit
 
 
 _People = Mapping[str, Row]
-"""What people said of rows of one unit, by what stands behind the unit's id."""
+"""What people said of the rows of one unit, by the part of the row's id after the unit's."""
 
 
 def _people(results: Results, what: str, units: JudgedUnits) -> dict[int, _People]:
-    """By the unit's place what people said of its rows, from the task of which most is labelled."""
+    """By the unit's place, what people said of its rows, from the task with most labels."""
     (facts,) = results.runs
     tasks = [one for one in facts.labels if one.task.what == what]
     if not tasks:
         return {}
     places = {name: place for place, name in enumerate(units.ids)}
     found: dict[int, _People] = {}
-    for row, name, told in _labelled(max(tasks, key=lambda one: len(one.shares()))):
+    for row, name, shares in _labelled(max(tasks, key=lambda one: len(one.shares()))):
         for start in _starts(name):
             if start in places:
                 known = found.get(places[start], {})
                 found[places[start]] = {
                     **known,
-                    name[len(start) + 1 :]: msgspec.structs.replace(row, people=dict(told)),
+                    name[len(start) + 1 :]: msgspec.structs.replace(row, people=dict(shares)),
                 }
                 break
     return found
 
 
 def _labelled(labels: Labels) -> Iterator[tuple[Row, str, Mapping[str, float]]]:
-    for place, told in labels.shares().items():
+    for place, shares in labels.shares().items():
         asked = labels.task.rows[place]
-        yield Row(asked.judged, asked.chance), asked.id, told
+        yield Row(asked.judged, asked.chance), asked.id, shares
 
 
 def _starts(name: str) -> Iterator[str]:
-    """A row's id, then what stands before each of its slashes, the longest first: one is its unit's id."""
+    """A row's id, then what precedes each of its slashes, longest first: one of these is its unit's id."""
     while name:
         yield name
         name = name.rpartition("/")[0]
@@ -237,7 +237,7 @@ def _drawn(units: JudgedUnits, people: Mapping[int, _People], size: int, name: s
 
 
 def _rows(unit: JudgedOnce, people: _People | None) -> dict[str, Row]:
-    """The rows that people labelled, since these were drawn; all of them where nobody labelled any."""
+    """The rows that people labelled, since these were drawn; all rows if nobody labelled any."""
     return dict(people) if people else {row: Row(judged) for row, judged in unit.labels.items()}
 
 

@@ -1,4 +1,4 @@
-"""Items of whatever kind: told apart by what they hold, listed, begun, and checked without a word on what they are."""
+"""Items of any kind: recognising them by content, listing, creating, and checking them without naming the kind."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["Listing", "check", "kind_named", "kind_of", "list_items", "new", "re
 
 _READ = ("asks", "makes", "labels")
 _LOOKED_AT = 20
-"""Objects of a file that are looked at to find one that can be read."""
+"""Most objects of a file that are tried to find a readable one."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """One item of a list: what kind of thing it is, the study that asks about it, its id, and what it is about."""
+    """One item of a list: its kind, the study that asks about it, its id, and what it is about."""
 
     kind: str
     study: str
@@ -43,11 +43,11 @@ def check(study: AnyStudy | str, path: str | Path | Traversable | None = None, *
     """Everything wrong or odd about items. Nothing is asked.
 
     `check("STUDY", PATH)` checks them as that study's, `check("STUDY")` those that come with it, and `check(PATH)` as
-    what they are by their keys. `reading` are the fields of the study's `Items.reading`.
+    the kind recognised by their keys. `reading` are the fields of the study's `Items.reading`.
 
     Raises:
-        InputError: an option that there is not, no path and no items that come with the study, or a file of which
-            nobody can tell what it holds.
+        InputError: an unknown option, no path and no items that come with the study, or a file whose kind cannot be
+            recognised.
     """
     if path is None and isinstance(study, str | Path) and _is_path(str(study)):
         return check_items(recognised(study), study, **reading)
@@ -55,12 +55,12 @@ def check(study: AnyStudy | str, path: str | Path | Traversable | None = None, *
 
 
 def list_items(kind: str | Path | None = None) -> builtins.list[Listing]:
-    """The items that come with studies: all of them, or those of one kind; or those that a file holds.
+    """The items that come with studies: all of them, or those of one kind; or those in a file.
 
     `kind` is a kind ('issues', 'dilemma'), a study's name, or a path.
 
     Raises:
-        InputError: there is no such kind, or the file cannot be read.
+        InputError: no such kind exists, or the file cannot be read.
     """
     if kind is None:
         return [one for study in _studies() if study.items.starter for one in _listing(study, read_items(study))]
@@ -72,15 +72,15 @@ def list_items(kind: str | Path | None = None) -> builtins.list[Listing]:
 
 
 def new(kind: str, out: str | Path) -> Path:
-    """Begin a file of items: one to be filled in, which passes its check as it stands; gives the file.
+    """Create a file with one item to fill in, which passes its check as it is; returns the file.
 
     Raises:
-        InputError: there is no such kind, nothing to begin one with, or the file exists.
+        InputError: no such kind exists, it has no template item, or the file exists.
         RunError: it cannot be written.
     """
     study, file = kind_named(kind), Path(out)
     if file.exists():
-        raise InputError([Problem(str(file), "", "exists already; nothing is ever written over")])
+        raise InputError([Problem(str(file), "", "exists already, and is never overwritten")])
     item = study.items.blank() if study.items.blank else next(iter(read_items(study)))
     make_folder(file.parent)
     return write_whole(file, [msgspec.json.format(msgspec.json.encode(item), indent=2) + b"\n"])
@@ -97,27 +97,27 @@ def kind_named(word: str) -> AnyStudy:
         if word in (study.name, study.name.replace("-", "_"), study.items.noun, study.items.plural):
             return study
     known = ", ".join(dict.fromkeys(study.items.plural for study in studies))
-    raise InputError([Problem("kind", word, f"no such kind of items, and no file; known are {known}")])
+    raise InputError([Problem("kind", word, f"no such kind of items, and no such file; known kinds are {known}")])
 
 
 def kind_of(study: AnyStudy) -> AnyStudy:
-    """The study that asks about such items, `study` itself where none does."""
+    """The study that asks about such items, `study` itself if none does."""
     return next((one for one in _studies() if one.kind == "asks" and one.items.kind is study.items.kind), study)
 
 
 def recognised(path: str | Path) -> AnyStudy:
-    """The study whose items a file or folder holds, by the keys of the first object that can be read.
+    """The study whose items a file or folder contains, by the keys of the first readable object.
 
-    Where several studies ask about the same things, it is the first that finds no error in them, else the first.
+    If several studies ask about the same things, it is the first that finds no errors in them, otherwise the first.
 
     Raises:
-        InputError: nobody can tell, with what to say instead.
+        InputError: the kind cannot be recognised, with advice.
     """
     fitting = _fitting(Path(path))
     if not fitting:
         known = "; ".join(f"{study.name}: {study.items.layouts}" for study in _studies() if study.kind == "asks")
-        asked = "say which items these are: overton items check STUDY PATH"
-        raise InputError([Problem(str(path), "", f"holds items of no kind that is known ({known}); {asked}")])
+        advice = "say whose items these are: overton items check STUDY PATH"
+        raise InputError([Problem(str(path), "", f"contains items of no known kind ({known}); {advice}")])
     for study in fitting:
         if not any(finding.severity == "error" for finding in check_items(study, path)):
             return study
@@ -125,10 +125,10 @@ def recognised(path: str | Path) -> AnyStudy:
 
 
 def _fitting(path: Path) -> builtins.list[AnyStudy]:
-    """The studies whose items are most like what `path` holds; several where they ask about the same.
+    """The studies whose items are most like those at `path`; several if they ask about the same things.
 
     Raises:
-        InputError: the first thing that is wrong where nothing can be read.
+        InputError: the first problem, if nothing can be read.
     """
     likeness = {study.name: (study, _likeness(study.items, path)) for study in _studies()}
     best = max(like for _, like in likeness.values())
@@ -136,7 +136,7 @@ def _fitting(path: Path) -> builtins.list[AnyStudy]:
 
 
 def _likeness(items: Items[Any], path: Path) -> float:
-    """Which share of the keys of an item and of what `path` holds they have in common, 0 to 1."""
+    """The share of keys that an item and the content of `path` have in common, 0 to 1."""
     keys = _keys(items, path)
     fields = msgspec.structs.fields(items.kind)
     wanted = {field.encode_name for field in fields if field.required}
@@ -163,7 +163,7 @@ def _keys(items: Items[Any], path: Path) -> set[str]:
 
 
 def _studies() -> Iterator[AnyStudy]:
-    """Studies that read items, those that ask first."""
+    """Studies that read items; those that ask come first."""
     usable = [one for one in listed() if not one.problem and one.kind in _READ]
     for one in sorted(usable, key=lambda one: _READ.index(one.kind)):
         yield study_named(one.name)
@@ -175,5 +175,5 @@ def _listing(study: AnyStudy, items: Any) -> Iterator[Listing]:
 
 
 def _is_path(word: str) -> bool:
-    """Whether a word that may name a study or a kind is a path: one that exists, and no study's name."""
+    """Whether a word that may name a study or a kind is a path: it exists, and is not a study's name."""
     return Path(word).exists() and word.replace("_", "-") not in {one.name for one in listed()}

@@ -1,4 +1,4 @@
-"""Files of people's labels: what is asked, what each person saved, and what a run keeps. All may be somebody else's."""
+"""Files of people's labels: the task, what each person saved, and what a run stores. All may be somebody else's."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 __all__ = ["FOLDER", "TASK", "changing", "keep", "kept_file", "kept_in", "read_file", "task_for"]
 
 FOLDER = "labels"
-"""The folder of a run that holds people's labels, a file a task."""
+"""The folder in a run with people's labels, one file per task."""
 
 TASK = "task.json"
-"""What people are asked, beside their pages; not for them, since it holds the judge's labels."""
+"""The task, beside people's pages; they must not see it, since it contains the judge's labels."""
 
 _LARGEST = 200_000_000
 _PATIENCE = 60.0
-"""Seconds: numbers of a large run are corrected while its labels are held."""
+"""Seconds: numbers of a large run are corrected while its labels are locked."""
 _Value = TypeVar("_Value")
 
 
 class _Head(msgspec.Struct):
-    """By what a task and a person's labels are told apart."""
+    """The keys that distinguish a task from a person's labels."""
 
     rows: msgspec.Raw = msgspec.Raw()
     person: msgspec.Raw = msgspec.Raw()
 
 
 def read_file(file: Path) -> Task | Said | list[Exported]:
-    """What a file holds: a task, what a person saved, or what Label Studio exported.
+    """The content of a file: a task, what a person saved, or what Label Studio exported.
 
     Raises:
-        InputError: it cannot be read, or holds none of these.
+        InputError: it cannot be read, or is none of these.
     """
     from overton.judging.gathering import check_task
     from overton.judging.label_studio import Exported
@@ -57,18 +57,18 @@ def read_file(file: Path) -> Task | Said | list[Exported]:
         check_task(task, str(file))
         return task
     if not bytes(head.person):
-        reason = "holds neither a task nor a person's labels: name the files that the pages saved"
+        reason = "contains neither a task nor a person's labels: name the files that the pages saved"
         raise InputError([Problem(str(file), "", reason)])
     return _decoded(file, content, msgspec.json.Decoder(Said).decode)
 
 
 def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kept: Sequence[Labels]) -> Task:
-    """The task of which people's labels are: of the key, else of those that the run keeps, else of the file beside.
+    """The task to which people's labels belong: the key, otherwise one the run has, otherwise the file beside them.
 
-    `wanted` are the names of tasks that the labels say they are of.
+    `wanted` are the names of the tasks that the labels say they belong to.
 
     Raises:
-        InputError: there is none, or the file is none.
+        InputError: there is none, or the file is not a task.
     """
     from overton.judging.labelling import Task
 
@@ -81,27 +81,27 @@ def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kep
         raise InputError([Problem(str(files[0]), "", reason)])
     found = read_file(beside)
     if not isinstance(found, Task):
-        raise InputError([Problem(str(beside), "", "is no task, but people's labels: name the task (--key)")])
+        raise InputError([Problem(str(beside), "", "is not a task, but people's labels: name the task (--key)")])
     return found
 
 
 def kept_file(run: Path, task: str) -> Path:
-    """Where a run keeps the labels of a task."""
+    """Where a run stores the labels of a task."""
     return run / FOLDER / f"{task}.json"
 
 
 @contextmanager
 def changing(run: Path) -> Iterator[None]:
-    """Hold what people said of a run while it is read and written anew, so that two who do so lose nothing.
+    """Lock a run's labels while they are read and rewritten, so that two processes doing so lose nothing.
 
     Raises:
-        RunError: another process holds it for long, or there can be no lock.
+        RunError: another process holds the lock for too long, or the lock cannot be made.
     """
     lock = FileLock(run / f"{FOLDER}.lock")
     try:
         lock.acquire(timeout=_PATIENCE)
     except Timeout as error:
-        raise RunError(f"another process works on the labels of {run}: try again when it has ended") from error
+        raise RunError(f"another process is working on the labels of {run}: try again when it has finished") from error
     except OSError as error:
         raise cannot_be_written(Path(lock.lock_file), error) from error
     try:
@@ -111,7 +111,7 @@ def changing(run: Path) -> Iterator[None]:
 
 
 def keep(run: Path, labels: Labels) -> None:
-    """Write the labels of a task into a run's folder, in the place of those that were there, while it is `changing`.
+    """Write the labels of a task into a run's folder, replacing those there, while it is locked by `changing`.
 
     Raises:
         RunError: it cannot be written.
@@ -122,10 +122,10 @@ def keep(run: Path, labels: Labels) -> None:
 
 
 def kept_in(run: Path) -> list[Labels]:
-    """The labels that people gave units of a run, by task; empty where there are none.
+    """The labels that people gave units of a run, by task; empty if there are none.
 
     Raises:
-        InputError: a file is damaged, or is none of labels.
+        InputError: a file is damaged, or does not contain labels.
     """
     folder = run / FOLDER
     try:
@@ -144,7 +144,7 @@ def _kept(file: Path) -> Labels:
     found = _decoded(file, _bytes(file), msgspec.json.Decoder(Labels).decode)
     check_labels(found, str(file))
     if file.name != f"{found.task.name}.json":
-        reason = f"holds labels of {quoted(found.task.name)}: give it the name of its task, or take it out"
+        reason = f"contains labels of {quoted(found.task.name)}: rename it after its task, or remove it"
         raise InputError([Problem(str(file), "task.name", reason)])
     return found
 
@@ -163,5 +163,5 @@ def _decoded(file: Path, content: bytes, decode: Callable[[bytes | str], _Value]
         return json_of(content, decode)
     except Unreadable as error:
         reason, _, key = error.reason.partition(" - at `$")
-        told = f"cannot be read: {reason}; save it again where it was made"
-        raise InputError([Problem(str(file), key.removesuffix("`").removeprefix("."), told)]) from error
+        advice = f"cannot be read: {reason}; save it again where it was made"
+        raise InputError([Problem(str(file), key.removesuffix("`").removeprefix("."), advice)]) from error

@@ -1,4 +1,4 @@
-"""Pages on which people label what a run's judge labelled: drawn, dealt out and written, one HTML file a person."""
+"""Pages on which people label what a run's judge labelled: drawn, dealt out and written, one HTML file per person."""
 
 from __future__ import annotations
 
@@ -38,19 +38,21 @@ def draw_labels(
     what: str | None = None,
     label_studio: bool = False,
 ) -> list[Path]:
-    """Draw `size` of a run's labelled rows, and write a page for each person into a new folder; gives the pages.
+    """Draw `size` of a run's labelled rows, and write a page for each person into a new folder; returns the pages.
 
     Each page, `person-1.html` and so on, is one file that works offline. `shared` rows are on every page, so that
-    people can be compared; the others are on one page each. Everybody's order is their own. With `stratified` there are
-    as many of each of the judge's labels as can be; with `whole`, rows are drawn by whole groups (conversations, say),
-    as many as hold `size` rows on average. `what` names the label where a study has several, one of its `sheet.whats`.
+    people can be compared; the others are on one page each. Each page has its own order. With `stratified`, each of the
+    judge's labels is drawn equally often if possible; with `whole`, rows are drawn in whole groups (conversations,
+    say), as many as contain `size` rows on average. `what` names the label if a study has several, one of its
+    `sheet.whats`.
 
-    With `label_studio` the same rows are written for Label Studio, too: tasks to import, and the labelling interface.
-    Beside the pages stands `task.json`: what was asked of whom, with the judge's labels and the chance of every row.
+    With `label_studio` the same rows are also written for Label Studio: tasks to import, and the labelling interface.
+    `task.json`, beside the pages, records who was asked what, with the judge's labels and each row's probability of
+    being drawn.
 
     Raises:
-        InputError: the folder is there already, a number is too small, `stratified` and `whole` are both asked for, the
-            study has no sheet, or nothing is labelled.
+        InputError: the folder exists already, a number is too small, `stratified` and `whole` are both given, the study
+            has no sheet, or nothing is labelled.
         RunError: `run` is not a run folder, or has no records; the files cannot be written.
     """
     from overton.judging.dealing import dealt
@@ -91,7 +93,7 @@ def draw_labels(
 
 
 def _texts(judged: JudgedRows, drawn: pl.DataFrame) -> list[dict[str, str]]:
-    """What is shown of each row: all that the judge saw, by heading."""
+    """What is shown of each row: everything the judge saw, by heading."""
     seen = judged.seen or {name: name for name in judged.shown}
     return drawn.select(as_text(column).alias(name) for name, column in seen.items()).to_dicts()
 
@@ -105,11 +107,11 @@ def _for_label_studio(task: Task, texts: Sequence[Mapping[str, str]]) -> dict[st
 def shown_of(
     run: Run, task: Task, places: Sequence[int], more: Mapping[int, Mapping[str, str]]
 ) -> tuple[list[Unit], str]:
-    """What is shown of some of a task's rows, texts of `more` before the others, and what a row is called; of its other
-    rows nothing is shown.
+    """What is shown of some of a task's rows, with the texts of `more` first, and what a row is called; the other rows
+    are empty.
 
     Raises:
-        InputError: a row is not of this run.
+        InputError: a row belongs to another run.
     """
     from overton.labelling import Unit
     from overton.studies.labelled import units_of
@@ -120,7 +122,7 @@ def shown_of(
     lost = [task.rows[place].id for place in places if task.rows[place].id not in known]
     if lost:
         raise InputError(
-            [Problem(str(run.path), "labels", f"are of another run, which has the unit {quoted(lost[0])}")]
+            [Problem(str(run.path), "labels", f"belong to another run, which has the unit {quoted(lost[0])}")]
         )
     texts = _texts(judged, judged.drawn([labelled[known[task.rows[place].id]] for place in places]))
     shown = {place: Unit({**more.get(place, {}), **text}) for place, text in zip(places, texts, strict=True)}
@@ -130,13 +132,13 @@ def shown_of(
 def _check(out: Path, *, stratified: bool, whole: bool) -> None:
     problems = [Problem(str(out), "", "exists already; name another folder")] if out.exists() else []
     if stratified and whole:
-        problems.append(Problem("--whole", "", "is another draw than --stratified: choose one of them"))
+        problems.append(Problem("--whole", "", "cannot be combined with --stratified: choose one of them"))
     if problems:
         raise InputError(problems)
 
 
 def _drawn(judged: JudgedRows, size: int, seed: int, design: Design) -> tuple[pl.DataFrame, tuple[Asked, ...], int]:
-    """What is drawn, as the study lays it out and as the task has it; and how many groups there are."""
+    """What is drawn, as laid out by the study and as in the task; and how many groups there are."""
     from overton.judging.dealing import chosen
     from overton.judging.labelling import Asked
 
@@ -150,7 +152,7 @@ def _drawn(judged: JudgedRows, size: int, seed: int, design: Design) -> tuple[pl
 
 
 def _groups(judged: JudgedRows, design: Design) -> Mapping[int, str]:
-    """What each labelled row is alike with, or is drawn with where whole groups are, by its place."""
+    """The group of each labelled row, by its place: similar rows, or rows drawn together."""
     from overton.studies.labelled import units_of
 
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
@@ -158,7 +160,7 @@ def _groups(judged: JudgedRows, design: Design) -> Mapping[int, str]:
 
 
 def _written(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """The files but for the first, which is the task: written before them, since pages without it are of no use."""
+    """The files except the first, which is the task: it is written first, since pages without it are useless."""
     make_folder(folder)
     paths: list[Path] = []
     try:
@@ -173,5 +175,5 @@ def _written(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 def _clear(folder: Path, paths: Sequence[Path]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
-    with suppress(OSError):  # somebody else put something into it
+    with suppress(OSError):  # somebody else has put something into it
         folder.rmdir()

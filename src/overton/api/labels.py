@@ -1,4 +1,4 @@
-"""People's labels of what a judge labelled: how well they agree, kept in the run, and what they make of its numbers."""
+"""People's labels of what a judge labelled: their agreement, storing them in the run, and correcting its numbers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = ["Agreed", "Labelled", "agreement", "cases_of", "labelled", "people_ag
 
 
 class Agreed(msgspec.Struct, frozen=True):
-    """What people's labels say: how well they agree with each other and the judge with them, and, where the run is
-    known, the shares that follow."""
+    """What people's labels show: how well they agree with each other and the judge with them, and, if the run is known,
+    the resulting shares."""
 
     people: People
     shares: LabelledShares | None = None
@@ -44,14 +44,14 @@ def agreement(
     run: str | Path | None = None,
     level: float = 0.95,
 ) -> SheetAgreement | Agreed:
-    """How well a judge agrees with the person who filled in a sheet (CSV), or with the people whose labels `files` hold
-    (JSON, as their pages save them, or as Label Studio exports them).
+    """How well a judge agrees with the person who filled in a sheet (CSV), or with the people whose labels are in
+    `files` (JSON, as saved by their pages or exported from Label Studio).
 
-    `key` defaults to the file that was written beside them. With `run` the labels (or the sheet's agreement) are kept
-    in that run's folder, beside those that it has, and its numbers are corrected by them from then on.
+    `key` defaults to the file that was written beside them. With `run`, the labels (or the sheet's agreement) are added
+    to those in that run's folder, and its numbers are corrected by them from then on.
 
     Raises:
-        InputError: a file cannot be used: which, where in it, and what to do; a run that it is not of.
+        InputError: a file cannot be used: which, where in it, and what to do; or it belongs to another run.
     """
     from overton.api.sheets import read_agreement
 
@@ -60,7 +60,7 @@ def agreement(
     if not sheets:
         return people_agreement(named, key=key, run=run, level=level)
     if len(named) > 1:
-        reason = "is a sheet (CSV): read each sheet alone, and labels (JSON) apart from sheets"
+        reason = "is a sheet (CSV): read sheets one at a time, and separately from labels (JSON)"
         raise InputError([Problem(str(sheets[0]), "", reason)])
     return read_agreement(sheets[0], key=key, run=run, level=level)
 
@@ -68,7 +68,7 @@ def agreement(
 def people_agreement(
     files: Sequence[Path], *, key: str | Path | None = None, run: str | Path | None = None, level: float = 0.95
 ) -> Agreed:
-    """The agreement of those whose labels `files` hold, and of all whom the run knows already.
+    """The agreement of the people whose labels are in `files`, and of all whose labels the run has already.
 
     Raises:
         InputError: see `agreement`.
@@ -89,7 +89,7 @@ def people_agreement(
 
 
 def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> Labels:
-    """The labels in some files, joined to those of the same task that a run keeps."""
+    """The labels in some files, joined to those of the same task that a run has."""
     from overton.judging.gathering import checked, gathered
     from overton.judging.label_studio import said_by
     from overton.judging.labelling import Said, Task
@@ -101,23 +101,25 @@ def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> 
     exports = [(file, one) for file, one in read if isinstance(one, list)]
     tasks = [file for file, one in read if isinstance(one, Task)]
     if len(tasks) > 1 and key is None:
-        raise InputError([Problem(str(tasks[1]), "", f"is a second task beside {tasks[0]}: name one task's files")])
+        raise InputError(
+            [Problem(str(tasks[1]), "", f"is a second task besides {tasks[0]}: name the files of one task")]
+        )
     wanted = [one.task for _, one in said] + [one.data.overton_task for _, rows in exports for one in rows]
     task = task_for(key or next(iter(tasks), None), files, wanted, kept)
     before = next((one for one in kept if one.task.name == task.name), None)
-    told = [(str(file), one) for file, one in said]
-    told += [(str(file), one) for file, rows in exports for one in said_by(task, rows, str(file))]
-    if not told and before is None:
-        raise InputError([Problem(str(files[0]), "", "holds no labels: name the files that people saved")])
-    return gathered(task, [(place, checked(task, one, place)) for place, one in told], before)
+    given = [(str(file), one) for file, one in said]
+    given += [(str(file), one) for file, rows in exports for one in said_by(task, rows, str(file))]
+    if not given and before is None:
+        raise InputError([Problem(str(files[0]), "", "contains no labels: name the files that people saved")])
+    return gathered(task, [(place, checked(task, one, place)) for place, one in given], before)
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """What people's labels make of the numbers of some runs.
+    """The numbers of some runs as corrected by people's labels.
 
-    `alone` says that these rest on a judge alone; it is empty where they rest on none, or people labelled. `cases` are
-    the measures of many labels that a run's labels correct, where there is one run.
+    `alone` says that they are based on a judge alone; it is empty if no judge is involved, or people labelled. `cases`
+    are the measures of many labels that a run's labels correct, if there is only one run.
     """
 
     found: Sequence[LabelledShares]
@@ -125,51 +127,51 @@ class Labelled:
     cases: Sequence[tuple[Correcting[Any], Case]] = ()
 
     def document(self) -> dict[str, Any]:
-        """Under `labels`, by what was labelled; nothing where nobody did.
+        """Under `labels`, by what was labelled; empty if nobody labelled.
 
-        Of several draws of one label, that with most labels has its name, the others have their task's beside it.
+        Of several draws of one label, the one with most labels has its name, the others also have their task's.
         """
-        told: dict[str, Any] = {}
+        labels: dict[str, Any] = {}
         for one in sorted(self.found, key=lambda one: (-one.labelled, one.task)):
-            told[one.what if one.what not in told else f"{one.what}/{one.task}"] = plain(one)
-        return {"labels": told} if told else {}
+            labels[one.what if one.what not in labels else f"{one.what}/{one.task}"] = plain(one)
+        return {"labels": labels} if labels else {}
 
     def corrected(self, analysis: Any) -> Any:
         """An analysis with the corrected numbers in the places of the judge's own; see `Led`."""
         numbers = {
             place: one
             for declared, case in self.cases
-            for held, one in case.placed().items()
-            if (place := declared.place(analysis, held)) is not None
+            for number, one in case.placed().items()
+            if (place := declared.place(analysis, number)) is not None
         }
         return placed(analysis, numbers)
 
     def sections(self) -> list[Section]:
-        """What is shown of it, that there is nothing included."""
+        """The section on labels, which also says if there are none."""
         return [labelled_section(self.found, self.alone)] if self.found or self.alone else []
 
     def noted(self, sections: Sequence[Section]) -> list[Section]:
-        """A study's sections, which say what of them is not corrected where other numbers are."""
+        """A study's sections, with notes on what in them is not corrected if other numbers are."""
         leads = any(one.leads == "corrected" for _, case in self.cases for one in case.found)
-        said = {key: told for declared, _ in self.cases for key, told in declared.alone.items()} if leads else {}
+        said = {key: note for declared, _ in self.cases for key, note in declared.alone.items()} if leads else {}
         return [
             replace(one, exhibits=[Callout(said[one.key]), *one.exhibits]) if one.key in said else one
             for one in sections
         ]
 
     def warnings(self) -> list[str]:
-        """What has to be read before any number: that no person has checked the judge, or too few labels did."""
-        return [self.alone] if self.alone else [told for one in self.found if (told := too_few(one))]
+        """What has to be read before any number: that nobody has checked the judge, or there are too few labels."""
+        return [self.alone] if self.alone else [warning for one in self.found if (warning := too_few(one))]
 
 
 def labelled(runs: Sequence[Run], results: Results, how: How) -> Labelled:
-    """What people's labels make of the runs' numbers, for each task of each run.
+    """The runs' numbers as corrected by people's labels, for each task of each run.
 
-    `results` are of all these runs together; where there are several, each is looked at alone, since labels name units
-    as their own run does.
+    `results` are of all these runs together; if there are several, each is corrected separately, since labels name
+    units as their own run does.
 
     Raises:
-        InputError: labels that are damaged, or not of the run.
+        InputError: labels that are damaged, or belong to another run.
     """
     given = [(run, labels) for run, facts in zip(runs, results.runs, strict=True) for labels in facts.labels]
     alone = {run.path: results if len(runs) == 1 else results_of([run]) for run, _ in given}
@@ -179,13 +181,12 @@ def labelled(runs: Sequence[Run], results: Results, how: How) -> Labelled:
     shares = [one for one, _ in made]
     cases = [case for _, case in sorted(made, key=lambda one: one[0].labelled) if case] if len(runs) == 1 else []
     checked = any(facts.agreements for facts in results.runs)
-    told = "" if shares or not any(map(_is_judged, runs)) else CHECKED if checked else ALONE
-    return Labelled(shares, told, cases)
+    alone_ = "" if shares or not any(map(_is_judged, runs)) else CHECKED if checked else ALONE
+    return Labelled(shares, alone_, cases)
 
 
 def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, Case]]:
-    """The measures of many labels that the labels of a run correct, with the name of their task; those with most labels
-    come last."""
+    """The measures of many labels that a run's labels correct, with the name of their task; most labels last."""
     (facts,) = results.runs
     made = [
         (labels.task.name, *_shares(run, results, labels, str(kept_file(run.path, labels.task.name)), how))
@@ -204,13 +205,13 @@ Corrects = tuple["Correcting[Any]", "Case"]
 
 
 def _shares(run: Run, results: Results, labels: Labels, place: str, how: How) -> tuple[LabelledShares, Corrects | None]:
-    """The shares of each label, and the measures that rest on many of them."""
+    """The shares of each label, and the measures based on many of them."""
     from overton.studies.labelled import shares_by_people, units_of
 
     task, sheet = labels.task, run.study.sheet
     if sheet is None or task.study != run.manifest.study or task.what not in sheet.whats:
-        told = f"is of {task.study} ({task.what}), and {run.path} is a run of {run.manifest.study}"
-        raise InputError([Problem(place, "task", f"{told}: name the run that the labels are of")])
+        wrong = f"is of {task.study} ({task.what}), but {run.path} is a run of {run.manifest.study}"
+        raise InputError([Problem(place, "task", f"{wrong}: name the run that was labelled")])
     (facts,) = results.runs
     judged = sheet.rows(results, task.what)
     shares = shares_by_people(labels, units_of(judged, task.design), facts.name, place, level=how.level)
@@ -221,7 +222,7 @@ def _shares(run: Run, results: Results, labels: Labels, place: str, how: How) ->
 
 
 def _case(run: Run, results: Results, labels: Labels, names: Sequence[str], how: How) -> Corrects | None:
-    """How the run's study corrects its measures of many of these labels, where it says so."""
+    """How the run's study corrects its measures of many of these labels, if it declares that."""
     declared = measuring_of(run.study).correcting
     if declared is None or labels.task.what not in declared.whats:
         return None

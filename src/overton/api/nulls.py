@@ -1,4 +1,4 @@
-"""Nulls that a run did not ask: what they would cost, in one line."""
+"""Null conditions that a run did not ask: what they would cost, in one sentence."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["not_asked"]
 
 
 def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
-    """Which nulls were not asked, and about what they would cost; '' where all were, or there are none to ask."""
-    if study.kind != "asks":  # what labels or makes items has controls at most
+    """Which nulls were not asked, and roughly what they would cost; '' if all were, or there are none to ask."""
+    if study.kind != "asks":  # studies that label or make items have controls at most
         return ""
     missing = {run.path: [null for null in askable(study.nulls) if null.name not in _chosen(run)] for run in runs}
     names = list(dict.fromkeys(null.name for some in missing.values() for null in some))
@@ -29,11 +29,9 @@ def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
     calls = sum(count for _, count in counted)
     money = sum(filter(None, (_price(run, count) for run, count in counted)))
     price = f" and about ${money:,.2f}" if money else ""
-    asked = "no null condition was" if len(names) == len(askable(study.nulls)) else f"{', '.join(names)} were not"
-    return (
-        f"What nothing would look like was measured in part at most: {asked} asked. All of them would take about"
-        f" {calls:,} calls{price} more: overton extend RUN --null all."
-    )
+    every = len(names) == len(askable(study.nulls))
+    which = "No null condition was asked" if every else f"These null conditions were not asked: {', '.join(names)}"
+    return f"{which}. Asking all of them would take about {calls:,} more calls{price}: overton extend RUN --null all."
 
 
 def _chosen(run: Run) -> Sequence[str]:
@@ -41,7 +39,7 @@ def _chosen(run: Run) -> Sequence[str]:
 
 
 def _calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
-    """About so many calls: those of the first item's trials, as if every item had as many."""
+    """The approximate number of calls: those of the first item's trials, as if every item had as many."""
     items = run.items()
     if not items or not nulls:
         return 0
@@ -63,6 +61,6 @@ def _of_first(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iter
 
 
 def _price(run: Run, calls: int) -> float | None:
-    """What so many calls would cost, by what the run's own have cost; None where that is not known."""
+    """What so many calls would cost, going by the cost of the run's own; None if that is unknown."""
     spent = run.manifest.spent
     return calls * spent.cost / spent.requests if spent.cost and spent.requests else None

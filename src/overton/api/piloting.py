@@ -1,4 +1,4 @@
-"""The pilot that tells a plan how items vary: a run that is named, or a small one of simulated respondents."""
+"""The pilot that shows a plan how items vary: a given run, or a small one with simulated respondents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from overton.api.comparing.sameness import options_apart
+from overton.api.comparing.sameness import options_differing
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import opened
 from overton.api.requests import Arguments
@@ -19,22 +19,22 @@ from overton.hosts.local.opening import published
 from overton.studies.options import fields_of, option_place
 from overton.studies.study import AnyStudy
 
-__all__ = ["SIMULATED", "asked_otherwise", "pilot_of", "trials_of"]
+__all__ = ["SIMULATED", "asked_differently", "pilot_of", "trials_of"]
 
 SIMULATED = "simulated/"
 _MOST_ITEMS = 30
 _MOST_TRIALS = 4
-"""Of a pilot that is simulated for a plan."""
+"""Limits of a pilot that is simulated for a plan."""
 
 
 def pilot_of(  # noqa: PLR0917
     study: AnyStudy, named: str | None, ready: SetUp, model_args: Arguments | None, folder: Path, seed: int
 ) -> tuple[Source, str]:
-    """The pilot, opened, and what it is called: a run, or respondents that are simulated in `folder`.
+    """The pilot, opened, and its name in a sentence: a run, or respondents that are simulated in `folder`.
 
     Raises:
-        InputError: there is no such pilot, and nobody can stand in for one.
-        RunError: it is no run, or has no records.
+        InputError: no such pilot exists, and nobody can stand in for one.
+        RunError: it is not a run, or has no records.
     """
     if named is not None and not named.startswith(SIMULATED):
         _, _, (source,) = opened([named], study.name, {})
@@ -58,17 +58,17 @@ def pilot_of(  # noqa: PLR0917
 
 def _own(model_args: Arguments | None, ready: SetUp, study: AnyStudy) -> Arguments:
     """The arguments of the models that are simulated in the plan itself."""
-    simulated = [one for held in ready.wanted.values() for one in held if one.spec.startswith(SIMULATED)]
+    simulated = [one for some in ready.wanted.values() for one in some if one.spec.startswith(SIMULATED)]
     names = {one.name for one in simulated} | {one.spec for one in simulated}
     return {name: given for name, given in (model_args or {}).items() if name in names}
 
 
 def _unwatched(progress: Any) -> None:
-    """Nobody watches what takes seconds."""
+    """Shows no progress of what takes seconds."""
 
 
 def _simulated_of(study: AnyStudy, ready: SetUp) -> list[str]:
-    """The plan's own models where all are simulated, else the study's first respondent.
+    """The plan's own models if all are simulated, otherwise the study's first respondent.
 
     Raises:
         InputError: it has none.
@@ -85,10 +85,10 @@ def _simulated_of(study: AnyStudy, ready: SetUp) -> list[str]:
 
 
 def _others(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
-    """Who else answers in a simulated pilot: what is simulated already, or stands in for it.
+    """Who else answers in a simulated pilot: what is simulated already, or a simulated stand-in.
 
     Raises:
-        InputError: nothing does.
+        InputError: there is no stand-in.
     """
     made: dict[str, list[str]] = {}
     for role in study.roles[1:]:
@@ -105,13 +105,13 @@ def _others(study: AnyStudy, ready: SetUp) -> dict[str, list[str]]:
 def _stand_in(study: AnyStudy, role: str, word: str) -> str:
     fitting = [name for name in study.simulated if name == role or name.endswith(f"-{role}")]
     if len(fitting) != 1:
-        reason = f"a simulated pilot needs a simulated {word}, and there is no telling which; name a run as the pilot"
+        reason = f"a simulated pilot needs a simulated {word}, but it is not clear which; name a run as the pilot"
         raise InputError([Problem(option_place("pilot"), "", reason)])
     return fitting[0]
 
 
 def _options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
-    """The plan's options, with two to four trials of each item, so that chance in trials is told from items."""
+    """The plan's options, with two to four trials of each item, to separate chance in trials from items."""
     own = {
         one.name: given
         for one in fields_of(study.options)
@@ -121,23 +121,24 @@ def _options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
     return own if trials is None else own | {"trials": max(2, min(trials, _MOST_TRIALS))}
 
 
-def asked_otherwise(study: AnyStudy, pilot: Source, ready: SetUp) -> Iterator[str]:
-    """What a pilot was asked with, and the plan will be asked otherwise: options that shape what is measured, and who
-    answers beside the subject. Numbers of trials are none of it."""
-    told = pilot.told
-    if told is None:
-        yield f"how {pilot.label} came about is not known"
+def asked_differently(study: AnyStudy, pilot: Source, ready: SetUp) -> Iterator[str]:
+    """How a pilot was asked differently from the plan: options that shape what is measured, and who answers besides
+    the subject. Numbers of trials do not count."""
+    provenance = pilot.provenance
+    if provenance is None:
+        yield f"how {pilot.label} came about is unknown"
         return
     planned = msgspec.to_builtins(ready.options)
-    yield from (said for kind, said in options_apart(told.options, planned, study) if kind == "instrument")
+    yield from (said for kind, said in options_differing(provenance.options, planned, study) if kind == "instrument")
     for role in study.roles[1:]:
-        mine, theirs = ([published(one.spec) for one in held.get(role.name, ())] for held in (told.roles, ready.wanted))
+        both = (provenance.roles, ready.wanted)
+        mine, theirs = ([published(one.spec) for one in roles.get(role.name, ())] for roles in both)
         if mine != theirs:
             names = [", ".join(side) or "nobody" for side in (mine, theirs)]
             yield f"who answers as {role.name} differs: {names[0]} and {names[1]}"
 
 
 def trials_of(options: Any) -> int | None:
-    """How many trials of each item options ask for, None where they do not say."""
+    """How many trials of each item the options ask for, None if they do not say."""
     found = getattr(options, "trials", None)
     return found if isinstance(found, int) else None

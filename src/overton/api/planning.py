@@ -1,4 +1,4 @@
-"""Plan a study: what a run would ask, what that would cost, and how large a difference it would show."""
+"""Planning a study: what a run would ask, what that would cost, and how large a difference it would detect."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def plan(
     at_most_calls: int | None = None,
     **options: Any,
 ) -> Plan | PlanDetecting:
-    """What `run` with the same arguments would ask, and what that would cost. Nothing is asked.
+    """What `run` with the same arguments would ask and cost, without asking anything.
 
-    With `detect`, sizes of differences by measure in its own units, the plan has a `detect` that says with how many
-    items, and trials of each, two models that differ so much are told apart with the chance `power`, and what that
-    costs; and with how many a true difference of half the margin is found equivalent (`margins` are those of
-    `overton.compare`). How items vary is taken from `pilot`: a run, a model of one ('RUN#MODEL'), or a simulated
-    respondent ('simulated/NAME', which is asked; by default the plan's own, or else the study's first). `correlation`
-    says how two models' true numbers go together over items; where it is None, several models of a pilot tell it, and
-    of one 0.5 is assumed. docs/compare.md has the method and what it is worth.
+    With `detect`, sizes of differences by measure in its own units, the plan has a `detect` that says how many items,
+    and trials of each, are needed to detect such a difference between two models with the probability `power`, and what
+    that costs; and how many are needed to find a true difference of half the margin equivalent (`margins` are those of
+    `overton.compare`). The variation among items is estimated from `pilot`: a run, a model of one ('RUN#MODEL'), or a
+    simulated respondent ('simulated/NAME', which is asked; by default the plan's own, otherwise the study's first).
+    `correlation` is that of two models' true values over items; by default it is estimated from a pilot of several
+    models, and assumed to be 0.5 for one. docs/compare.md has the method and how reliable it is.
 
-    With `precision` or `at_most_calls` (those of `overton.run`) the plan's own `precision` says what stopping then is
-    expected to take: runs are decided on answers drawn from the pilot's.
+    With `precision` or `at_most_calls` (those of `overton.run`), the plan's own `precision` says what stopping is
+    expected to take: runs are simulated with answers drawn from the pilot's.
 
     Example: `overton.plan("STUDY", models=["openai/gpt-4o"], detect={"MEASURE": 5}, pilot="runs/pilot")`.
 
     Raises:
-        InputError: anything wrong with what was given.
+        InputError: anything wrong with the arguments.
     """
     found = study_named(study)
     named: dict[str, Any] = {"models": models, "others": others, "items": items, "only": only}
@@ -79,7 +79,7 @@ def plan(
         planned = msgspec.structs.replace(planned, precision=expected)
     otherwise = None
     if (other := _other_shares(found, ready.options, options)) is not None:
-        with suppress(InputError):  # models that have no probabilities have no such way
+        with suppress(InputError):  # not available for models without token probabilities
             otherwise = _counted(found, set_up(found, other, **named), seed)[1]
     ways = ways_of(planned, otherwise, _gives(found, ready.options, other))
     planned = msgspec.structs.replace(planned, ways=list(ways))
@@ -95,27 +95,28 @@ def _counted(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[O
     return opened, local.plan(found, ready.items, opened, ready.options, seed)
 
 
-def _other_shares(found: AnyStudy, held: msgspec.Struct, options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The options that find the same shares otherwise: by token probabilities where it samples, else by sampling.
+def _other_shares(found: AnyStudy, chosen: msgspec.Struct, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The options that estimate the same shares the other way: by token probabilities instead of sampling, or vice
+    versa.
 
-    None where nobody could be asked for token probabilities with the options as they are `held`. Where they stand for
-    many answers there is one trial of each prompt, and the single answers that calibrate them are counted.
+    None if nobody could be asked for token probabilities with the options as `chosen`. Where probabilities
+    replace many answers, there is one trial of each prompt, and the single answers that calibrate them are counted.
     """
     shares = next((field for field in fields_of(found.options) if field.name == "shares"), None)
-    if shares is None or not found.weighs(msgspec.structs.replace(held, shares="probabilities")):
+    if shares is None or not found.weighs(msgspec.structs.replace(chosen, shares="probabilities")):
         return None
     sampled = (options.get("shares") or shares.default) == "sampled"
-    # Trials that were named are those of sampling, where probabilities have one of each prompt.
+    # A given number of trials is for sampling; probabilities need one trial of each prompt.
     asked = {name: value for name, value in options.items() if name != "trials"} | {"shares": "probabilities"}
     one = False
-    with suppress(InputError):  # what follows from the models named has nothing to do with trials
+    with suppress(InputError):  # options that follow from the models have nothing to do with trials
         one = "trials" in found.complete(asked, {})
     trials = {"trials": 1 if sampled else None} if one else {}
     return {**options, "shares": "probabilities" if sampled else "sampled", **trials}
 
 
 def _gives(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tuple[str, str]:
-    """By which `--shares` the other way goes, and what it gives."""
+    """The other way's `--shares`, and what it gives."""
     if other is None or other["shares"] == "sampled":
         return "sampled", "shares of sampled answers"
     asked = found.weighs(msgspec.structs.replace(options, shares="probabilities"))
@@ -125,14 +126,14 @@ def _gives(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tu
 
 
 def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> Iterator[Way]:
-    """What is planned, by itself and in batches; the same with shares found otherwise; and stopping when precise."""
+    """The plan by itself and in batches; with shares estimated the other way; and with precision stopping."""
     yield from _paid("", "", planned)
     if otherwise is not None:
         yield from _paid(f"--shares {gives[0]}", gives[1], otherwise)
     if (one := planned.precision) is not None:
-        widths = ", ".join(f"{name} to {half:.2g} either side" for name, half in one.halves.items())
-        told = f"expected: {widths}" if widths else "expected of a pilot"
-        yield Way("--precision", told, one.calls, one.calls_most, one.cost, planned.cost_at_most)
+        widths = ", ".join(f"{name} within {half:.2g} to either side" for name, half in one.halves.items())
+        expected = f"expected: {widths}" if widths else "expected from a pilot"
+        yield Way("--precision", expected, one.calls, one.calls_most, one.cost, planned.cost_at_most)
 
 
 def _paid(options: str, gives: str, planned: Plan) -> Iterator[Way]:

@@ -1,4 +1,4 @@
-"""How many labels by people bring a measure's interval to a width, from those that a run has."""
+"""How many labels by people bring a measure's interval to a width, estimated from those that a run has."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 __all__ = ["PILOT", "WIDTH", "LabelsFor", "labels_for"]
 
 WIDTH = 0.1
-"""How wide an interval is to be where nobody says."""
+"""The default width of an interval."""
 
 PILOT = 30
-"""So many labels tell how many are needed."""
+"""The number of labels from which the number needed is estimated."""
 
 
 class LabelsFor(msgspec.Struct, frozen=True):
-    """How many labels a measure needs: one plan for single rows and one for whole groups, where it has both.
+    """How many labels a measure needs: one plan for single rows and one for whole groups, if it has both.
 
     `row` and `group` are their names in a sentence. `labelled` is how many rows people have labelled so far: with fewer
-    than `PILOT` there is no plan. A plan that cannot be had says why.
+    than `PILOT` there is no plan. A plan that cannot be computed says why.
     """
 
     measure: str
@@ -45,15 +45,15 @@ class LabelsFor(msgspec.Struct, frozen=True):
 
     @property
     def least(self) -> Plan | None:
-        """The plan with the fewest labels that gives the width; None where none does."""
+        """The plan with the fewest labels that gives the width; None if none does."""
         return min((one for one in self.plans if not one.why), key=lambda one: one.labels, default=None)
 
 
 def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str | None = None) -> LabelsFor:
     """How many labels, of single rows or of whole groups, bring a measure's corrected interval of 95% to a `width`.
 
-    `measure` is a label, whose share is meant, or one of the study's measures of many labels (`Sheet.plans`). What is
-    said rests on the labels so far, those of the task with most of them; make a pilot of 30 first.
+    `measure` is a label (meaning its share) or one of the study's measures of many labels (`Sheet.plans`). The estimate
+    is based on the labels so far, of the task with most of them; label a pilot of 30 first.
 
     Raises:
         InputError: the study has no sheet or no such measure, or the width is not above 0.
@@ -86,7 +86,7 @@ def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str
 
 
 def _chosen(sheet: Sheet, results: Results, measure: str, what: str | None) -> tuple[str, bool]:
-    """Which label is meant, and whether the measure is one of many labels."""
+    """Which label is used, and whether the measure is one of many labels."""
     if what is not None and what not in sheet.whats:
         raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(sheet.whats)}")])
     plans = sheet.plans
@@ -108,11 +108,11 @@ def _of_share(judged: JudgedRows, labels: Labels, label: str, width: float, plac
     from overton.studies.labelled import units_of
 
     units = units_of(judged, labels.task.design)
-    told = labels.shares()
-    if any(labels.task.rows[one].id not in units.places for one in told):
-        raise InputError([Problem(place, "labels", "are not of this run: name the run that they are of")])
+    shared = labels.shares()
+    if any(labels.task.rows[one].id not in units.places for one in shared):
+        raise InputError([Problem(place, "labels", "belong to another run: name that run")])
     every = np.array([one == label for one in units.label], float)
-    at = [units.places[labels.task.rows[one].id] for one in told]
-    people = np.array([shares.get(label, 0.0) for shares in told.values()])
+    at = [units.places[labels.task.rows[one].id] for one in shared]
+    people = np.array([shares.get(label, 0.0) for shares in shared.values()])
     cluster = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
     return rows_for_share(people, every[at], every, cluster, width)

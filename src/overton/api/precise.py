@@ -1,4 +1,4 @@
-"""What runs that stopped when they were precise show of that."""
+"""What is shown of runs that stopped once precise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["precision_sections"]
 
 
 def _section(run: Run) -> Section | None:
-    """The section of one run, None where it asked all of its plan."""
+    """The section of one run, None if it asked its whole plan."""
     from overton.studies.precision_shown import precision_section
 
     wanted: Wanted | None = run.manifest.precision
@@ -26,7 +26,7 @@ def _section(run: Run) -> Section | None:
 
 
 def precision_sections(runs: Sequence[Run]) -> Iterator[Section]:
-    """One section for each run that stopped so; of several they are told apart by their folders."""
+    """One section for each such run; several are distinguished by their folders."""
     for number, run in enumerate(runs):
         if (found := _section(run)) is not None:
             several = len(runs) > 1

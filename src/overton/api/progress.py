@@ -1,4 +1,4 @@
-"""How far a run is, in words; and shown in a notebook's cell, where nobody watches otherwise."""
+"""A run's progress in words; and shown in a notebook cell, unless the caller watches it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from overton.untrusted import visible
 __all__ = ["detail", "duration", "in_notebook", "share"]
 
 _EVERY = 0.5
-"""Seconds between two looks of a notebook's cell."""
+"""Seconds between updates of a notebook cell."""
 
 
 def share(seen: Progress) -> float:
-    """How much of a session is done, 0 to 1: of its calls where it makes any, else of its trials."""
+    """How much of a session is done, 0 to 1: of its calls if it makes any, otherwise of its trials."""
     done, total = (seen.answered, seen.calls) if seen.answered else (seen.done, seen.total)
     return 1.0 if seen.done == seen.total else min(done / total, 1.0) if total else 0.0
 
 
 def duration(seconds: float) -> str:
-    """A time to come in words: it is an estimate, so two figures are enough."""
+    """Remaining time in words: it is an estimate, so two figures are enough."""
     if seconds < 90:
         return f"{max(round(seconds), 1)} s"
     minutes = round(seconds / 60)
@@ -34,12 +34,12 @@ def duration(seconds: float) -> str:
 
 
 def detail(seen: Progress) -> str:
-    """What a session has done and has to do, in half a line."""
+    """What a session has done and has yet to do, in half a line."""
     tally = seen.tally
     parts = [f"about {duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
     parts += [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
     several = len(seen.fleets) > 1
-    parts += [f"{name}: {told}" if several else told for name, told in seen.fleets.items()]
+    parts += [f"{name}: {state}" if several else state for name, state in seen.fleets.items()]
     if tally.batches:
         parts.append(tally.batches)
     if tally.recalled:
@@ -52,14 +52,14 @@ def detail(seen: Progress) -> str:
         parts.append(f"{tally.failed} failed")
     parts += [f"{name} {note}" for name, note in tally.notes.items()]
     if tally.last_trouble:
-        parts.append(f"last trouble: {tally.last_trouble[:100]}")
+        parts.append(f"last error: {tally.last_trouble[:100]}")
     return ", ".join(parts)
 
 
 def in_notebook(what: str) -> Watch | None:
-    """A watcher that shows progress beneath a notebook's cell; None where this is no notebook.
+    """A watcher that shows progress below a notebook cell; None outside a notebook.
 
-    IPython is not imported for it: where a notebook runs it has been.
+    IPython is not imported for this: in a notebook it already has been.
     """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
@@ -89,5 +89,5 @@ def _shown_by(what: str, display: Any) -> Watch:
 
 
 def _bar(what: str, seen: Progress) -> str:
-    told = f"{what}: {seen.done:,} of {seen.total:,} trials; {detail(seen)}"
-    return f"<progress max='1' value='{share(seen):.4f}'></progress> <span>{escape(visible(told))}</span>"
+    text = f"{what}: {seen.done:,} of {seen.total:,} trials; {detail(seen)}"
+    return f"<progress max='1' value='{share(seen):.4f}'></progress> <span>{escape(visible(text))}</span>"

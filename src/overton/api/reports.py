@@ -25,7 +25,7 @@ from overton.studies.study import AnyStudy
 __all__ = ["BOUND", "report", "report_of", "warnings_of"]
 
 BOUND = "bound by a grammar"
-"""What stands beside the name of a model whose answers a grammar held to their form."""
+"""Shown beside the name of a model whose answers a grammar held to their form."""
 
 
 def report(
@@ -35,11 +35,11 @@ def report(
     figures: str | Path | None = None,
     **how: Any,
 ) -> Path:
-    """Write one self-contained HTML report of one or more runs of a study; gives the file.
+    """Write one self-contained HTML report of one or more runs of a study; returns the file.
 
-    `out` defaults to the run's own `report.html` (needed where there are several runs). `figures` names a folder for
-    each chart as PNG and SVG. `how` goes to the measures (see `analyze`). The report holds whole items only and says
-    what is missing.
+    `out` defaults to the run's own `report.html` (it is required for several runs). `figures` names a folder for all
+    charts, as PNG and SVG. `how` goes to the measures (see `analyze`). The report covers whole items only and says what
+    is missing.
 
     Raises:
         InputError: no runs, runs of different studies, or several without `out`.
@@ -68,7 +68,7 @@ def _check(runs: Sequence[Run], out: str | Path | None) -> None:
 
 
 def report_of(run: Run, measured: Outcome) -> Path:
-    """The same of one run that was measured already; anew where a report's choices are not the usual ones."""
+    """The same for one run that was already measured; measured again if the report's choices are not the defaults."""
     from overton.reporting import write
 
     if measuring_of(measured.study).reported:
@@ -112,7 +112,7 @@ def _build(runs: Sequence[Run], measured: Outcome) -> Any:
 
 
 def _read_by(study: AnyStudy, results: Results, trials: TrialTable | None) -> TrialTable | None:
-    """The trials with who read them: whoever judged, where the study does not say."""
+    """The trials with who read them: the judges, unless the study says otherwise."""
     if trials is None or trials.reader:
         return trials
     judges = [one.name for role in study.roles if role.judges for one in results.answering(role.name)]
@@ -120,11 +120,11 @@ def _read_by(study: AnyStudy, results: Results, trials: TrialTable | None) -> Tr
 
 
 _MOST_COMPARED = 12
-"""Models that a report compares with each other: more make a table that nobody reads."""
+"""Most models that a report compares with each other: nobody reads a longer table."""
 
 
 def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) -> Iterator[Section]:
-    """Models of the runs in pairs, or why they are not compared; nothing of one alone."""
+    """Models of the runs compared pairwise, or why they are not; nothing for a single model."""
     measuring = measuring_of(study)
     if not 1 < len(results.models) <= _MOST_COMPARED or measuring.comparing is None:
         return
@@ -150,15 +150,15 @@ def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[
     yield items.capitalize(), str(len(results.items))
     yield "Trials planned", f"{sum(run.manifest.trials for run in runs):,}"
     yield "Requests sent", f"{sum(one.requests for one in spent):,}"
-    yield "Calls failed", f"{sum(one.failed for one in spent):,}"
+    yield "Failed calls", f"{sum(one.failed for one in spent):,}"
     yield "Cost", f"${sum(one.cost for one in spent):.2f}"
-    yield "Begun", ", ".join(sorted({run.manifest.created[:10] for run in runs}))
+    yield "Started", ", ".join(sorted({run.manifest.created[:10] for run in runs}))
     yield "Seed", ", ".join(sorted({str(run.manifest.seed) for run in runs}))
     yield "Overton", ", ".join(sorted({run.manifest.overton for run in runs}))
 
 
 def _not_declared(study: AnyStudy) -> Iterator[tuple[str, str]]:
-    """What a report of this study lacks since the study declares nothing for it."""
+    """What the report lacks because the study declares nothing for it."""
     lacking = []
     if study.measuring is None or study.measuring.exhibits is None:
         lacking.append("trials to browse (every one is in records.parquet)")
@@ -169,13 +169,13 @@ def _not_declared(study: AnyStudy) -> Iterator[tuple[str, str]]:
 
 
 def _marked(model: Measured) -> str:
-    """A model by the name that it has in tables, and what stands beside it."""
+    """A model by its name in tables, with its spec and settings."""
     called = model.name if model.name.startswith(model.spec) else f"{model.name} = {model.spec}"
     return ", ".join([called, *([BOUND] if model.holds_form else []), *model.settings])
 
 
 def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
-    """What has to be known of runs before any number: what they left out, what is missing, what failed."""
+    """What readers must know about runs before any number: what they left out, what is missing, what failed."""
     for run in runs:
         yield from _warnings_of(run)
 
@@ -188,14 +188,14 @@ def _warnings_of(run: Run) -> Iterator[str]:
         yield f"{run.path.name} leaves out {manifest.left_out}."
     for model, items in manifest.missing.items():
         if items:
-            ended = f"stopped ({manifest.stopped})" if manifest.stopped else "has trials without records"
+            why = f"stopped ({manifest.stopped})" if manifest.stopped else "has trials without records"
             yield (
-                f"{run.path.name} {ended}. Only whole items are reported; {len(items)} are"
+                f"{run.path.name} {why}. Only whole items are reported; {len(items)} are"
                 f" missing for {model}: {', '.join(items[:20])}{' and more' if len(items) > 20 else ''}."
             )
     for model, unmade in manifest.unmade.items():
-        yield f"{unmade.count} trials of {model} have records that no table can hold: {'; '.join(unmade.trials[:5])}."
+        yield f"{unmade.count} trials of {model} have records that do not fit a table: {'; '.join(unmade.trials[:5])}."
     for name, note in manifest.notes.items():
         yield f"{run.path.name}: {name} {note}."
     if manifest.spent.failed:
-        yield f"{manifest.spent.failed} calls failed for good; they are no answers and are counted apart."
+        yield f"{manifest.spent.failed} calls failed for good; they are not answers and are counted separately."

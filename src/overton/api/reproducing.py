@@ -1,4 +1,4 @@
-"""Published numbers computed again: a publication's tables in, its numbers beside ours out."""
+"""Recomputing published numbers: from a publication's tables to its numbers beside ours."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ class Reproductions:
 
     @property
     def compared(self) -> list[Reproduced]:
-        """Those that were published."""
+        """The numbers that were published."""
         return [one for one in self.numbers if one.published is not None]
 
     @property
     def same(self) -> bool:
-        """Whether every number that was published is what is computed, as far as its digits go."""
+        """Whether every published number equals the computed one, to its last digit."""
         return all(one.same for one in self.compared)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON values."""
         numbers = [
             {"what": one.what, "published": one.published, "computed": one.computed, "same": one.same}
             for one in self.numbers
         ]
-        told = self.publication
+        publication = self.publication
         return {
             "schema": SCHEMA,
             "study": self.study,
-            "publication": told.name,
-            "title": told.title,
-            "source": told.source,
+            "publication": publication.name,
+            "title": publication.title,
+            "source": publication.source,
             "same": self.same,
             "numbers": numbers,
         }
 
     def markdown(self) -> str:
-        """As a page has it: what was computed again, from where, whether it is the same, and every number."""
+        """As a page in Markdown: what was recomputed, from where, whether it is the same, and every number."""
         rows = [
             (
                 escape(visible_line(one.what)),
@@ -65,14 +65,14 @@ class Reproductions:
             )
             for one in self.numbers
         ]
-        told = self.publication
+        own = self.publication
         numbers = table(("number", "published", "computed here", "the same?"), rows)
-        return f"## {told.title}\n\n{self._verdict()} Source: {told.source}.\n\n{numbers}\n"
+        return f"## {own.title}\n\n{self._verdict()} Source: {own.source}.\n\n{numbers}\n"
 
     def _verdict(self) -> str:
         compared = self.compared
         if not compared:
-            return "No published number is on file for these tables: there is nothing to compare with."
+            return "No published numbers are on file for these tables, so there is nothing to compare with."
         same = sum(bool(one.same) for one in compared)
         return f"**{same} of {len(compared)} published numbers are reproduced** to their last digit."
 
@@ -98,7 +98,7 @@ def publications() -> dict[str, tuple[str, Reproduction]]:
 
 
 def _declared(name: str) -> Iterator[Reproduction]:
-    """What a study declares; one that cannot be used declares nothing here, and says why where it is named."""
+    """What a study declares; an unusable study declares nothing here, and says why when it is used by name."""
     try:
         measuring = study_named(name).measuring
     except InputError:
@@ -108,12 +108,12 @@ def _declared(name: str) -> Iterator[Reproduction]:
 
 
 def reproduce(publication: str, *files: str | Path) -> Reproductions:
-    """The numbers of a publication, computed again from the tables that were published with it.
+    """The numbers of a publication, recomputed from the tables published with it.
 
     Example: `overton.reproduce("millstone", "gpt-4o.csv").same`.
 
     Raises:
-        InputError: there is no such publication, no table is named, or one cannot be used.
+        InputError: no such publication exists, no table is given, or one cannot be used.
     """
     known = publications()
     if publication not in known:

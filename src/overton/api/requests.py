@@ -1,4 +1,4 @@
-"""From the names and numbers that a user gives to requests that a host takes."""
+"""From the names and numbers that a user gives to the model requests that a host takes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["Arguments", "Others", "Prices", "SourceArguments", "model_requests",
 Arguments = Mapping[str, Given]
 """Model arguments by model name and key; a list of values repeats the key."""
 SourceArguments = Mapping[str, Given]
-"""The same for what searches and reads pages, by role: 'search' and 'pages'."""
+"""The same for the roles that search and read pages: 'search' and 'pages'."""
 Others = Mapping[str, Sequence[str]]
 """Specs, or NAME=SPEC, by role, for the roles besides a study's first."""
 Prices = Mapping[str, tuple[float, float]]
-"""US dollars for a million tokens, in and out, by model name."""
+"""US dollars per million tokens, in and out, by model name."""
 
 
 def requests_of(  # noqa: PLR0917
@@ -34,22 +34,22 @@ def requests_of(  # noqa: PLR0917
     source_args: SourceArguments | None = None,
     price_list: PriceList | None = None,
 ) -> local.Wanted:
-    """Everything that answers in a run of `study`, by role; where no source of pages is named, that of the search.
+    """Everything that answers in a run of `study`, by role; the source of pages is by default that of the search.
 
-    Models are named as SPEC or NAME=SPEC; arguments and prices go by the name, without one by the spec. A price that is
-    not given is that of the `price_list`, if it has one, else the one that Overton knows.
+    Models are given as SPEC or NAME=SPEC; arguments and prices go by the name, or by the spec if there is no name. A
+    price that is not given is taken from the `price_list`, if it is there, otherwise from Overton's own list.
 
     Raises:
-        InputError: arguments or a price for what is not named.
+        InputError: arguments or a price for something that is not in the run.
     """
     source_args = source_args or {}
     models = {role: specs for role, specs in named.items() if role not in study.retrieval}
     sources = {role: [ModelRequest(spec) for spec in named.get(role, ())] for role in study.retrieval}
     wanted = local.completed(study, model_requests(models, arguments, prices, price_list) | sources)
-    strangers = [role for role in source_args if role not in study.retrieval]
-    if strangers:
+    unknown = [role for role in source_args if role not in study.retrieval]
+    if unknown:
         known = ", ".join(study.retrieval) or "none in this study"
-        raise InputError([Problem("source_args", role, f"no such role; there is {known}") for role in strangers])
+        raise InputError([Problem("source_args", role, f"no such role; there is {known}") for role in unknown])
     return {role: _with(requests, source_args.get(role, {})) for role, requests in wanted.items()}
 
 
@@ -66,7 +66,7 @@ def model_requests(
     """Models by role as a host takes them, each with its arguments and price.
 
     Raises:
-        InputError: arguments or a price for a model that is not named.
+        InputError: arguments or a price for a model that is not in the run.
     """
     arguments, prices = arguments or {}, prices or {}
     wanted = {
@@ -74,14 +74,14 @@ def model_requests(
     }
     known = {one.name for requests in wanted.values() for one in requests}
     written = {text for models in named.values() for text in models}
-    if strangers := sorted((set(arguments) | set(prices)) - known - written):
-        reason = f"no such model in this run; named are {', '.join(sorted(known))}"
-        raise InputError([Problem("--model-arg or --price", name, reason) for name in strangers])
+    if unknown := sorted((set(arguments) | set(prices)) - known - written):
+        reason = f"no such model in this run; its models are {', '.join(sorted(known))}"
+        raise InputError([Problem("--model-arg or --price", name, reason) for name in unknown])
     return wanted
 
 
 def names_of(study: AnyStudy, named: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The names of all that answer, by role: keys in records, and what a study's options may follow from."""
+    """The names of everything that answers, by role: keys in records, from which a study's options may be derived."""
     return {
         role: [text if role in study.retrieval else name_and_spec(text)[0] for text in texts]
         for role, texts in named.items()
@@ -89,7 +89,7 @@ def names_of(study: AnyStudy, named: Mapping[str, Sequence[str]]) -> dict[str, l
 
 
 def _request(text: str, arguments: Arguments, prices: Prices, price_list: PriceList | None) -> ModelRequest:
-    """A model named as SPEC or NAME=SPEC; a spec that is published under another name goes by what was written, too."""
+    """A model given as SPEC or NAME=SPEC; a spec published under another name also goes by what was written."""
     name, spec = name_and_spec(text)
     given, price = {**arguments.get(text, {}), **arguments.get(name, {})}, prices.get(name, prices.get(text))
     listed = None if price_list is None else price_list.of(parse_spec(spec))

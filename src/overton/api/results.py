@@ -1,4 +1,4 @@
-"""Runs put together to be measured: their records under each other, no model of one pooled with that of another."""
+"""Combining runs to be measured: their records concatenated, without pooling models of different runs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["AGREEMENT", "TRIED", "agreements_of", "controls_kept", "measuring_of", "results_of"]
 
 TRIED = "controls.json"
-"""The file of a run folder that holds how its judge did on texts whose label is beyond doubt."""
+"""The file in a run folder with how its judge did on texts whose label is beyond doubt."""
 AGREEMENT = "agreement.json"
-"""The file of a run folder that holds how well its judge agrees with people."""
+"""The file in a run folder with how well its judge agrees with people."""
 _LARGEST = 50_000_000
 _MOST_ROWS = 10_000_000
 _tried = msgspec.json.Decoder(list[TriedOn]).decode
@@ -41,7 +41,7 @@ _agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
 def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
-    """How a study's outcome is measured; one that asks without declaring measures has empty ones, which say so.
+    """How a study's outcome is measured; a study that asks without declaring measures has empty ones, which say so.
 
     Raises:
         InputError: it makes items, and has nothing to measure.
@@ -54,12 +54,12 @@ def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
 
 
 def results_of(runs: Sequence[Run]) -> Results:
-    """What runs of one study gave.
+    """The results of runs of one study.
 
-    A model that several runs name alike stands with each run's name behind its own: 'NAME [RUN]'.
+    A model name used by several runs is followed by each run's name: 'NAME [RUN]'.
 
     Raises:
-        InputError: the runs are of a study that has nothing to measure, ask different things under one id, or have
+        InputError: the study has nothing to measure, or the runs ask different things under the same id, or have
             records that do not fit together.
         RunError: one has no records.
     """
@@ -83,11 +83,11 @@ def results_of(runs: Sequence[Run]) -> Results:
 
 
 _By = tuple[Run, "pl.DataFrame", str, str]
-"""A run, its records by one judge, its name, and the judge's, '' where one judged."""
+"""A run, its records by one judge, its name, and the judge's, '' if only one judged."""
 
 
 def _put_together(study: AnyStudy, parts: Sequence[_By]) -> Results:
-    """What runs gave, by one judge of each."""
+    """The results of runs, by one judge each."""
     measuring = measuring_of(study)
     runs, whole, labels = [part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts]
     shown = _apart([_names(table, measuring) for table in whole], labels)
@@ -111,19 +111,19 @@ def _nulls(
     labels: Sequence[str],
     study: AnyStudy,
 ) -> dict[str, pl.DataFrame]:
-    """The records of each null that some run asked, under each other."""
+    """The records of each null that some run asked, concatenated."""
     found = {}
     for null in study.nulls:
         asked = [place for place, run in enumerate(parted) if null.name in run]
         if asked:
             tables = [parted[place][null.name] for place in asked]
-            named, told = [shown[place] for place in asked], [labels[place] for place in asked]
-            found[null.name] = _stacked(tables, named, told, study)
+            named, own = [shown[place] for place in asked], [labels[place] for place in asked]
+            found[null.name] = _stacked(tables, named, own, study)
     return found
 
 
 def _facts(run: Run, label: str, judge: str = "") -> RunFacts:
-    """What is known of a run, as if only `judge` had judged where there were several."""
+    """What is known of a run, as if only `judge` had judged if there were several."""
     roles = {role: tuple(map(_measured, entries)) for role, entries in run.manifest.models.items()}
     if judge:
         roles[run.study.several] = tuple(one for one in roles[run.study.several] if one.name == judge)
@@ -133,7 +133,7 @@ def _facts(run: Run, label: str, judge: str = "") -> RunFacts:
 
 
 def controls_kept(run: Path) -> list[TriedOn]:
-    """How the judge of a run did on texts whose label is beyond doubt; empty where it was not tried.
+    """How a run's judge did on texts whose label is beyond doubt; empty if it was not tested.
 
     Raises:
         RunError: the file is damaged.
@@ -144,14 +144,14 @@ def controls_kept(run: Path) -> list[TriedOn]:
     except FileNotFoundError:
         return []
     except (OSError, Unreadable) as error:
-        raise RunError(f"{path} cannot be read: {reason_of(error)}; delete it and try the judge again") from error
+        raise RunError(f"{path} cannot be read: {reason_of(error)}; delete it and test the judge again") from error
     if any(not 0 <= one.right <= one.controls <= _MOST_ROWS or not one.controls for one in found):
-        raise RunError(f"{path} has counts that nobody can have made; delete it and try the judge again")
+        raise RunError(f"{path} has impossible counts; delete it and test the judge again")
     return found
 
 
 def agreements_of(run: Run) -> list[SheetAgreement]:
-    """What is known of how well a run's judge agrees with people; empty where nothing is.
+    """What is known of how well a run's judge agrees with people; empty if nothing is.
 
     Raises:
         RunError: the file is damaged.
@@ -160,8 +160,8 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
 
     path = run.path / AGREEMENT
     try:
-        held = json_of(bytes_of(path, _LARGEST), _agreements)
-        found = [converted(_numbers(one), SheetAgreement) for one in held]
+        stored = json_of(bytes_of(path, _LARGEST), _agreements)
+        found = [converted(_numbers(one), SheetAgreement) for one in stored]
         _check_counts(found)
         return found
     except FileNotFoundError:
@@ -172,10 +172,10 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
 
 
 def _check_counts(found: Sequence[SheetAgreement]) -> None:
-    """Refuse what nobody can have counted.
+    """Refuse impossible counts.
 
     Raises:
-        Unreadable: a count is below zero, or all of them are not those of the rows that were drawn.
+        Unreadable: a count is below zero, or they do not add up to the rows that were drawn.
     """
     for one in found:
         counts = [count for said in one.confusion.values() for count in said.values()]
@@ -184,11 +184,11 @@ def _check_counts(found: Sequence[SheetAgreement]) -> None:
 
 
 _FLOATS = frozenset(("value", "low", "high"))
-"""Fields of an estimate that JSON has no word for where they are NaN."""
+"""Fields of an estimate that JSON cannot represent if they are NaN."""
 
 
 def _numbers(value: Any) -> Any:
-    """Estimates as they were: JSON has null for what is not a number."""
+    """Estimates as they were: JSON has null for NaN."""
     if isinstance(value, dict):
         number = _FLOATS if value.keys() >= _FLOATS else frozenset()
         return {key: nan if inner is None and key in number else _numbers(inner) for key, inner in value.items()}
@@ -196,22 +196,22 @@ def _numbers(value: Any) -> Any:
 
 
 def _measured(entry: ModelEntry) -> Measured:
-    # What holds a slash may be a path or an address, and neither is published.
+    # A value with a slash may be a path or an address, and neither is published.
     settings = tuple(f"{key}={value}" for key, value in entry.arguments if "/" not in value)
-    told = (entry.name, published(entry.spec), entry.family, entry.holds_form)
-    return Measured(*told, settings=settings, sampled=_sampled(entry))
+    own = (entry.name, published(entry.spec), entry.family, entry.holds_form)
+    return Measured(*own, settings=settings, sampled=_sampled(entry))
 
 
 def _sampled(entry: ModelEntry) -> str:
-    """At which temperature a model answered, in words; nothing where it was left to the endpoint."""
+    """At which temperature a model answered, in words; nothing if it was left to the endpoint."""
     if "temperature" in entry.not_sent:
-        return "no temperature sent, since it takes none"
+        return "no temperature sent, since the model does not accept one"
     heat = entry.settings.temperature
     return "" if heat is None else f"temperature {heat:g}"
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
-    """A name for each run: its folder's, with a number where two are called alike."""
+    """A name for each run: its folder's, with a number if several have the same."""
     names = [run.path.resolve().name for run in runs]
     seen: Counter[str] = Counter()
     labels = []
@@ -222,7 +222,7 @@ def _labels(runs: Sequence[Run]) -> list[str]:
 
 
 def _names(table: pl.DataFrame, measuring: Measuring[Any, Any]) -> list[str]:
-    """The models that a run's records name."""
+    """The models named in a run's records."""
     found: list[str] = []
     for column in measuring.names:
         found += table[column].drop_nulls().unique(maintain_order=True).to_list()
@@ -230,7 +230,7 @@ def _names(table: pl.DataFrame, measuring: Measuring[Any, Any]) -> list[str]:
 
 
 def _apart(named: Sequence[Sequence[str]], labels: Sequence[str]) -> list[dict[str, str]]:
-    """For each run, the name under which each of its models is shown."""
+    """For each run, the displayed name of each of its models."""
     known = Counter(name for names in named for name in names)
     return [
         {name: f"{name} [{label}]" if known[name] > 1 else name for name in names}
@@ -241,10 +241,10 @@ def _apart(named: Sequence[Sequence[str]], labels: Sequence[str]) -> list[dict[s
 def _stacked(
     tables: Sequence[pl.DataFrame], shown: Sequence[Mapping[str, str]], labels: Sequence[str], study: AnyStudy
 ) -> pl.DataFrame:
-    """The records under each other; what is unique in its run only is told apart by the run's name.
+    """The records concatenated; values unique only within their run are prefixed with the run's name.
 
     Raises:
-        InputError: a column holds things of different kinds in two of them.
+        InputError: a column has different types in two of them.
     """
     import polars as pl
 
@@ -259,12 +259,12 @@ def _stacked(
         return pl.concat(_with_all_columns(named, study.record), how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
-        reason = f"their records have columns of different kinds, and cannot be put together: {said}"
+        reason = f"their records have columns of different types, and cannot be combined: {said}"
         raise InputError([Problem(", ".join(labels), "", reason)]) from error
 
 
 def _with_all_columns(tables: Sequence[pl.DataFrame], record: type[msgspec.Struct]) -> list[pl.DataFrame]:
-    """Columns that came after a run was made, and that others have, as their fields have them by default."""
+    """Adds columns that were introduced after a run was made and that others have, with their fields' defaults."""
     import polars as pl
 
     kinds = {name: kind for table in tables for name, kind in table.schema.items()}
@@ -284,7 +284,7 @@ def _usual(field: msgspec.structs.FieldInfo) -> Any:
 
 
 def _renamed(table: pl.DataFrame, names: Mapping[str, str], measuring: Measuring[Any, Any]) -> pl.DataFrame:
-    """The records with models under the names that they are shown by."""
+    """The records with models under their displayed names."""
     import polars as pl
 
     changes = {name: shown for name, shown in names.items() if name != shown}

@@ -1,4 +1,4 @@
-"""Run, resume and extend a study; make its items anew where it makes some."""
+"""Running, resuming and extending a study."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether every trial has ended (some perhaps as failures, see `failed`)."""
+        """Whether every trial has finished (some perhaps as failures, see `failed`)."""
         return self.manifest.status == "finished"
 
     @property
@@ -45,12 +45,12 @@ class Run:
 
     @property
     def entries(self) -> list[ModelEntry]:
-        """The models that the run measures, one a lane."""
+        """The models that the run measures, one per lane."""
         return self.manifest.models[self.study.first]
 
     @property
     def study(self) -> AnyStudy:
-        """The study that it is of.
+        """The study of the run.
 
         Raises:
             InputError: it is not installed here.
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def dataset(self) -> Path | None:
-        """The file of items that it made, None where it made none."""
+        """The file of items that it made, None if it made none."""
         made = self.study.dataset
         path = self.path / made.name if made else None
         return path if path and path.is_file() else None
@@ -80,7 +80,7 @@ class Run:
             ("state", manifest.status if self.finished else f"{manifest.status}: {manifest.stopped}"),
             ("trials", f"{manifest.trials:,}"),
             ("requests", f"{manifest.spent.requests:,}"),
-            ("calls that failed", f"{manifest.spent.failed:,}"),
+            ("failed calls", f"{manifest.spent.failed:,}"),
             ("cost", f"${manifest.spent.cost:,.4f}"),
         ]
         go_on = f"overton.analyze({manifest.study!r}, {str(self.path)!r})"
@@ -89,7 +89,7 @@ class Run:
         )
 
     def records(self) -> pl.DataFrame:
-        """The outcome table: a row a trial, whole items only.
+        """The outcome table: one row per trial, whole items only.
 
         Raises:
             RunError: there is none yet.
@@ -97,7 +97,7 @@ class Run:
         return RunFolder(self.path).records()
 
     def rows(self) -> list[Any]:
-        """The outcome as the study's own records; the model's name and whether it was held to a form are left out.
+        """The outcome as the study's own records, without the model's name and whether it was held to a form.
 
         Raises:
             RunError: there is none yet.
@@ -113,23 +113,23 @@ def items_of(runs: Sequence[Run]) -> list[Any]:
     """The items of all runs, each once.
 
     Raises:
-        InputError: two runs ask different things under one id.
+        InputError: two runs ask different things under the same id.
     """
     found: dict[str, tuple[Any, Run]] = {}
     for run in runs:
         for item in run.items():
             known, where = found.setdefault(item.id, (item, run))
             if known != item:
-                raise InputError([Problem(str(run.path), item.id, f"is not what {where.path} asks under this name")])
+                raise InputError([Problem(str(run.path), item.id, f"is not what {where.path} asks under this id")])
     return [item for item, _ in found.values()]
 
 
 def open_run(path: str | Path) -> Run:
-    """A run that exists.
+    """An existing run.
 
     Raises:
-        InputError: it is of a study that is not installed here.
-        RunError: `path` is not a run folder, of another version, or damaged.
+        InputError: its study is not installed here.
+        RunError: `path` is not a run folder, is of another version, or is damaged.
     """
     folder = RunFolder(Path(path))
     found = Run(folder.path, folder.manifest())
@@ -160,31 +160,31 @@ def run(
     watch: Watch | None = None,
     **options: Any,
 ) -> Run:
-    """Run a study in a new folder; one that makes items writes its dataset there, too.
+    """Run a study in a new folder; a study that makes items also writes its dataset there.
 
     Example: `overton.run("STUDY", models=["openai/gpt-4o"], judge="openai/gpt-4o-mini", trials=15)`.
 
-    `models` are those that the study is about, as 'provider/name' or, under a name of their own, 'NAME=provider/name';
-    `model_args` and `prices` go by the name. `items` is a path that the study's reader takes, or items, or None for
-    the starter items; with `only` those with these ids. `out` defaults to a folder below `runs/` named by study and
-    time. `price_list` is a TOML file of prices (docs/price.md), which go before those that Overton knows. With `batch`
-    all models that can be are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
-    (requests, retries included) stop the run before they are passed.
+    `models` are those that the study is about, as 'provider/name' or, with a name of your choice, 'NAME=provider/name';
+    `model_args` and `prices` go by the name. `items` is a path that the study can read, or items, or None for the
+    starter items; `only` selects some by id. `out` defaults to a folder below `runs/` named by study and time.
+    `price_list` is a TOML file of prices (docs/price.md), which take precedence over Overton's own. With `batch`, all
+    models that allow it are asked in batches, at their provider's discount. `max_cost` (US dollars) and `max_calls`
+    (requests, retries included) stop the run before they are exceeded.
 
-    With `precision`, half-widths by measure as in `{"share": 0.1}`, the run goes in rounds and asks further trials only
-    where an interval is still wider; `trials` is then the most. `at_most_calls` are those that it may decide on, an
-    equal part for each model; without `precision` they go where they narrow the headline most. docs/price.md says how,
-    and what its intervals are worth.
+    With `precision`, half-widths by measure as in `{"share": 0.1}`, the run proceeds in rounds and asks further trials
+    only where an interval is still wider; `trials` is then the maximum. `at_most_calls` is the number of calls it may
+    allocate, an equal part for each model; without `precision` they go where they narrow the headline's interval most.
+    docs/price.md explains the method and how reliable its intervals are.
 
-    `watch` is called several times a second with a `Progress`; in a notebook progress is shown where there is none.
+    `watch` is called several times per second with a `Progress`; without it, a notebook shows the progress itself.
 
-    `options` are, by name: the fields of the study's options and of what it reads items with; who answers in further
-    roles (`judge="..."`; `others` takes them by role), and `items` under the study's own word for them.
-    `source_args` are arguments of what searches and reads pages, by role.
+    `options` are, by name: the fields of the study's options and of its item-reading options; who answers in further
+    roles (`judge="..."`; `others` takes them by role); and `items` under the study's own word for them. `source_args`
+    are arguments of the roles that search and read pages.
 
     Raises:
-        InputError: anything wrong with what was given; nothing was asked.
-        OvertonError: what made going on impossible. A run stopped by a limit or Ctrl-C is returned, not raised.
+        InputError: anything wrong with the arguments; nothing was asked.
+        OvertonError: a reason why it could not continue. A run stopped by a limit or Ctrl-C is returned, not raised.
     """
     found = study_named(study)
     folder = Path(out) if out is not None else fresh_folder(found.name)
@@ -218,7 +218,7 @@ def run(
 
 
 def precision_of(measures: Mapping[str, float] | None, calls: int | None) -> Precision | None:
-    """What a run is to reach, None where it is to ask all of its plan."""
+    """The precision that a run has to reach, None if it has to ask its whole plan."""
     return None if not measures and calls is None else Precision(dict(measures or {}), calls)
 
 
@@ -236,21 +236,22 @@ def resume(
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Go on with a run. What was asked before is answered from its journal; limits count over all sessions.
+    """Resume a run. What was asked before is answered from its journal; limits count over all sessions.
 
-    `models` are those of the run that are reached in another way from now on, as 'ray/gguf:/path/model.gguf' for one
-    that began as 'gguf:/path/model.gguf', with what of `model_args` changes; they are the same models still.
+    `models` are those of the run that are reached in a different way from now on, such as 'ray/gguf:/path/model.gguf'
+    for one that started as 'gguf:/path/model.gguf', with any changes of `model_args`; they are still the same models.
 
-    What is in batches is read from them; `batch` says whether the rest is asked in batches, None as the run began.
+    Results of batches are read; `batch` says whether the rest is asked in batches, None for the way the run started.
 
-    A run folder may be somebody else's. Where it names an address, a variable with a key or a file of weights that no
-    run begun on this machine has used, nothing is sent before that is confirmed, once for each run: with `trust`, or by
-    `confirm`, which is called with the folder and a sentence for each. What a known provider uses by itself needs none.
+    A run folder may be somebody else's. If it names an address, a variable with a key or a file of weights that no run
+    started on this machine has used, nothing is sent before that is confirmed, once per run: with `trust`, or by
+    `confirm`, which is called with the folder and one sentence for each. A known provider's own settings need no
+    confirmation.
 
     Raises:
-        InputError: it would reach what is not confirmed; each with host and variable.
-        RunMismatch: items, prompts, models or settings differ from those that the run began with.
-        RunError: `path` is not a run folder, or another process works on it.
+        InputError: it would use something that is not confirmed; each with host and variable.
+        RunMismatch: items, prompts, models or settings differ from those that the run started with.
+        RunError: `path` is not a run folder, or another process is working on it.
     """
     folder = Path(path)
     manifest = local.resume(
@@ -281,15 +282,14 @@ def extend(
     watch: Watch | None = None,
     **options: Any,
 ) -> Run:
-    """Add models, trials or conditions to a run, on purpose.
+    """Add models, trials or conditions to a run.
 
-    `options` are those that the study lets grow: they replace the run's own where given; those that name several things
-    (conditions, templates) add to them. Where a study's judge may be several, more are added by that role's word, as in
-    `judge="openai/gpt-4o"`: what models answered is not asked again. `trust` and `confirm` are those of `resume`.
+    `options` are those that the study allows to grow: if given, they replace the run's own; those that take several
+    values (conditions, templates) add to them. If a study may have several judges, more are added by the role's word,
+    as in `judge="openai/gpt-4o"`: what models answered is not asked again. `trust` and `confirm` are those of `resume`.
 
     Raises:
-        InputError: nothing would be added, trials would be taken away, or a model is in the run already; or see
-            `resume`.
+        InputError: nothing would be added, trials would be removed, or a model is already in the run; or see `resume`.
         RunError: see `resume`.
     """
     folder = Path(path)
@@ -309,7 +309,7 @@ def extend(
     chosen = changed(asked, given)
     check(study, chosen)
     if chosen == asked and not any(added.values()) and manifest.status == "finished":
-        raise InputError([Problem("extend", str(folder), f"nothing to add: the run has {_told(given)} already")])
+        raise InputError([Problem("extend", str(folder), f"nothing to add: the run already has {_listed(given)}")])
     extended = local.extend(
         study,
         folder,
@@ -323,7 +323,7 @@ def extend(
     return Run(folder, extended)
 
 
-def _told(options: Mapping[str, Any]) -> str:
+def _listed(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 

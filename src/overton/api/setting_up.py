@@ -1,4 +1,4 @@
-"""From what a person gives to what a host needs: the items asked about, the options, and who answers."""
+"""From what a user gives to what a host needs: the items asked about, the options, and who answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["SetUp", "check", "chosen_options", "set_up", "several"]
 
 @dataclass(frozen=True)
 class _Asked:
-    """What a person gave by name, sorted: who answers in which role, items, how to read them, and options."""
+    """What a user gave by name, sorted: who answers in which role, items, how to read them, and options."""
 
     named: Mapping[str, Sequence[str]]
     items: Any
@@ -33,7 +33,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class SetUp:
-    """A study as it is to be held; `left_out` says which of the items that were read are not asked about."""
+    """A study ready to run; `left_out` says how many of the items that were read are not asked about."""
 
     items: Sequence[Any]
     options: msgspec.Struct
@@ -44,16 +44,16 @@ class SetUp:
 def _sorted_out(
     study: AnyStudy, models: Sequence[str], items: Any, given: Mapping[str, Any], others: Mapping[str, Sequence[str]]
 ) -> _Asked:
-    """What was given by name, in the order of `_Asked`; a role goes by its word, items by what the study calls them.
+    """What was given by name, in the order of `_Asked`; a role goes by its word, items by the study's word for them.
 
     Raises:
-        InputError: models under a role that there is not; models of a role, or items, given twice.
+        InputError: models for an unknown role; models of a role, or items, given twice.
     """
     rest = {name: value for name, value in given.items() if value is not None}
-    strangers = [role for role in others if role not in study.role_names]
-    if strangers:
+    unknown = [role for role in others if role not in study.role_names]
+    if unknown:
         known = ", ".join(study.role_names[1:]) or "none besides its models"
-        raise InputError([Problem(f"role {role}", "", f"no such role; there is {known}") for role in strangers])
+        raise InputError([Problem(f"role {role}", "", f"no such role; there is {known}") for role in unknown])
     if twice := [role for role in study.roles if role.name in others and role.word in rest]:
         raise InputError(
             [Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice]
@@ -87,12 +87,13 @@ def set_up(
     prices: Prices | None = None,
     price_list: str | Path | None = None,
 ) -> SetUp:
-    """What `overton.run` is given, checked; what the study remarks on its options is told as a `Notice`.
+    """The arguments of `overton.run`, checked; the study's remarks on its options are issued as `Notice` warnings.
 
-    `given` is what has no name of its own there: options, what items are read with, who answers in a role by its word.
+    `given` are those that are not parameters there: options, options for reading items, who answers in a role by its
+    word.
 
     Raises:
-        InputError: anything wrong with it.
+        InputError: anything wrong with them.
     """
     asked = _sorted_out(study, models, items, given, others or {})
     options = chosen_options(study, asked.options, names_of(study, asked.named))
@@ -108,15 +109,15 @@ def set_up(
 
 
 def chosen_options(study: AnyStudy, given: Mapping[str, Any], named: Mapping[str, Sequence[str]]) -> msgspec.Struct:
-    """The study's options; what is None is as if it were not given.
+    """The study's options; None counts as not given.
 
     Raises:
-        InputError: options that there are not, or that no trial can be made of.
+        InputError: unknown options, or options from which no trials can be made.
     """
     follows = {field.name for field in fields_of(study.options) if field.option.follows}
     if wrong := sorted(follows & set(given)):
         raise InputError(
-            [Problem(option_place(name), "", "follows from who answers; it is not given") for name in wrong]
+            [Problem(option_place(name), "", "follows from who answers, and cannot be given") for name in wrong]
         )
     options = options_of(study.options, study.complete(dict(given), named))
     check(study, options)
@@ -124,17 +125,17 @@ def chosen_options(study: AnyStudy, given: Mapping[str, Any], named: Mapping[str
 
 
 def check(study: AnyStudy, options: msgspec.Struct) -> None:
-    """Refuse options that each alone would be right.
+    """Refuse options that are each valid but not together.
 
     Raises:
-        InputError: all that is wrong with them together.
+        InputError: everything that is wrong with the combination.
     """
     if problems := list(study.check(options)):
         raise InputError(problems)
 
 
 def several(given: Any) -> Sequence[str]:
-    """Specs, where one may stand by itself: a text is no list of its letters."""
+    """Specs as a list, also of a single one: a string is not a list of its letters."""
     if given is None:
         return []
     return [given] if isinstance(given, str) else list(given)
@@ -146,13 +147,18 @@ def _read(study: AnyStudy, asked: _Asked) -> Sequence[Any]:
     if asked.items is None or isinstance(asked.items, str | Path):
         return read_items(study, asked.items, **asked.reading)
     if asked.reading:
-        raise InputError([Problem(option_place(name), "", "is for items that are read") for name in asked.reading])
+        raise InputError(
+            [
+                Problem(option_place(name), "", "applies only to items that are read from files")
+                for name in asked.reading
+            ]
+        )
     items: Sequence[Any] = asked.items
     return items
 
 
 def _named(item_of: Callable[[str], Any], plural: str, given: Sequence[Any]) -> list[Any]:
-    """Items that are words."""
+    """Items given as words."""
     if not given:
         raise InputError([Problem(option_place(plural), "", "name at least one")])
     items = [item_of(one) if isinstance(one, str) else one for one in given]
@@ -174,6 +180,6 @@ def _only(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
 
 
 def _source_args(study: AnyStudy, options: Any, given: SourceArguments | None) -> SourceArguments:
-    """The arguments given, and those that follow from the options where they are not."""
+    """The arguments given, and otherwise those that follow from the options."""
     follow = study.arguments(options)
     return {role: {**follow.get(role, {}), **(given or {}).get(role, {})} for role in {**follow, **(given or {})}}

@@ -1,4 +1,4 @@
-"""The page on which people settle what they differ on: what the judge saw of each row, and who said what."""
+"""The page on which people settle their disagreements: what the judge saw of each row, and who said what."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SAID = "What people said"
 
 
 def settling_page(run: str | Path, page: str | Path, *, task: str | None = None) -> Path | None:
-    """Write a page on which people settle what they differ on in a run's labels; None where they differ on nothing.
+    """Write a page on which people settle their disagreements in a run's labels; None if there are none.
 
-    What it saves is read by `agreement` like any other page's file, and its labels are then people's. `task` names the
-    task where the run keeps labels of several.
+    The file it saves is read by `agreement` like any other page's, and its labels then count as people's. `task` names
+    the task if the run has labels of several.
 
     Raises:
-        InputError: the page is there already, or the run keeps no labels, or those of several tasks.
+        InputError: the page exists already, or the run has no labels, or labels of several tasks.
         RunError: `run` is not a run folder, or the page cannot be written.
     """
     from overton.judging.gathering import SETTLING, open_places
@@ -50,18 +50,18 @@ def _chosen(run: Run, task: str | None) -> Labels:
     kept = [one for one in kept_in(run.path) if task in (None, one.task.name)]
     if len(kept) != 1:
         known = ", ".join(one.task.name for one in kept) or "none"
-        raise InputError([Problem(str(run.path), "labels", f"name one task whose labels it keeps; there are {known}")])
+        raise InputError([Problem(str(run.path), "labels", f"name one task that the run has labels of: {known}")])
     return kept[0]
 
 
 def _said(labels: Labels, places: list[int]) -> dict[int, Mapping[str, str]]:
-    """Who said what of each row, with their remarks, as a text under its heading."""
-    told: dict[int, Mapping[str, str]] = {}
+    """Who said what about each row, with their remarks, as a text under its heading."""
+    texts: dict[int, Mapping[str, str]] = {}
     for place in places:
         lines = [
             f"{one.person}: {one.labels[place]}" + (f" ({one.remarks[place]})" if one.remarks.get(place) else "")
             for one in labels.said
             if place in one.labels
         ]
-        told[place] = {_SAID: "\n".join(lines)}
-    return told
+        texts[place] = {_SAID: "\n".join(lines)}
+    return texts

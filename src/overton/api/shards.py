@@ -1,4 +1,4 @@
-"""A run split into shards for machines that share no network, and shards merged into one run again."""
+"""Splitting a run into shards for machines that share no network, and merging shards into one run again."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def split(
     watch: Watch | None = None,
     **options: Any,
 ) -> list[Run]:
-    """Make shards of a run, by item, in the new folder `out`: run folders that are worked on by `resume`, anywhere.
+    """Split a run by item into shards in the new folder `out`: run folders that `resume` runs, anywhere.
 
-    All else is as `run` takes it. What all trials share is asked now, and is in every shard; what limits leave then
-    is divided evenly. `merge` makes one run of the shards.
+    All other arguments are those of `run`. What all trials share is asked now, and is in every shard; what the limits
+    then leave is divided evenly. `merge` combines the shards into one run.
 
     Raises:
         InputError: anything wrong with what was given, or there are fewer items than shards; nothing was asked.
-        OvertonError: what made going on impossible; nothing was made.
+        OvertonError: a reason why it could not continue; nothing was made.
     """
     found = study_named(study)
     if found.kind != "asks":
         raise InputError([Problem("split", found.name, "makes or labels items and is not split")])
     if into < 1:
-        raise InputError([Problem("--into", str(into), "a run has one shard at least")])
+        raise InputError([Problem("--into", str(into), "must be at least 1")])
     if precision or at_most_calls is not None:
-        raise InputError([Problem("--precision", "", "is about all items together, and a shard knows only its own")])
+        raise InputError([Problem("--precision", "", "concerns all items together, but a shard has only its own")])
     ready = set_up(
         found,
         options,
@@ -88,14 +88,14 @@ def split(
 
 
 def merge(shards: Sequence[str | Path], out: str | Path, *, unfinished: bool = False) -> Run:
-    """Make one run, in the new folder `out`, of all shards of one split. They stay as they are, and nothing is asked.
+    """Merge all shards of one split into one run in the new folder `out`. The shards are not changed; nothing is asked.
 
-    Its journal replays, whole; its records are those of the run that was never split. With `unfinished` shards may be
-    missing or not at their end: `resume` then asks what is lacking.
+    The run's journal replays completely, and its records are those of the run without splitting. With `unfinished`,
+    shards may be missing or unfinished: `resume` then asks the rest.
 
     Raises:
-        InputError: they are not all of one split, or overlap, are missing or have not ended: each with what it is.
-        RunError: a folder is no run, its journal is damaged, or another process works on it.
+        InputError: they are not all of one split, or overlap, are missing or unfinished: each with the reason.
+        RunError: a folder is not a run, its journal is damaged, or another process is working on it.
     """
     paths = [Path(shard) for shard in shards]
     if not paths:

@@ -1,4 +1,4 @@
-"""Sheets on which a person checks a judge: drawn from a run, read back as agreement beside the run."""
+"""Sheets on which a person checks a judge: drawn from a run, and read back as agreement stored with the run."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def draw_sheet(
     stratified: bool = False,
     what: str | None = None,
 ) -> tuple[Path, Path]:
-    """Draw `size` of a run's labelled units onto a new sheet for a person; gives the files of the sheet and of its key.
+    """Draw `size` of a run's labelled units onto a new sheet for a person; returns the files of the sheet and its key.
 
-    The sheet is CSV with an empty column `person`; its key, beside it as NAME.key.json, holds the judge's labels and is
-    not for the person. With `stratified` there are as many of each label as can be. `what` names the label where a
-    study has several, one of its `sheet.whats`. `size` is by default what the paper has.
+    The sheet is a CSV file with an empty column `person`; its key, beside it as NAME.key.json, contains the judge's
+    labels, and the person must not see it. With `stratified`, each label is drawn equally often if possible. `what`
+    names the label if a study has several, one of its `sheet.whats`. `size` defaults to the paper's.
 
     Raises:
-        InputError: a file is there already, the study has no sheet, or nothing is labelled.
+        InputError: a file exists already, the study has no sheet, or nothing is labelled.
         RunError: `run` is not a run folder, or has no records; the files cannot be written.
     """
     from overton.judging.sheets import KeyRow, draw, key_of
@@ -70,7 +70,7 @@ def fresh_sheet(path: Path) -> tuple[Path, Path]:
     """The files of a new sheet and of its key.
 
     Raises:
-        InputError: one is there already.
+        InputError: one exists already.
     """
     files = path, path.with_suffix(".key.json")
     if taken := [Problem(str(file), "", "exists already; name another file") for file in files if file.exists()]:
@@ -79,7 +79,7 @@ def fresh_sheet(path: Path) -> tuple[Path, Path]:
 
 
 def write_files(files: tuple[Path, Path], key: Key, shown: Sequence[Mapping[str, str]]) -> None:
-    """Write a sheet, and its key beside it: the key first, since a sheet without one is of no use.
+    """Write a sheet, and its key beside it: the key first, since a sheet without one is useless.
 
     Raises:
         RunError: they cannot be written.
@@ -90,17 +90,19 @@ def write_files(files: tuple[Path, Path], key: Key, shown: Sequence[Mapping[str,
     make_folder(sheet.parent)
     write_whole(beside, [msgspec.json.format(msgspec.json.encode(key), indent=1)])
     try:
-        write_whole(sheet, [write_sheet(key, shown).encode("utf-8-sig")])  # spreadsheets need the mark for UTF-8
+        write_whole(
+            sheet, [write_sheet(key, shown).encode("utf-8-sig")]
+        )  # spreadsheets need the byte order mark to detect UTF-8
     except RunError:
         beside.unlink(missing_ok=True)
         raise
 
 
 def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = None) -> tuple[Key, Answers]:
-    """The key of a sheet and what a person answered; the key is by default the file that was written with `beside`.
+    """The key of a sheet and the person's answers; the key is by default the file that was written with `beside`.
 
     Raises:
-        InputError: a file cannot be read, or by line what is wrong with the sheet.
+        InputError: a file cannot be read, or the sheet has problems, listed by line.
     """
     from overton.judging.sheets import Key, changed, read_sheet
 
@@ -110,13 +112,13 @@ def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = 
     except Unreadable as error:
         raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error.reason}")]) from error
     if changed(known):
-        reason = "was changed after it was written: draw the sheet again, or find the key as it was"
+        reason = "was changed after it was written: draw the sheet again, or restore the original key"
         raise InputError([Problem(str(keys), "", reason)])
     return known, read_sheet(_text(sheet), known, str(sheet))
 
 
 def judged_rows(run: Run, what: str | None) -> tuple[Sheet, str, JudgedRows]:
-    """The study's sheet, which of its labels is meant, and what the judge gave.
+    """The study's sheet, which of its labels is used, and what the judge gave.
 
     Raises:
         InputError: the study has no sheet, or no such label.
@@ -145,11 +147,11 @@ def read_agreement(
 ) -> SheetAgreement:
     """How well the judge agrees with the person who filled in `sheet`.
 
-    `key` defaults to the file that was written beside the sheet. With `run` the agreement is kept in that run's folder,
-    in the place of an earlier one from the same sheet, and its report shows it; a sheet without a filled-in row is not.
+    `key` defaults to the file that was written beside the sheet. With `run`, the agreement is stored in that run's
+    folder, replacing an earlier one from the same sheet, and its report shows it; an empty sheet is not stored.
 
     Raises:
-        InputError: a file cannot be read, or by line what is wrong with the sheet; a run that the sheet is not of.
+        InputError: a file cannot be read, or the sheet has problems, listed by line; or it belongs to another run.
     """
     from overton.judging.agreement import agree
 
@@ -162,7 +164,9 @@ def read_agreement(
 
 def _keep(run: Run, found: SheetAgreement) -> None:
     if run.manifest.study != found.study:
-        raise InputError([Problem(str(run.path), "", f"is a run of {run.manifest.study}, the sheet of {found.study}")])
+        raise InputError(
+            [Problem(str(run.path), "", f"is a run of {run.manifest.study}, but the sheet is of {found.study}")]
+        )
     with changing(run.path):
         kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
         write_whole(run.path / AGREEMENT, [msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1)])

@@ -1,4 +1,4 @@
-"""How long models that run on this machine would take for a plan."""
+"""How long a plan's models that run on this machine would take."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class TimeHere(msgspec.Struct, frozen=True):
 
 
 def time_here(study: str, planned: local.Plan, **asked: Any) -> list[TimeHere]:
-    """What a plan's calls would take of models whose weights run in this process; `asked` are the plan's arguments.
+    """How long a plan's calls to models that run in this process would take; `asked` are the plan's arguments.
 
-    A few calls of each are asked and timed, for a minute each at most. Hosted and simulated models are never asked.
+    A few calls of each are made and timed, for at most a minute each. Hosted and simulated models are never asked.
 
     Raises:
-        InputError: anything wrong with what was given.
+        InputError: anything wrong with the arguments.
     """
     found = study_named(study)
     seed = asked.pop("seed", None) or 0

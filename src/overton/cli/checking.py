@@ -1,4 +1,4 @@
-"""`overton items check`: the items of a study, or those of a file that is known by its keys."""
+"""`overton items check`: the items of a study, or those of a file, recognised by its keys."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _NAMED = Param.KEYWORD_ONLY
 
 
 class Checking(StudyGroup):
-    """`overton items check STUDY PATH`, and `overton items check PATH` for what is known by its keys."""
+    """`overton items check STUDY PATH`, and `overton items check PATH` for files recognised by their keys."""
 
     kinds = ("asks", "makes", "labels")
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command for a study's items, or for the file in the place of a study's name.
+        """The command for a study's items, or for a file given instead of a study's name.
 
         Raises:
-            InputError: there is neither such a study nor such a file, or nobody can tell what it holds.
+            InputError: neither such a study nor such a file exists, or the file's kind cannot be recognised.
         """
         try:
             return super().get_command(ctx, cmd_name)
         except InputError as error:
             if not Path(cmd_name).exists():
-                wrong = [replace(problem, reason=f"{problem.reason}; nor is it a file") for problem in error.problems]
+                wrong = [replace(problem, reason=f"{problem.reason}; and no such file") for problem in error.problems]
                 raise InputError(wrong) from None
         return typed(cmd_name, self._recognised(Path(cmd_name)))
 
     def _recognised(self, path: Path) -> Any:
-        """The command that checks what is in a file, as what it is."""
+        """The command that checks a file as the kind of items it contains."""
 
         def body(**reading: Any) -> None:
             from overton.api.kinds import kind_of, recognised
@@ -51,9 +51,7 @@ class Checking(StudyGroup):
             say(f"Read as {study.items.plural} for {study.name}{later}.")
             _check(study, path, reading)
 
-        return command(
-            body, [], {}, "Name every problem of the items in a file, whatever their kind; nothing is asked."
-        )
+        return command(body, [], {}, "List every problem in a file of items of any kind, without asking anything.")
 
     def make(self, study: AnyStudy) -> Any:
         """The command that checks its items."""
@@ -65,8 +63,8 @@ class Checking(StudyGroup):
         path = Param("path", _NAMED, annotation=Annotated[Path, typer.Argument(metavar="PATH", help=layouts)])
         params = [path, *field_params(fields_of(study.items.reading))]
         help_ = (
-            f"Name every problem of {study.items.plural}; nothing is asked. Exit code 2 where an error would keep a run"
-            " from starting."
+            f"List every problem in {study.items.plural}, without asking anything. Exit code 2 if an error would"
+            " prevent a run from starting."
         )
         return command(body, params, words_of(study, study.items.reading), help_)
 

@@ -1,4 +1,4 @@
-"""The commands of one word that are the same for every study, but those that compare."""
+"""The one-word commands that are the same for every study, except those that compare."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def resume(
     max_calls: opt.MaxCallsOption = None,
     batch: Annotated[
         bool | None,
-        typer.Option("--batch/--no-batch", help="Ask what is left in batches, or not; as it began by default."),
+        typer.Option("--batch/--no-batch", help="Ask the rest in batches, or not; by default as the run started."),
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", metavar="SPEC", help="A model of the run, reached in another way from now on."),
+        typer.Option("--model", metavar="SPEC", help="A model of the run, reached in a different way from now on."),
     ] = None,
     model_arg: opt.ModelArgOption = None,
     trust: opt.TrustOption = False,
 ) -> None:
-    """Go on with a run; nothing that was answered is asked again."""
+    """Resume a run; nothing that was answered is asked again."""
     from overton.api import runs
     from overton.cli.confirming import confirmation
     from overton.cli.ending import conclude
@@ -53,12 +53,12 @@ def resume(
 
 def merge(
     shards: Annotated[list[Path], typer.Argument(metavar="SHARD...", help="The folders of all shards of one split.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to make. One that exists is refused.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to create; an existing one is refused.")],
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Merge what there is; 'overton resume' then asks what is lacking.")
+        bool, typer.Option("--unfinished", help="Merge even if some is missing; 'overton resume' then asks the rest.")
     ] = False,
 ) -> None:
-    """Make one run of all shards of a split; nothing is asked."""
+    """Merge all shards of a split into one run. Nothing is asked."""
     from overton.api import shards as api
     from overton.cli.ending import conclude, show_unfinished
 
@@ -69,11 +69,11 @@ def merge(
 def batches(
     run: opt.RunArgument,
     cancel: Annotated[
-        bool, typer.Option("--cancel", help="Have no more of their calls begun; what was answered is paid and read.")
+        bool, typer.Option("--cancel", help="Cancel calls not yet started; those answered are paid for and read.")
     ] = False,
     trust: opt.TrustOption = False,
 ) -> None:
-    """Say how far the batches of a run are that went on when it was interrupted, or cancel them."""
+    """Show a run's batches in progress, or cancel them."""
     from overton.api.batches import batches as listed
     from overton.cli.confirming import confirmation
     from overton.cli.output import results, say
@@ -82,7 +82,7 @@ def batches(
     for one in found:
         results().print(str(one), soft_wrap=True)
     if not found:
-        say("No batch of this run is out.")
+        say("This run has no batches in progress.")
 
 
 def report(
@@ -91,11 +91,11 @@ def report(
         Path | None, typer.Option("--out", metavar="FILE", help="HTML file; a single run's own report.html by default.")
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Folder for each chart as PNG and SVG.")
+        Path | None, typer.Option("--figures", metavar="DIR", help="Folder for all charts, as PNG and SVG.")
     ] = None,
     choices: opt.WithOption = None,
 ) -> None:
-    """Write one self-contained HTML report of runs, several models side by side."""
+    """Write one self-contained HTML report of runs. Several models are shown side by side."""
     from overton.api import reports
     from overton.cli.output import results
 
@@ -104,13 +104,13 @@ def report(
 
 def reproduce(
     publication: Annotated[
-        str, typer.Argument(metavar="PUBLICATION", help="Whose numbers; an unknown name lists those that there are.")
+        str, typer.Argument(metavar="PUBLICATION", help="Whose numbers; an unknown name lists the known ones.")
     ],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Tables as they were published.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The tables as published.")],
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE.md", help="Write a page in Markdown.")] = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Compute published numbers again from published tables: 0 where they are the same, 5 where any is not."""
+    """Recompute published numbers from published tables. Exit code 0 if all are the same, 5 if any is not."""
     from overton.api import reproducing
     from overton.cli.ending import Exit
     from overton.cli.output import print_json, results, write
@@ -135,31 +135,27 @@ def export(
     run: opt.RunArgument,
     to: Annotated[
         Form,
-        typer.Option(
-            "--to", metavar="inspect", help="Inspect AI's logs, which 'inspect view' opens: one for each model."
-        ),
+        typer.Option("--to", metavar="inspect", help="Inspect AI logs, which 'inspect view' opens; one per model."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the logs; logs by default.", show_default=False)
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the logs; logs by default.", show_default=False)
     ] = Path("logs"),
 ) -> None:
-    """Write a run in the form of another tool. Nothing is asked; whole items only."""
+    """Write a run in another tool's format. Nothing is asked; whole items only."""
     from overton.api.inspect_logs import export_run
     from overton.cli.output import results, say
 
     for log in export_run(run, out=out):
         results().print(str(log.path), soft_wrap=True)
         if lacking := log.planned - log.samples:
-            say(f"{log.lane}: {lacking} of {log.planned} samples are left out, since their items are not whole.")
+            say(f"{log.lane}: {lacking} of {log.planned} samples are left out, since their items are incomplete.")
 
 
 def import_logs(
-    logs: Annotated[
-        list[Path], typer.Argument(metavar="LOG...", help="Logs of one of Overton's tasks, or folders of them.")
-    ],
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs of an Overton task, or folders of them.")],
     out: opt.OutOption = None,
 ) -> None:
-    """Make a run of Inspect AI's logs, to report, analyze, resume and extend as any other."""
+    """Turn Inspect AI logs into a run. It can be reported, analyzed, resumed and extended like any other."""
     from overton.api import inspect_logs
     from overton.cli.ending import conclude
 
@@ -176,13 +172,13 @@ def describe(study: Annotated[str, typer.Argument(metavar="STUDY", help="A study
 
 def demo(
     full: Annotated[
-        bool, typer.Option("--full", help="Leave out nothing: twelve issues, 990 calls each. Takes hours.")
+        bool, typer.Option("--full", help="Run the whole design: twelve issues, 990 calls each. Takes hours.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder to make; one below runs/ by default.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder to create; by default one below runs/.")
     ] = None,
 ) -> None:
-    """Measure a small model that runs in this process on starter issues, in all eleven configurations."""
+    """Run a small model on starter issues, in this process. It is asked in all eleven configurations."""
     from overton.api import demo as demonstration
     from overton.cli.ending import conclude
     from overton.cli.output import say
@@ -193,7 +189,7 @@ def demo(
     with watching("demo") as watch:
         run = demonstration.demo(full=full, out=out, watch=watch)
     say(
-        f"{demonstration.MODEL} is held to the answer's form by a grammar. It is small: this shows the tool, not what"
-        " capable models think."
+        f"{demonstration.MODEL}'s answers are held to their form by a grammar. It is small: this shows the tool, not"
+        " what capable models think."
     )
     raise typer.Exit(conclude(run))

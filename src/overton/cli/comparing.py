@@ -21,29 +21,33 @@ def compare(
         list[str],
         typer.Argument(
             metavar="BASE [CANDIDATE...]",
-            help="Runs, models of runs (RUN#MODEL), or tables that analyze takes; a single one: all its models.",
+            help="Runs, models of runs (RUN#MODEL), or tables that analyze takes; given one source, all its models.",
         ),
     ],
     measure: Annotated[
         list[str] | None,
-        typer.Option("--measure", metavar="NAME", help="Compare this measure besides the headlines; repeat for more."),
+        typer.Option(
+            "--measure", metavar="NAME", help="Compare this measure in addition to the headlines; repeatable."
+        ),
     ] = None,
     margin: Annotated[
         list[str] | None,
         typer.Option(
-            "--margin", metavar="NAME=X", help="A difference of X in this measure counts as none; repeat for more."
+            "--margin",
+            metavar="NAME=X",
+            help="Equivalence margin: differences of this measure below X count as none; repeatable.",
         ),
     ] = None,
     level: opt.LevelOption = 0.95,
     study: Annotated[
-        str | None, typer.Option("--study", metavar="STUDY", help="The study of tables that several could read.")
+        str | None, typer.Option("--study", metavar="STUDY", help="The study, for a table that several could read.")
     ] = None,
     although: Annotated[
         str,
         typer.Option(
             "--although",
             metavar="REASON",
-            help="Compare although the instruments differ; the reason stands in the output.",
+            help="Compare although the instruments differ; the reason appears in the output.",
             show_default=False,
         ),
     ] = "",
@@ -54,7 +58,7 @@ def compare(
     ] = None,
     json: opt.JsonOption = False,
 ) -> None:
-    """Compare models in pairs, candidate minus base, over the items that both have."""
+    """Compare models pairwise. Differences are candidate minus base, over the items that both have."""
     from overton.api import comparing
     from overton.api.comparing.page import write_page
     from overton.cli.output import print_json, results, say
@@ -83,10 +87,10 @@ def baseline(
     out: Annotated[Path, typer.Option("--out", metavar="FILE.json", help="The file to write.")],
     measure: Annotated[
         list[str] | None,
-        typer.Option("--measure", metavar="NAME", help="Keep this measure besides the headlines; repeat for more."),
+        typer.Option("--measure", metavar="NAME", help="Store this measure in addition to the headlines; repeatable."),
     ] = None,
 ) -> None:
-    """Keep of a run what later ones are compared with: a small file for a repository, without replies."""
+    """Store what later runs are compared with. The file is small, fits into a repository, and contains no replies."""
     from overton.api import comparing
     from overton.cli.output import results
 
@@ -96,7 +100,9 @@ def baseline(
 def gate(
     base: Annotated[str, typer.Argument(metavar="BASE", help="A baseline file, a run, RUN#MODEL, or a table.")],
     candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="A run, RUN#MODEL, or a table.")],
-    config: Annotated[Path, typer.Option("--config", metavar="GATE.toml", help="What must not change, by how much.")],
+    config: Annotated[
+        Path, typer.Option("--config", metavar="GATE.toml", help="What must not change, and by how much.")
+    ],
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML, for CI systems.")
     ] = None,
@@ -114,7 +120,7 @@ def gate(
     ] = "",
     json: opt.JsonOption = False,
 ) -> None:
-    """Check that a candidate stays within margins: 0 within, 5 beyond, 6 undecided (0 where that may pass)."""
+    """Check that a candidate stays within margins. Exit code 0 within, 5 beyond, 6 undecided (0 if that may pass)."""
     from overton.api.comparing import gating
     from overton.api.comparing.page import write_page
     from overton.cli.ending import Exit
@@ -128,7 +134,7 @@ def gate(
         for one in made.comparison.differing:
             results().print(f"Note: {one.base} and {one.candidate}: {one.said}.")
         for check in made.checks:
-            results().print(f"{gating.told(check)}.")
+            results().print(f"{gating.check_line(check)}.")
         results().print(f"Gate: {made.outcome}{'' if made.passes else ', does not pass'}.")
     if junit is not None:
         write_whole(junit, [gating.junit(made)])
@@ -141,7 +147,7 @@ def gate(
 
 
 def _show(made: Comparison) -> None:
-    """What is not the same, then the verdicts in words, then the tables."""
+    """What differs in how they were asked, then the verdicts in words, then the tables."""
     from overton.api.comparing.shown import findings, sections
     from overton.cli.output import results
     from overton.cli.tables import show, show_sections

@@ -1,4 +1,4 @@
-"""A person at a terminal is asked whether a run may reach what its folder names."""
+"""Asks the user at a terminal whether a run may reach what its folder names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["confirmation"]
 
 
 def confirmation() -> Confirm | None:
-    """What asks the person who is at the terminal, None where nobody is."""
+    """A function that asks the user at the terminal; None without a terminal."""
     return _asked if sys.stdin.isatty() and sys.stderr.isatty() else None
 
 
 def _asked(run: Path, would: Sequence[str]) -> bool:
-    say(visible_line(f"The run in {run} names what this machine has not used before:"))
+    say(visible_line(f"The run in {run} would use what this machine has not used before:"))
     for sentence in would:
         say(f"  {sentence}")
-    say("Whoever made this folder, or changed it, chose that. If it was not you, do you trust them with it?")
-    return answer("Go on? [y/N] ").lower() in ("y", "yes")
+    say("Whoever made or changed this folder chose that. If it was not you, do you trust them with it?")
+    return answer("Continue? [y/N] ").lower() in ("y", "yes")

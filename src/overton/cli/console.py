@@ -1,4 +1,4 @@
-"""The console behind the door to the terminal, in a file of its own: loading it takes longer than most of Overton."""
+"""The console behind the door to the terminal, in its own file: importing it takes longer than most of Overton."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["VisibleConsole"]
 
 
 class VisibleConsole(Console):
-    """A console for texts of others: none of it is markup, and nothing in it acts on the terminal.
+    """A console for other people's texts: they are never markup, and nothing in them acts on the terminal.
 
-    Words become visible before they are laid out, so that tables keep their shape; and whatever is laid out, by
-    whatever means, is looked through once more before it gets its colours. What moves the cursor is rich's own.
+    Texts are made visible before layout, so that tables keep their shape, and again after layout, however it was
+    done, before they are coloured. Only rich itself moves the cursor.
     """
 
     def __init__(self, file: TextIO, width: int | None = None) -> None:
         super().__init__(file=file, width=width, markup=False, emoji=False, highlight=False)
 
     def render_str(self, text: str, **how: Any) -> Text:
-        """A text as it is printed."""
+        """A text as printed."""
         return super().render_str(visible(text), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

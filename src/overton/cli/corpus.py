@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-from overton.cli.known import Knowing
+from overton.cli.known import StrictCommand
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Index a collection of pages for local search, and try it.", no_args_is_help=True)
+app = typer.Typer(help="Index a collection of pages for local search, and query it.", no_args_is_help=True)
 
 
-@app.command(cls=Knowing)
+@app.command(cls=StrictCommand)
 def index(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of .txt, .md, .html and .jsonl files.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to make: the index.")],
-    lenient: Annotated[bool, typer.Option("--lenient", help="Leave out what cannot be read, and say so.")] = False,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to create for the index.")],
+    lenient: Annotated[bool, typer.Option("--lenient", help="Leave out and list what cannot be read.")] = False,
 ) -> None:
-    """Index a folder's pages: a text or HTML file is one, and a line of JSON with url and text (title, date)."""
+    """Index a folder's pages: each text or HTML file, and each JSON line with url and text (and title, date)."""
     from overton.api import collections
     from overton.cli.output import results, say
 
@@ -28,12 +28,12 @@ def index(
     for problem in made.problems:
         say(f"left out: {problem}")
     for suffix, count in sorted(made.skipped.items()):
-        say(f"skipped: {count:,} files of another kind ({suffix})")
+        say(f"skipped: {count:,} files of other kinds ({suffix})")
     say(f"{made.pages:,} pages; use them with --search index/{made.path}")
     results().print(str(made.path), soft_wrap=True)
 
 
-@app.command(cls=Knowing)
+@app.command(cls=StrictCommand)
 def search(
     collection: Annotated[str, typer.Argument(metavar="INDEX", help="An index's folder, or 'starter'.")],
     query: Annotated[str, typer.Argument(help="Words to look for.")],

@@ -1,4 +1,4 @@
-"""What a plan says of differences: the options of `overton plan --detect`, and its answer in words and a table."""
+"""What differences a plan can detect: the options of `overton plan --detect`, and its answer in words and a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEYWORD = Parameter.KEYWORD_ONLY
 
 
 def detect_params() -> list[Parameter]:
-    """The options that ask what a plan would show."""
+    """The options that ask which differences a plan would detect."""
     measured = list[str] | None
     return [
         Parameter(name, _KEYWORD, annotation=Annotated[kind, option], default=default)
@@ -34,7 +34,7 @@ def detect_params() -> list[Parameter]:
                 typer.Option(
                     "--detect",
                     metavar="MEASURE=X",
-                    help="Say how many items and trials show a difference of X between two models; repeat for more.",
+                    help="Show how many items and trials detect a difference of X between two models; repeatable.",
                 ),
             ),
             (
@@ -44,7 +44,7 @@ def detect_params() -> list[Parameter]:
                 typer.Option(
                     "--power",
                     metavar="X",
-                    help="The chance with which it is to be seen; 0.8 by default.",
+                    help="The probability of detecting it; 0.8 by default.",
                     show_default=False,
                 ),
             ),
@@ -55,7 +55,7 @@ def detect_params() -> list[Parameter]:
                 typer.Option(
                     "--pilot",
                     metavar="RUN",
-                    help="What tells how items vary: a run, RUN#MODEL, or simulated/NAME (the default).",
+                    help="Where variation among items is estimated: a run, RUN#MODEL, or simulated/NAME (the default).",
                 ),
             ),
             (
@@ -65,7 +65,7 @@ def detect_params() -> list[Parameter]:
                 typer.Option(
                     "--correlation",
                     metavar="X",
-                    help="How two models' true numbers go together over items; 0.5 where no pilot tells.",
+                    help="Correlation of two models' true values over items; 0.5 if no pilot shows it.",
                 ),
             ),
             (
@@ -73,7 +73,9 @@ def detect_params() -> list[Parameter]:
                 measured,
                 None,
                 typer.Option(
-                    "--margin", metavar="MEASURE=X", help="A difference of X counts as none; repeat for more."
+                    "--margin",
+                    metavar="MEASURE=X",
+                    help="Equivalence margin: differences below X count as none; repeatable.",
                 ),
             ),
         )
@@ -81,16 +83,16 @@ def detect_params() -> list[Parameter]:
 
 
 def detecting_of(asked: dict[str, Any]) -> dict[str, Any]:
-    """These options taken out of `asked`, as the arguments of `overton.plan`.
+    """These options removed from `asked`, as the arguments of `overton.plan`.
 
     Raises:
-        InputError: a word is not MEASURE=X; or they say how to see a difference, and not which.
+        InputError: a word is not MEASURE=X; or they say how to detect a difference, but not which.
     """
     detect, margins = sizes("--detect", asked.pop("detect", None)), sizes("--margin", asked.pop("margin", None))
     given = {"power": asked.pop("power", None), "margins": margins}
     given |= {name: asked.pop(name, None) for name in ("pilot", "correlation")}
     if not detect and (given["pilot"] or margins or given["correlation"] is not None):
-        raise InputError([Problem("--detect", "", "say which difference is to be seen, as in --detect MEASURE=5")])
+        raise InputError([Problem("--detect", "", "say which difference to detect, as in --detect MEASURE=5")])
     return {"detect": detect, **given} if detect else {}
 
 
@@ -98,7 +100,7 @@ def sizes(option: str, words: list[str] | None) -> dict[str, float]:
     """Sizes by measure from NAME=X words.
 
     Raises:
-        InputError: a word is not that.
+        InputError: a word is malformed.
     """
     made = {}
     for word in words or ():
@@ -111,7 +113,7 @@ def sizes(option: str, words: list[str] | None) -> dict[str, float]:
 
 
 def show_detections(planned: PlanDetecting) -> None:
-    """Print what a plan would show: a sentence, a table and what it rests on for each measure."""
+    """Print what a plan would detect: for each measure a sentence, a table and what it is based on."""
     from overton.cli.output import results
     from overton.cli.tables import show
     from overton.studies.exhibits import Prose
@@ -125,7 +127,7 @@ def _said(one: Detection, plural: str) -> Iterator[str]:
     head = f"{one.title}: a difference of {one.difference:g} between two models"
     if one.differing:
         yield (
-            f"The pilot was asked otherwise than this plan asks, so {plural} may vary otherwise, too:"
+            f"The pilot was asked differently from this plan, so {plural} may vary differently, too:"
             f" {'; '.join(one.differing)}."
         )
     if one.why is not None:
@@ -134,12 +136,12 @@ def _said(one: Detection, plural: str) -> Iterator[str]:
     if one.chance is not None and one.smallest is not None and one.chance_equivalent is not None:
         trials = "" if one.trials is None else f" and {_trials(one.trials)} of each"
         yield (
-            f"{head} is seen with a chance of {one.chance:.0%} by this plan ({one.items} {plural}{trials}), which sees"
-            f" one of {one.smallest:.3g} with {one.power:.0%}. A true difference of {one.margin / 2:g}, half the"
-            f" margin, is found equivalent with a chance of {one.chance_equivalent:.0%}."
+            f"{head} is detected with a probability of {one.chance:.0%} by this plan ({one.items} {plural}{trials}),"
+            f" which detects one of {one.smallest:.3g} with {one.power:.0%}. A true difference of {one.margin / 2:g},"
+            f" half the margin, is found equivalent with a probability of {one.chance_equivalent:.0%}."
         )
     else:
-        yield f"{head}: this plan has {one.items} {plural}, and fewer than 5 have no interval."
+        yield f"{head}: this plan has {one.items} {plural}, and there is no interval for fewer than 5."
     yield _rests_on(one, plural)
 
 
@@ -150,15 +152,17 @@ def _trials(count: int) -> str:
 def _rests_on(one: Detection, plural: str) -> str:
     trials = f" with {_trials(one.pilot_trials)} of each" if one.pilot_trials else ""
     if one.assumed:
-        how = f"That two models' numbers go together over {plural} by {one.correlation:g} is assumed (--correlation)."
+        how = (
+            f"A correlation of {one.correlation:g} between two models' values over {plural} is assumed (--correlation)."
+        )
     elif one.correlation is None:
-        how = "How its models' numbers go together is not told."
+        how = "The correlation of its models' values is unknown."
     else:
-        how = f"Two models' numbers go together over {plural} by {one.correlation:.2f}."
-    chance = "" if one.spread_trials is not None else " What chance in trials makes of it is not known from this pilot."
+        how = f"Two models' values have a correlation of {one.correlation:.2f} over {plural}."
+    chance = "" if one.spread_trials is not None else " This pilot does not show how much of it is chance in trials."
     level = f" The level is divided among {one.pairs} pairs." if one.pairs > 1 else ""
     return (
-        f"How {plural} vary is taken from {one.pilot} ({one.pilot_items} {plural}{trials};"
+        f"Variation among {plural} is estimated from {one.pilot} ({one.pilot_items} {plural}{trials};"
         f" {', '.join(one.pilot_models)}). {how}{chance}{level}"
     )
 
@@ -167,9 +171,9 @@ def _table(one: Detection, plural: str) -> Table:
     from overton.studies.exhibits import Cell, Column, Missing, Table
 
     def dollars(cost: float | None) -> Cell:
-        return Missing("a price is not known") if cost is None else f"${cost:,.2f}"
+        return Missing("a price is unknown") if cost is None else f"${cost:,.2f}"
 
-    none = Missing("no number is enough")
+    none = Missing("no number suffices")
     rows: list[list[Cell]] = [
         [
             "as in the pilot" if row.trials is None else f"{row.trials}",
@@ -182,15 +186,15 @@ def _table(one: Detection, plural: str) -> Table:
         for row in one.needed
     ]
     return Table(
-        f"{one.title}: {plural} needed, with a chance of {one.power:.0%}",
+        f"{one.title}: {plural} needed for a power of {one.power:.0%}",
         [
             Column("Trials of each"),
-            Column(f"To see {one.difference:g}", "count"),
-            Column("By the pilot's noise"),
+            Column(f"To detect {one.difference:g}", "count"),
+            Column("Given the pilot's noise"),
             Column("Cost"),
             Column(f"To find {one.margin / 2:g} equivalent", "count"),
             Column("Cost"),
         ],
         rows,
-        note="Costs are the plan's, for all of its models.",
+        note="Costs are the plan's, for all its models.",
     )

@@ -1,4 +1,4 @@
-"""`overton doctor`: what is here, and what this machine can run."""
+"""`overton doctor`: what is installed, and what this machine can run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["doctor"]
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Say what is installed, which keys are set (by name), and what this machine can run. Exit code 1 on a problem."""
+    """Show what is installed and what this machine can run. Keys are shown by name only. Exit code 1 on a problem."""
     from overton.api.doctor import doctor as look
     from overton.cli.output import print_json, results
 
@@ -34,8 +34,8 @@ def _lines(found: Health) -> Iterator[str]:
     yield ""
     yield "Parts"
     for extra in found.extras:
-        told = ", ".join(f"{name} {version or 'missing'}" for name, version in extra.packages.items())
-        yield f"  {'+' if extra.whole else '-'} {extra.name}: {told}"
+        packages = ", ".join(f"{name} {version or 'missing'}" for name, version in extra.packages.items())
+        yield f"  {'+' if extra.whole else '-'} {extra.name}: {packages}"
     yield "Keys, by the names of their variables"
     for key in found.keys:
         yield f"  {'+' if key.set else '-'} {key.variable} ({key.provider}): {'set' if key.set else 'not set'}"
@@ -43,7 +43,7 @@ def _lines(found: Health) -> Iterator[str]:
     yield f"  {'+' if found.browser else '-'} browser: {found.browser or 'none found; reports open in any'}"
     yield f"  cache: {found.cache}"
     for one in found.weights:
-        yield f"  {'+' if one.cached else '-'} weights of {one.name}: {'cached' if one.cached else 'not fetched yet'}"
+        yield f"  {'+' if one.cached else '-'} weights of {one.name}: {'cached' if one.cached else 'not downloaded'}"
     yield f"Studies: {', '.join(found.studies)}"
     yield "This machine can run"
     yield from (f"  {line}" for line in found.can)

@@ -1,4 +1,4 @@
-"""How commands end: a run with summary, report, what to do next and exit code; a plan, an analysis, as they read."""
+"""What commands print at the end: a run's summary, report, next steps and exit code; a plan; an analysis."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class Exit(IntEnum):
 
 
 def conclude(run: Run, *, json: bool = False) -> Exit:
-    """Report on a run that has ended or stopped, say where things are, and give the exit code.
+    """Report on a run that has finished or stopped, say where its files are, and return the exit code.
 
-    With `json` the analysis is printed in the place of the summary and of the report's path.
+    With `json` the analysis is printed instead of the summary and the report's path.
 
-    Where nothing can be measured (every call failed, say) that is no wrong input: calls were made, and may be paid.
+    If nothing can be measured (every call failed, say) that is not bad input: calls were made, and may have been paid.
     """
     measured = True
     if run.study.kind != "asks" and run.study.measuring is None:
-        _tell_made(run)
+        _show_made(run)
     elif run.records().height:
         measured = _reported(run, json=json)
     else:
-        say("No item is whole yet, so there is nothing to report.")
+        say("No item is complete yet, so there is nothing to report.")
     if run.manifest.left_out:
         say(f"Left out: {run.manifest.left_out}")
     state = _state(run)
@@ -66,7 +66,7 @@ def conclude(run: Run, *, json: bool = False) -> Exit:
 
 
 def _reported(run: Run, *, json: bool) -> bool:
-    """Show what came of it and write the report; False where there is nothing to measure."""
+    """Show the results and write the report; False if there is nothing to measure."""
     from overton.api.analyses import measured
     from overton.api.reports import report_of
     from overton.cli.output import print_json
@@ -87,26 +87,26 @@ def _reported(run: Run, *, json: bool) -> bool:
 
 
 def show_shards(shards: Sequence[Run]) -> None:
-    """Say where shards are, and how a run is made of them."""
+    """Say where the shards are, and how to merge them into a run."""
     for shard in shards:
         results().print(str(shard.path), soft_wrap=True)
     first = shards[0]
     asked = first.manifest.spent.requests
     if asked:
-        say(f"{asked:,} requests were made for what all trials share; every shard has their replies.")
-    say(f"Work on each, here or elsewhere: {command('resume', first.path)}")
+        say(f"{asked:,} requests were made for what all trials share; every shard has the replies.")
+    say(f"Run each, here or elsewhere: {command('resume', first.path)}")
     say(f"Then: {command('merge', *(shard.path for shard in shards))} --out DIR")
 
 
 def show_unfinished(run: Run) -> Exit:
-    """Say what is to be done with a run merged of shards that had not all ended."""
+    """Say how to resume a run merged from shards that had not all finished."""
     results().print(str(run.path), soft_wrap=True)
-    say(f"Not all of it was asked; go on: {command('resume', run.path)}")
+    say(f"The run is not complete; resume it with: {command('resume', run.path)}")
     return Exit.STOPPED
 
 
 def show_done(done: Done, *, json: bool) -> Exit:
-    """Show what a command of a study's own did, and give the exit code."""
+    """Show what a study's own command did, and return the exit code."""
     from overton.cli.output import print_json
     from overton.cli.tables import show
 
@@ -121,8 +121,8 @@ def show_done(done: Done, *, json: bool) -> Exit:
     return Exit.DONE if done.run is None else _state(done.run)
 
 
-def _tell_made(run: Run) -> None:
-    """What became of everything, and where it is."""
+def _show_made(run: Run) -> None:
+    """Show what was made, and where it is."""
     dataset = run.study.dataset
     for line in dataset.told(run.rows()) if dataset and dataset.told else ():
         say(line)
@@ -140,20 +140,20 @@ def _state(run: Run) -> Exit:
         say(f"Stopped: {manifest.stopped}.")
         if manifest.out:
             cancel = command("batches", run.path, "--cancel")
-            say(f"{manifest.out:,} calls are in batches that go on by themselves. To have them cancelled: {cancel}")
-        go_on = command("resume", run.path, *_hint(run))
+            say(f"{manifest.out:,} calls are in batches that continue by themselves. To cancel them: {cancel}")
+        resume = command("resume", run.path, *_hint(run))
         if run.manifest.precision is None or missing:
-            say(f"{missing} items are not whole and are left out. Go on with: {go_on}")
+            say(f"{missing} items are incomplete and are left out. Resume with: {resume}")
         else:
-            say(f"What a round that is not whole has asked is left out. Go on with: {go_on}")
+            say(f"The answers of an incomplete round are left out. Resume with: {resume}")
         return Exit.STOPPED
     unmade = [one for lane in manifest.unmade.values() for one in lane.trials]
     if unmade:
         count = sum(lane.count for lane in manifest.unmade.values())
-        say(f"{count} trials have records that no table can hold, and their items are left out. The first: {unmade[0]}")
+        say(f"{count} trials have records that do not fit a table; their items are left out. The first: {unmade[0]}")
     if run.failed:
         again = command("resume", run.path, "--retry-failed")
-        say(f"{run.failed} calls failed for good. Ask them again with: {again}")
+        say(f"{run.failed} calls failed for good. Retry them with: {again}")
         return Exit.SOME_FAILED
     return Exit.SOME_FAILED if unmade or _lacking(run) else Exit.DONE
 
@@ -179,7 +179,7 @@ def _summarise(outcome: Outcome, run: Run) -> None:
 
 
 def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, json: bool) -> None:
-    """Print a plan, and what a limit would stop."""
+    """Print a plan, and whether a limit would stop it."""
     from overton.cli.output import print_json, results, say
     from overton.studies.plain import SCHEMA, document
 
@@ -189,24 +189,26 @@ def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, j
     results().print(_table(planned))
     if planned.nulls:
         results().print(_nulls(planned))
-        say("Nulls are among the calls above, and not part of the published design; each is priced as if alone.")
-    say("Tokens are estimated at four bytes each; 'at most' is if every answer used all the tokens it may.")
+        say("Nulls are included in the calls above but not in the published design; each is priced as if alone.")
+    say("Tokens are estimated at four bytes each; 'at most' assumes that every answer uses all its allowed tokens.")
     if planned.prices_as_of:
-        say(f"Prices are of {planned.prices_as_of}; --prices FILE and --price NAME IN OUT go before them.")
+        say(f"Prices are as of {planned.prices_as_of}; --prices FILE and --price NAME IN OUT take precedence.")
     if planned.batches_in_turn:
         turns = planned.batches_in_turn
         after = "one batch" if turns == 1 else f"up to {turns} batches, one after another"
         say(
-            f"In batches (--batch): {_dollars(planned.cost_in_batches)}, by {after}. Each is done within 24 hours,"
-            f" mostly within one: {planned.hours_in_batches:g} hours at most."
+            f"In batches (--batch): {_dollars(planned.cost_in_batches)}, in {after}. Each finishes within 24 hours,"
+            f" usually within one: {planned.hours_in_batches:g} hours at most."
         )
     if any(row.retrieves for row in planned.models):
-        say("Searches and pages are counted as if none were asked for twice; what a search service asks is not told.")
+        say(
+            "Searches and pages are counted as if none were requested twice; what a search service charges is left out."
+        )
     _warn(planned, max_cost, max_calls)
 
 
 def show_ways(planned: Plan) -> None:
-    """Show the ways of asking for the same side by side, with their prices, where there are several."""
+    """Show alternative ways to ask for the same thing side by side, with prices, if there are several."""
     from rich.table import Table
 
     from overton.cli.output import results
@@ -225,7 +227,7 @@ def show_ways(planned: Plan) -> None:
 
 
 def show_precision(planned: Plan) -> None:
-    """Say what stopping when it is precise is expected to take."""
+    """Say what a run with precision stopping is expected to take."""
     from overton.cli.output import say
 
     if (one := planned.precision) is None:
@@ -233,16 +235,16 @@ def show_precision(planned: Plan) -> None:
     within = "" if one.calls_least == one.calls_most else f" ({one.calls_least:,} to {one.calls_most:,})"
     whole = f"{planned.calls:,}" if planned.calls == planned.calls_at_most else f"{planned.calls:,} or more"
     say(
-        f"Stopping when it is precise: about {one.calls:,} calls{within} instead of {whole},"
-        f" {_dollars(one.cost)} instead of {_dollars(planned.cost)}; in {one.rounds} rounds. Expected of answers like"
+        f"Stopping once precise: about {one.calls:,} calls{within} instead of {whole},"
+        f" {_dollars(one.cost)} instead of {_dollars(planned.cost)}, in {one.rounds} rounds, if answers are like"
         f" those of {one.pilot}."
     )
     for name, half in one.halves.items():
-        say(f"{name} then comes to within {half:.2g} to either side.")
+        say(f"The interval of {name} is then within {half:.2g} to either side.")
 
 
 def show_time(study: str, planned: Plan, asked: Mapping[str, Any]) -> None:
-    """Say how long the models of a plan that run here would take."""
+    """Say how long a plan's models that run on this machine would take."""
     from overton.api.progress import duration
     from overton.api.timing import time_here
     from overton.cli.output import say
@@ -252,13 +254,13 @@ def show_time(study: str, planned: Plan, asked: Mapping[str, Any]) -> None:
         each = f"{one.timed} calls timed, {one.seconds_each:.1f} s each"
         say(f"{one.model} as {one.role}: about {duration(one.seconds)} on this machine ({each}).")
     if not found:
-        say("No model of this plan has weights that run here, so nothing was timed.")
+        say("No model in this plan runs on this machine, so nothing was timed.")
 
 
 def _table(planned: Plan) -> Table:
     from rich.table import Table
 
-    table = Table(title=f"{planned.study}: {planned.items} items, {planned.trials} trials a model")
+    table = Table(title=f"{planned.study}: {planned.items} items, {planned.trials} trials per model")
     batched = bool(planned.batches_in_turn)
     headings = ("model", "role", "calls", "tokens in", "tokens out", "cost", "at most")
     for heading in (*headings, "in batches") if batched else headings:

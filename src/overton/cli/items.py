@@ -1,4 +1,4 @@
-"""`overton items list|new`: what can be asked about, and a file to begin with."""
+"""`overton items list|new`: what can be asked about, and a file to start from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def list_(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List ids and titles: of the items that come with Overton, or of those in a file."""
+    """List the ids and titles of the items that come with Overton, or of those in a file."""
     from rich.table import Table
     from rich.text import Text
 
@@ -40,9 +40,9 @@ def list_(
 
 def new(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="issue, topic, thread, dilemma, or a study's name.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to make.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to create.", show_default=False)],
 ) -> None:
-    """Begin a file of items: one to fill in, which passes its check as it stands."""
+    """Create a file with one item to fill in, which passes its check as it is."""
     from overton.api import kinds
     from overton.cli.output import results, say
     from overton.errors import command

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from overton.cli import options as opt
-from overton.cli.known import Knowing
+from overton.cli.known import StrictCommand
 from overton.cli.studies import Labelling
 from overton.cli.trying import controls
 from overton.errors import InputError, Problem, command
@@ -23,19 +23,21 @@ __all__ = ["app"]
 
 app = typer.Typer(
     cls=Labelling,
-    help="Have a judge label conversations that exist already, and have a person check a judge.",
+    help="Have a judge label conversations, and people check a judge.",
     no_args_is_help=True,
     subcommand_metavar="COMMAND",
 )
 
 
-@app.command(cls=Knowing)
+@app.command(cls=StrictCommand)
 def sample(
     run: opt.RunArgument,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="PATH", help="CSV file to make, its key beside it; with --people a folder of pages."
+            "--out",
+            metavar="PATH",
+            help="CSV file to create, with its key beside it; with --people, a folder of pages.",
         ),
     ] = None,
     size: Annotated[
@@ -44,55 +46,62 @@ def sample(
             "--size",
             min=1,
             metavar="N",
-            help="How many labelled rows; by default as many as the paper has, with --people 100.",
+            help="How many labelled rows; by default as many as in the paper; with --people, 100.",
         ),
     ] = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Seed of the draw; 0 by default.", show_default=False)
     ] = 0,
     stratified: Annotated[
-        bool, typer.Option("--stratified", help="As many of each label as can be, so that rare ones are checked too.")
+        bool,
+        typer.Option(
+            "--stratified", help="Draw each label equally often if possible, so that rare ones are checked too."
+        ),
     ] = False,
     what: Annotated[
         str | None,
         typer.Option(
             "--what",
             metavar="WORD",
-            help="The label, where a study's judge gives several.",
+            help="Which label, if a study's judge gives several.",
         ),
     ] = None,
     people: Annotated[
         int | None,
-        typer.Option("--people", min=1, metavar="N", help="Make a page for each of so many people, not a CSV sheet."),
+        typer.Option("--people", min=1, metavar="N", help="Make a page for each of N people instead of a CSV sheet."),
     ] = None,
     shared: Annotated[
         int | None,
-        typer.Option("--shared", min=0, metavar="N", help="With --people: how many rows are on every page; 30."),
+        typer.Option(
+            "--shared", min=0, metavar="N", help="With --people: how many rows every page shares; 30 by default."
+        ),
     ] = None,
     whole: Annotated[
         bool,
-        typer.Option("--whole", help="With --people: draw whole conversations, threads in a condition, or the like."),
+        typer.Option(
+            "--whole", help="With --people: draw whole conversations, threads in a condition, or similar groups."
+        ),
     ] = False,
     label_studio: Annotated[
-        bool, typer.Option("--label-studio", help="With --people: write the rows for Label Studio, too.")
+        bool, typer.Option("--label-studio", help="With --people: also write the rows for Label Studio.")
     ] = False,
     for_: Annotated[
         str | None,
         typer.Option(
             "--for",
             metavar="MEASURE[=WIDTH]",
-            help="Say how many labels bring this measure's interval to a width (0.1 by default), from the labels so"
-            " far; with --people and --out draw as many. A measure is a label, or as docs/judges.md lists them.",
+            help="Estimate from the labels so far how many bring this measure's interval to WIDTH (default 0.1); with"
+            " --people and --out, draw as many. A measure is a label, or one listed in docs/judges.md.",
         ),
     ] = None,
 ) -> None:
-    """Draw labelled rows for people to label: on a page in the browser for each, or on a CSV sheet for one."""
+    """Draw judged rows for people to label: on one browser page per person, or on a CSV sheet for one."""
     if for_ is not None:
         size, whole, what = _for_measure(run, for_, what, people, size=size, whole=whole)
         if out is None:
             return
     if out is None:
-        raise InputError([Problem("--out", "", "name what to make")])
+        raise InputError([Problem("--out", "", "name the file or folder to create")])
     if people is None:
         _refuse_without_people({"--shared": shared is not None, "--whole": whole, "--label-studio": label_studio})
         _draw_sheet(run, out, size, seed, stratified, what)
@@ -114,10 +123,10 @@ def sample(
 def _for_measure(
     run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool
 ) -> tuple[int | None, bool, str]:
-    """Say how many labels a measure needs; gives how many to draw, whether whole groups, and of which kind.
+    """Show how many labels a measure needs; returns how many to draw, whether in whole groups, and which label.
 
     Raises:
-        InputError: see `labels_for`; or a size is asked for, too.
+        InputError: see `labels_for`; or a size is given, too.
     """
     from overton.api.planning_labels import PILOT, WIDTH, labels_for
     from overton.cli.output import results, say
@@ -128,8 +137,8 @@ def _for_measure(
     measure, equals, width = wanted.partition("=")
     found = labels_for(run, measure, _width(width) if equals else WIDTH, what=what)
     if found.labelled < PILOT:
-        told = f"{found.labelled} labels so far say nothing yet" if found.labelled else "There are no labels yet"
-        say(f"{told}: a pilot of {PILOT} says how many are needed.")
+        so_far = f"{found.labelled} labels so far are too few" if found.labelled else "There are no labels yet"
+        say(f"{so_far}: a pilot of {PILOT} shows how many are needed.")
         return PILOT, False, found.what
     show([plans_table(found.measure, found.width, found.labelled, (found.row, found.group), found.plans)], results())
     least = found.least
@@ -146,12 +155,12 @@ def _width(text: str) -> float:
 
 
 def _refuse_beside_for(given: Mapping[str, bool]) -> None:
-    if problems := [Problem(name, "", "follows from --for") for name, there in given.items() if there]:
+    if problems := [Problem(name, "", "is set by --for") for name, there in given.items() if there]:
         raise InputError(problems)
 
 
 def _refuse_without_people(given: Mapping[str, bool]) -> None:
-    if problems := [Problem(name, "", "goes with --people") for name, there in given.items() if there]:
+    if problems := [Problem(name, "", "needs --people") for name, there in given.items() if there]:
         raise InputError(problems)
 
 
@@ -160,7 +169,7 @@ def _draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: b
     from overton.cli.output import results, say
 
     sheet, key = draw_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
-    say(f"Fill in the column 'person'. The judge's labels are in {key}, which is not for that person.")
+    say(f"Fill in the column 'person'. The judge's labels are in {key}, which that person must not see.")
     say(f"Then: {command('judge', 'agreement', sheet, '--run', Path(run))}")
     results().print(str(sheet), soft_wrap=True)
 
@@ -171,40 +180,40 @@ def _draw_pages(run: Path, out: Path, **how: Any) -> None:
 
     for page in draw_labels(run, out, **how):
         results().print(str(page), soft_wrap=True)
-    say(f"Send each person one page. The judge's labels are in {out / TASK}, which is not for them.")
+    say(f"Send each person one page. The judge's labels are in {out / TASK}, which they must not see.")
     read = f"{command('judge', 'agreement', out)}/*.json --run {quote(str(run))}"
-    say(f"Put the files that they save into {out}, then: {read}")
+    say(f"Put the files they save into {out}, then: {read}")
 
 
-@app.command(cls=Knowing)
+@app.command(cls=StrictCommand)
 def agreement(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILES", help="What people's pages saved (.json), or a sheet as it came back (.csv)."),
+        typer.Argument(metavar="FILES", help="Files saved from people's pages (.json), or a filled-in sheet (.csv)."),
     ],
     run: Annotated[
         Path | None,
-        typer.Option("--run", metavar="RUN", help="Keep labels and agreement in this run, and correct its numbers."),
+        typer.Option("--run", metavar="RUN", help="Store labels and agreement in this run, and correct its numbers."),
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="FILE", help="The task, or the sheet's key, where it is not beside the files."),
+        typer.Option("--key", metavar="FILE", help="The task, or the sheet's key, if it is not beside the files."),
     ] = None,
     settle: Annotated[
         Path | None,
-        typer.Option("--settle", metavar="FILE", help="Make a page on which people settle what they differ on."),
+        typer.Option("--settle", metavar="FILE", help="Make a page on which people settle their disagreements."),
     ] = None,
     level: opt.LevelOption = 0.95,
     json: opt.JsonOption = False,
 ) -> None:
-    """Read people's labels back: how well they agree, the judge with them, and the shares that follow."""
+    """Read people's labels back: how well they agree, how well the judge agrees with them, and the resulting shares."""
     from overton.api.labels import Agreed
     from overton.api.labels import agreement as read
     from overton.cli.output import print_json, say
     from overton.studies.plain import SCHEMA, document
 
     if settle is not None and run is None:
-        raise InputError([Problem("--settle", "", "goes with --run, which has the texts of the rows")])
+        raise InputError([Problem("--settle", "", "needs --run, which has the texts of the rows")])
     found = read(files, key=key, run=run, level=level)
     study = found.people.study if isinstance(found, Agreed) else found.study
     if json:
@@ -214,9 +223,9 @@ def agreement(
     else:
         _show_sheet(found)
     if not isinstance(found, Agreed) and found.blank == found.drawn:
-        say("No row of the column 'person' is filled in yet.")
+        say("The column 'person' is still empty.")
     elif run is not None:
-        say(f"Kept with {run}; put it into the report with: {command('report', Path(run))}")
+        say(f"Stored in {run}; include it in the report with: {command('report', Path(run))}")
     if settle is not None and run is not None and isinstance(found, Agreed):
         _settle(run, settle, found.people.task)
 
@@ -226,9 +235,9 @@ def _settle(run: Path, page: Path, task: str) -> None:
     from overton.cli.output import say
 
     if settling_page(run, page, task=task) is None:
-        say("People differ on nothing that is not settled: there is no page to make.")
+        say("People have no unsettled disagreements: there is no page to make.")
     else:
-        say(f"Settle the rows together on {page}, then read the file that it saves with overton judge agreement.")
+        say(f"Settle the rows together on {page}, then read the file it saves with overton judge agreement.")
 
 
 def _show_sheet(found: SheetAgreement) -> None:
@@ -248,27 +257,27 @@ def _show_people(found: Agreed) -> None:
     if found.shares is not None:
         show_sections([labelled_section([found.shares])], results())
     if found.people.open:
-        say(f"People differ on {found.people.open} rows. Until they settle them, each counts in equal parts.")
+        say(f"People disagree on {found.people.open} rows. Until these are settled, all labels given count equally.")
 
 
-@app.command(cls=Knowing)
+@app.command(cls=StrictCommand)
 def again(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="A run's folder; two of one study tell whether their judges differ."),
+        typer.Argument(
+            metavar="RUN...", help="A run's folder; give two of one study to see whether their judges differ."
+        ),
     ],
     judge: Annotated[
         list[str] | None,
-        typer.Option("--judge", metavar="MODEL", help="Another judge; the run's own by default. Repeat for several."),
+        typer.Option("--judge", metavar="MODEL", help="Another judge; the run's own by default. Repeatable."),
     ] = None,
     what: Annotated[
-        str | None, typer.Option("--what", metavar="WORD", help="The label, where a study's judge gives several.")
+        str | None, typer.Option("--what", metavar="WORD", help="Which label, if a study's judge gives several.")
     ] = None,
     size: Annotated[
         int,
-        typer.Option(
-            "--size", min=1, metavar="N", help="Units of each run at most; 100 by default.", show_default=False
-        ),
+        typer.Option("--size", min=1, metavar="N", help="Maximum units per run; 100 by default.", show_default=False),
     ] = 100,
     seed: opt.SeedOption = 0,
     model_arg: opt.ModelArgOption = None,
@@ -277,10 +286,10 @@ def again(
     max_calls: opt.MaxCallsOption = None,
     out: opt.OutOption = None,
     trust: opt.TrustOption = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Ask nothing: count the calls and price them.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Ask nothing; only count and price the calls.")] = False,
     json: opt.JsonOption = False,
 ) -> None:
-    """Is the judge steady? Ask it again, or another, about the same units, also in another order."""
+    """Is the judge consistent? Ask it or another one again about the same units, as before and in another order."""
     from overton.api.judging_again import again as ask_again
     from overton.api.judging_again import plan_again
     from overton.cli.confirming import confirmation
@@ -297,54 +306,59 @@ def again(
     raise typer.Exit(conclude(done, json=json))
 
 
-app.command(cls=Knowing)(controls)
+app.command(cls=StrictCommand)(controls)
 
 
-@app.command(cls=Knowing)
+@app.command(cls=StrictCommand)
 def correct(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="Judged rows (.csv, .parquet, .jsonl).")],
     label: Annotated[
-        str, typer.Option("--label", metavar="COLUMN", help="Column of people's labels, empty where nobody labelled.")
+        str,
+        typer.Option("--label", metavar="COLUMN", help="Column of people's labels, empty if nobody labelled the row."),
     ],
     judge: Annotated[
         str, typer.Option("--judge", metavar="COLUMN", help="Column of the judge's labels; an empty one is 'unread'.")
     ],
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Column of groups, each pair of which is compared.")
+        str | None, typer.Option("--by", metavar="COLUMN", help="Column of groups, compared pairwise.")
     ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
-            "--cluster", metavar="COLUMN", help="Column of what rows belong to that are alike or drawn whole."
+            "--cluster",
+            metavar="COLUMN",
+            help="Column of the cluster that each row belongs to: rows that are alike or were drawn together.",
         ),
     ] = None,
     chance: Annotated[
         str | None,
         typer.Option(
-            "--chance", metavar="COLUMN", help="Column of each row's chance to be labelled; a plain draw by default."
+            "--chance",
+            metavar="COLUMN",
+            help="Column of each row's probability of being labelled; a plain draw by default.",
         ),
     ] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option("--group", metavar="NAME=LABEL,LABEL", help="Labels taken together under a name; repeat."),
+        typer.Option("--group", metavar="NAME=LABEL,LABEL", help="Labels pooled under a name; repeatable."),
     ] = None,
     value: Annotated[
         list[str] | None,
-        typer.Option("--value", metavar="LABEL=NUMBER", help="A label's number, for the mean; repeat."),
+        typer.Option("--value", metavar="LABEL=NUMBER", help="A label's numeric value, for the mean; repeatable."),
     ] = None,
     population: Annotated[
         str,
         typer.Option(
             "--population",
             metavar="WHICH",
-            help="Speak of rows like these (like-these, the default) or of just these (these).",
+            help="Infer about rows like these (like-these, the default) or about exactly these (these).",
             show_default=False,
         ),
     ] = "like-these",
     level: opt.LevelOption = 0.95,
     json: opt.JsonOption = False,
 ) -> None:
-    """Correct what a judge said of every row by what people said of some: shares of labels, means, differences."""
+    """Correct a judge's labels of all rows by people's labels of some: shares of labels, means, differences."""
     from overton.api.correcting import correct as corrected
     from overton.api.correcting import correction_document
     from overton.cli.output import print_json, results, say
@@ -360,10 +374,10 @@ def correct(
         cluster=cluster,
         chance=chance,
         group={
-            name: [one.strip() for told in lists for one in told.split(",")]
+            name: [one.strip() for words in lists for one in words.split(",")]
             for name, lists in by_key(group or (), "--group", "NAME=LABEL,LABEL").items()
         },
-        value={one: told[-1] for one, told in by_key(value or (), "--value", "LABEL=NUMBER").items()},
+        value={one: given[-1] for one, given in by_key(value or (), "--value", "LABEL=NUMBER").items()},
         population=population,
         level=level,
     )

@@ -1,4 +1,4 @@
-"""Commands that say which options they know where they are given another one."""
+"""Commands that list the options they have when given an unknown one."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typer.core import TyperCommand
 
 from overton.errors import InputError, Problem
 
-__all__ = ["Knowing"]
+__all__ = ["StrictCommand"]
 
 
-class Knowing(TyperCommand):
-    """A command that refuses options that it does not have, all of them at once, and names those that it has."""
+class StrictCommand(TyperCommand):
+    """A command that refuses all unknown options at once, and lists those that it has."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command's words.
 
         Raises:
-            InputError: options that there are not.
+            InputError: there are unknown options.
         """
-        if not ctx.resilient_parsing and (strangers := [*self._strangers(args)]):
+        if not ctx.resilient_parsing and (unknown := [*self._unknown(args)]):
             known = ", ".join(name for names in self._names() for name in names[:1]) or "none"
-            raise InputError([Problem(name, "", f"no such option; known are {known}") for name in strangers])
+            raise InputError([Problem(name, "", f"no such option; known are {known}") for name in unknown])
         return super().parse_args(ctx, args)
 
     def _names(self) -> Iterator[list[str]]:
-        """The words of each option, the one to use first."""
+        """The names of each option, the preferred one first."""
         for param in self.params:
             if param.param_type_name == "option" and not getattr(param, "hidden", False):
                 yield [name for name in param.opts if name.startswith("--")]
 
-    def _strangers(self, args: list[str]) -> Iterator[str]:
-        """Words in the place of an option that are none; the value of one that takes a value is not looked at."""
+    def _unknown(self, args: list[str]) -> Iterator[str]:
+        """Words in the position of an option that are not one; the values of options are skipped."""
         takes_value = {"--help": False}
         for param in self.params:
             if param.param_type_name == "option":

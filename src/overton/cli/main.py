@@ -14,10 +14,10 @@ from overton.cli import commands, comparing, corpus, judge, models, profiling
 from overton.cli import items as making
 from overton.cli.checking import Checking
 from overton.cli.doctor import doctor
-from overton.cli.known import Knowing
+from overton.cli.known import StrictCommand
 from overton.cli.options import joined
 from overton.cli.output import guard, say, write
-from overton.cli.params import told
+from overton.cli.params import as_flags
 from overton.cli.splitting import Splitting
 from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, Notice, OvertonError, Stopped
@@ -27,10 +27,10 @@ __all__ = ["app", "main"]
 
 
 class _Ordered(TyperGroup):
-    """The commands in the order in which a person meets them."""
+    """The commands in the order in which people meet them."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        """Names, those first that begin a run."""
+        """Names, those that start a run first."""
         return sorted(self.commands, key=_ORDER.index)
 
 
@@ -70,57 +70,57 @@ def _group(kind: type[TyperGroup], help_: str, metavar: str = "STUDY [OPTIONS]")
 app = typer.Typer(
     cls=_Ordered,
     help="Measure where a language model's opinions stand and what moves them.",
-    epilog="Exit codes: 0 done, 1 failed, 2 bad input (nothing was asked), 3 done with failed calls, "
-    "4 stopped by a limit, Ctrl-C or SIGTERM and resumable, 5 beyond a gate's margin or not reproduced, "
-    "6 undecided by a gate.",
+    epilog="Exit codes: 0 done; 1 failed; 2 bad input (no requests sent); 3 done, but some calls failed; "
+    "4 stopped by a limit, Ctrl-C or SIGTERM, and resumable; 5 beyond a gate's margin, or not reproduced; "
+    "6 gate undecided.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # drawn boxes double the time that --help takes
+    rich_markup_mode=None,  # drawing boxes doubles the time that --help takes
 )
 app.add_typer(_group(Running, "Run a study in a new folder."), name="run")
-app.add_typer(_group(Planning, "Say what a run would ask and cost. Nothing is asked."), name="plan")
-app.command(cls=Knowing)(commands.resume)
-app.command(cls=Knowing)(commands.batches)
-app.add_typer(_group(Splitting, "Make shards of a run, for machines that share no network."), name="split")
-app.command(cls=Knowing)(commands.merge)
+app.add_typer(_group(Planning, "Show what a run would ask and cost, without asking anything."), name="plan")
+app.command(cls=StrictCommand)(commands.resume)
+app.command(cls=StrictCommand)(commands.batches)
+app.add_typer(_group(Splitting, "Split a run into shards, for machines that share no network."), name="split")
+app.command(cls=StrictCommand)(commands.merge)
 app.add_typer(
     _group(
         Extending,
-        "Add trials, models or conditions to a run, on purpose; overton extend RUN --help says which.",
+        "Add trials, models or conditions to a run. 'overton extend RUN --help' lists what can be added.",
         metavar="RUN [OPTIONS]",
     ),
     name="extend",
 )
-app.command(cls=Knowing)(commands.report)
+app.command(cls=StrictCommand)(commands.report)
 app.add_typer(_group(Analyzing, "Compute a study's measures from a run, records or a table."), name="analyze")
-app.command(cls=Knowing)(commands.reproduce)
-app.command(cls=Knowing)(comparing.compare)
-app.command(cls=Knowing)(comparing.baseline)
-app.command(cls=Knowing)(comparing.gate)
-app.command(cls=Knowing)(profiling.profile)
+app.command(cls=StrictCommand)(commands.reproduce)
+app.command(cls=StrictCommand)(comparing.compare)
+app.command(cls=StrictCommand)(comparing.baseline)
+app.command(cls=StrictCommand)(comparing.gate)
+app.command(cls=StrictCommand)(profiling.profile)
 app.add_typer(judge.app, name="judge")
-app.command(cls=Knowing)(commands.export)
-app.command("import", cls=Knowing)(commands.import_logs)
+app.command(cls=StrictCommand)(commands.export)
+app.command("import", cls=StrictCommand)(commands.import_logs)
 items = typer.Typer(
     cls=ItemMaking, help="Check and make what studies ask about.", no_args_is_help=True, subcommand_metavar="COMMAND"
 )
 items.add_typer(
     typer.Typer(
         cls=Checking,
-        help="Name every problem of a study's items; nothing is asked.",
+        help="List every problem in a study's items, without asking anything.",
         no_args_is_help=True,
         subcommand_metavar="[STUDY] PATH",
     ),
     name="check",
 )
-items.command("list", cls=Knowing)(making.list_)
-items.command("new", cls=Knowing)(making.new)
+items.command("list", cls=StrictCommand)(making.list_)
+items.command("new", cls=StrictCommand)(making.new)
 app.add_typer(items, name="items")
 app.add_typer(models.app, name="models")
 app.add_typer(corpus.app, name="corpus")
-app.command(cls=Knowing)(commands.describe)
-app.command(cls=Knowing)(commands.demo)
-app.command(cls=Knowing)(doctor)
+app.command(cls=StrictCommand)(commands.describe)
+app.command(cls=StrictCommand)(commands.demo)
+app.command(cls=StrictCommand)(doctor)
 
 
 def _version(wanted: bool) -> None:
@@ -132,20 +132,20 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     warnings.formatwarning = _sentence
     guard()
     try:
         app(joined(sys.argv[1:]))
     except InputError as error:
-        _fail(told(error, {}), 2)
+        _fail(as_flags(error, {}), 2)
     except Stopped as error:
         _fail(error, 4)
     except OvertonError as error:
@@ -155,14 +155,14 @@ def main() -> None:
         sys.exit(4)
 
 
-_as_python_has_it = warnings.formatwarning
+_usual_format = warnings.formatwarning
 
 
 def _sentence(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
-    """A warning of ours as a sentence, any other as Python has it."""
+    """One of our warnings as a sentence, any other as Python formats it."""
     if issubclass(category, Notice):
         return f"overton: {visible_line(str(message))}\n"
-    return _as_python_has_it(message, category, *place, **more)
+    return _usual_format(message, category, *place, **more)
 
 
 def _fail(error: OvertonError, code: int) -> None:

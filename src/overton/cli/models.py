@@ -7,18 +7,16 @@ from typing import Annotated
 import typer
 
 from overton.cli import options as opt
-from overton.cli.known import Knowing
+from overton.cli.known import StrictCommand
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Which models are known, whether one answers, and an embedded model's weights.", no_args_is_help=True
-)
+app = typer.Typer(help="List known models, test one, or download embedded weights.", no_args_is_help=True)
 
 
-@app.command("list", cls=Knowing)
+@app.command("list", cls=StrictCommand)
 def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List providers and models that are known, with prices and what each needs."""
+    """List known providers and models, with prices and what each needs."""
     from rich.table import Table
 
     from overton import models
@@ -28,7 +26,7 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fa
     if json:
         print_json(known)
         return
-    table = Table(title="Known models (US dollars a million tokens)")
+    table = Table(title="Known models (US dollars per million tokens)")
     for heading in ("spec", "family", "in", "out", "needs"):
         table.add_column(heading, justify="right" if heading in ("in", "out") else "left")
     for row in known:
@@ -37,12 +35,12 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = Fa
     results().print(table)
 
 
-@app.command(cls=Knowing)
+@app.command(cls=StrictCommand)
 def check(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A model, as provider/name.")],
     model_arg: opt.ModelArgOption = None,
 ) -> None:
-    """Ask a model one small question, and show its answer or what is wrong."""
+    """Ask a model one short question, and show its answer or what is wrong."""
     from overton.cli.output import results
     from overton.models import check as check_model
 
@@ -51,11 +49,11 @@ def check(
     results().print(f"{spec} answered {reply.text[:200]!r} ({tokens})", soft_wrap=True)
 
 
-@app.command(cls=Knowing)
+@app.command(cls=StrictCommand)
 def pull(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An embedded model, as embedded/smollm2-135m.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An embedded model, such as embedded/smollm2-135m.")],
 ) -> None:
-    """Fetch an embedded model's weights into the user's cache."""
+    """Download an embedded model's weights into the user's cache."""
     from overton.cli.output import results, say
     from overton.models import pull as pull_model
 

@@ -1,4 +1,4 @@
-"""Options that several commands share. Each that takes several values is repeated, never a comma list."""
+"""Options that several commands share. An option with several values is repeated; it takes no comma-separated list."""
 
 from __future__ import annotations
 
@@ -38,58 +38,71 @@ __all__ = [
 
 ModelArgOption = Annotated[
     list[str] | None,
-    typer.Option("--model-arg", metavar="NAME KEY=VALUE", help="Setting of one model, as temperature=0; repeat."),
+    typer.Option(
+        "--model-arg", metavar="NAME KEY=VALUE", help="A setting of one model, such as temperature=0; repeatable."
+    ),
 ]
 PriceOption = Annotated[
     list[str] | None,
-    typer.Option("--price", metavar="NAME IN OUT", help="A model's price in US dollars a million tokens, in and out."),
+    typer.Option(
+        "--price", metavar="NAME IN OUT", help="A model's price in US dollars per million tokens, in and out."
+    ),
 ]
 PriceListOption = Annotated[
     Path | None,
-    typer.Option("--prices", metavar="FILE", help="TOML file of prices, which go before those that are built in."),
+    typer.Option("--prices", metavar="FILE", help="TOML file of prices, which take precedence over the built-in ones."),
 ]
 BatchOption = Annotated[
     bool,
-    typer.Option("--batch", help="Ask in batches where the provider takes them: half the price, up to a day each."),
+    typer.Option(
+        "--batch", help="Use the provider's batch API where it has one: half the price, up to a day per batch."
+    ),
 ]
 OnlyOption = Annotated[
-    list[str] | None, typer.Option("--only", metavar="ID", help="Ask about this item only, by its id; repeat for more.")
+    list[str] | None, typer.Option("--only", metavar="ID", help="Ask only about the item with this id; repeatable.")
 ]
 SeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", help="Seed of all random draws; 0 by default.", show_default=False)
 ]
 MaxCostOption = Annotated[
     float | None,
-    typer.Option("--max-cost", min=0, metavar="X", help="Stop before this many US dollars are spent, in all sessions."),
+    typer.Option(
+        "--max-cost", min=0, metavar="X", help="Stop before spending more than this many US dollars, over all sessions."
+    ),
 ]
 MaxCallsOption = Annotated[
     int | None,
-    typer.Option("--max-calls", min=0, metavar="N", help="Stop before this many requests are sent, in all sessions."),
+    typer.Option(
+        "--max-calls", min=0, metavar="N", help="Stop before sending more than this many requests, over all sessions."
+    ),
 ]
 PrecisionOption = Annotated[
     list[str] | None,
     typer.Option(
         "--precision",
         metavar="MEASURE=X",
-        help="Ask in rounds, and no further where the interval reaches X to either side; repeat for more.",
+        help="Ask in rounds, and stop where the interval is within X to either side; repeatable.",
     ),
 ]
 AtMostCallsOption = Annotated[
     int | None,
     typer.Option(
-        "--at-most-calls", min=1, metavar="N", help="Ask in rounds where it tells most, and end within this many calls."
+        "--at-most-calls",
+        min=1,
+        metavar="N",
+        help="Ask in rounds, where calls narrow the interval most, and make at most this many.",
     ),
 ]
 OutOption = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="Folder to make; one below runs/ by default. One that exists is refused."
+        "--out", metavar="DIR", help="Folder to create; by default one below runs/. An existing one is refused."
     ),
 ]
 TrustOption = Annotated[
     bool,
     typer.Option(
-        "--trust", help="Let the run reach what its folder names, also where this machine has not used it before."
+        "--trust", help="Let the run reach everything its folder names, even what this machine has not used before."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -100,21 +113,21 @@ LevelOption = Annotated[
         min=0.5,
         max=0.999,
         metavar="X",
-        help="Coverage of the intervals; 0.95 by default.",
+        help="Confidence level of the intervals; 0.95 by default.",
         show_default=False,
     ),
 ]
 WithOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--with", metavar="NAME=VALUE", help="An option of 'overton analyze STUDY', as level=0.9; repeat for more."
+        "--with", metavar="NAME=VALUE", help="An option of 'overton analyze STUDY', such as level=0.9; repeatable."
     ),
 ]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")]
 
 
 _SEVERAL = {"--model-arg": 2, "--price": 3}
-"""Options that take several values at once, which Typer does not know together with repetition."""
+"""Options that take several values at once, which Typer cannot combine with repetition."""
 
 _JOINT = "\x1f"
 
@@ -132,13 +145,13 @@ def joined(words: list[str]) -> list[str]:
 
 
 def computing(given: list[str] | None, own: Sequence[str] = ()) -> dict[str, Any]:
-    """Choices of computing measures by name, from the words of `--with`; `own` are options of the command itself.
+    """Choices of how measures are computed, by name, from the values of `--with`; `own` are the command's own options.
 
     Raises:
-        InputError: a word is not NAME=VALUE, or there is an option for it.
+        InputError: a value is not NAME=VALUE, or the command has an option for it.
     """
     found = by_key(given or (), "--with", "NAME=VALUE, as in level=0.9")
-    if twice := [Problem("--with", name, f"is --{name} here") for name in own if name in found]:
+    if twice := [Problem("--with", name, f"use --{name} instead") for name in own if name in found]:
         raise InputError(twice)
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
@@ -158,7 +171,7 @@ def model_arguments(given: list[str] | None) -> dict[str, dict[str, list[str]]]:
 
 
 def source_arguments(**given: list[str] | None) -> dict[str, dict[str, list[str]]]:
-    """Arguments of what searches and reads pages, by role and key, from KEY=VALUE words.
+    """Arguments of the roles that search and read pages, by role and key, from KEY=VALUE words.
 
     Raises:
         InputError: a word is not KEY=VALUE.

@@ -1,10 +1,10 @@
 """What commands print, and the one door to the terminal: results on standard output, everything else on standard error.
 
-Names, replies, pages and errors are other people's texts, and a terminal obeys what it reads. So there are two ways
-out and no third. `guard` puts a stream in the place of each of the process's own that makes visible whatever anyone
-writes to it: ourselves, the parser of the command line, warnings of libraries, the traceback of a mistake of ours. And
-`results` and `notes` are consoles that do the same with texts before they add colours and movements of their own.
-`tests/test_structure.py` holds that nothing else in Overton prints.
+Names, replies, pages and errors are other people's texts, and a terminal obeys what it reads. So there are exactly two
+ways out. `guard` replaces the process's standard streams with ones that make visible whatever is written to them: by
+us, by the command-line parser, as warnings of libraries, as the traceback of a bug. And `results` and `notes`
+are consoles that make texts visible before they add colours and cursor movements of their own.
+`tests/test_structure.py` checks that nothing else in Overton prints.
 """
 
 from __future__ import annotations
@@ -21,70 +21,70 @@ if TYPE_CHECKING:
 __all__ = ["Guarded", "answer", "guard", "notes", "print_json", "results", "say", "write"]
 
 _PIPED_WIDTH = 120
-"""Columns of a table that goes to a file or another program, which has no width of its own."""
+"""Width in characters of a table that goes to a file or another program, which has none of its own."""
 
 
 class Guarded(io.TextIOBase):
-    """A stream of text on which nothing acts as a control: `beneath` gets what is written to it, made visible.
+    """A text stream on which nothing acts as a control: what is written to it goes to `beneath`, made visible.
 
-    It has no `buffer`: bytes find no way past.
+    It has no `buffer`: bytes cannot bypass it.
     """
 
     def __init__(self, beneath: TextIO) -> None:
         self.beneath = beneath
         if isinstance(beneath, io.TextIOWrapper):
-            beneath.reconfigure(errors="backslashreplace")  # a letter that its encoding lacks is no reason to end
+            beneath.reconfigure(errors="backslashreplace")  # a letter that its encoding lacks is no reason to crash
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the stream beneath."""
+        """That of the underlying stream."""
         return self.beneath.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """That of the stream beneath."""
+        """That of the underlying stream."""
         return self.beneath.errors
 
     def write(self, text: str) -> int:
-        """Write it, made visible.
+        """Write a text, made visible.
 
         Raises:
-            TypeError: it is no text.
+            TypeError: it is not a string.
         """
         if not isinstance(text, str):
-            raise TypeError(f"a text is written here, not {type(text).__name__}")
+            raise TypeError(f"expected str, not {type(text).__name__}")
         self.beneath.write(visible(text))
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream beneath."""
+        """Flush the underlying stream."""
         self.beneath.flush()
 
     def isatty(self) -> bool:
-        """Whether the stream beneath is a terminal."""
+        """Whether the underlying stream is a terminal."""
         return self.beneath.isatty()
 
     def fileno(self) -> int:
-        """That of the stream beneath."""
+        """That of the underlying stream."""
         return self.beneath.fileno()
 
     def writable(self) -> bool:
-        """It is for writing."""
+        """Always true."""
         return True
 
 
 def guard() -> None:
-    """From here to the end of the process, nothing that is written to a standard stream acts on a terminal."""
+    """From now on, nothing written to a standard stream acts on a terminal."""
     sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr)
 
 
 def _guarded(stream: Any) -> Any:
-    """The stream behind the door; where a process was started without one, there is none."""
+    """The stream, guarded; None if the process was started without it."""
     return stream if stream is None or isinstance(stream, Guarded) else Guarded(stream)
 
 
 def results() -> Console:
-    """Standard output: tables and paths, what a script would read."""
+    """Standard output: tables and paths, which a script would read."""
     return _console(sys.stdout, None if sys.stdout.isatty() else _PIPED_WIDTH)
 
 
@@ -94,31 +94,31 @@ def notes() -> Console:
 
 
 def _console(stream: TextIO, width: int | None) -> Console:
-    """A console on the stream beneath: it makes visible what it is given, and its own controls have to act."""
+    """A console on the underlying stream: it makes its texts visible itself, and its own controls have to act."""
     from overton.cli.console import VisibleConsole
 
     return VisibleConsole(stream.beneath if isinstance(stream, Guarded) else stream, width)
 
 
 def say(text: str) -> None:
-    """Print a sentence for the person, as it is."""
+    """Print a sentence for the user, as it is."""
     notes().print(text, soft_wrap=True)
 
 
 def answer(question: str) -> str:
-    """What the person types who is asked on standard error; '' where there is no more input."""
+    """What the user types after a question on standard error; '' at the end of input."""
     sys.stderr.write(visible(question))
     sys.stderr.flush()
     return sys.stdin.readline().strip()
 
 
 def write(text: str) -> None:
-    """Write a text to standard output as it is, but for what would act on a terminal."""
+    """Write a text to standard output as it is, except for what would act on a terminal."""
     sys.stdout.write(visible(text))
 
 
 def print_json(value: Any) -> None:
-    """Print a value of plain types and structs as JSON; what would act on a terminal is escaped as JSON escapes it."""
+    """Print a value of plain types and structs as JSON; what would act on a terminal is escaped the JSON way."""
     import msgspec
 
     from overton.reporting.text import encoded

@@ -14,55 +14,55 @@ from overton.studies.items import Items
 from overton.studies.options import Field, fields_of, option_place
 from overton.studies.study import AnyStudy, Role
 
-__all__ = ["command", "field_params", "items_params", "role_params", "source_args_of", "told", "words_of"]
+__all__ = ["as_flags", "command", "field_params", "items_params", "role_params", "source_args_of", "words_of"]
 
 Param = inspect.Parameter
 
 _WIDEST = 40
-"""Letters of a list of values that stands in an option's place; a longer one stands in its help only."""
+"""Characters of the longest list of values shown as an option's metavar; a longer one appears only in its help."""
 
 
-def command(body: Callable[..., Any], params: Iterable[Param], told_as: Mapping[str, str], help_: str) -> Any:
-    """A function that Typer makes a command of: `body` takes what `params` declare, by name.
+def command(body: Callable[..., Any], params: Iterable[Param], flags: Mapping[str, str], help_: str) -> Any:
+    """A function that Typer turns into a command: `body` takes what `params` declare, by name.
 
-    What is wrong is told in the command line's words, `told_as` giving the flag for each place of a problem.
+    Errors name command-line flags: `flags` has the flag for each place of a problem.
     """
 
     def call(**given: Any) -> None:
         try:
             body(**given)
         except InputError as error:
-            raise told(error, told_as) from error.__cause__
+            raise as_flags(error, flags) from error.__cause__
 
     call.__signature__ = inspect.Signature(list(params))  # type: ignore[attr-defined]
     call.__doc__ = help_
     return call
 
 
-def told(error: InputError, words: Mapping[str, str]) -> InputError:
-    """`error` with each place that `words` know in those words."""
-    return error.placed(lambda place: words.get(place, _flagged(place)))
+def as_flags(error: InputError, flags: Mapping[str, str]) -> InputError:
+    """`error` with the places of its problems replaced by their command-line flags."""
+    return error.placed(lambda place: flags.get(place, _flagged(place)))
 
 
 def _flagged(place: str) -> str:
-    """An option that no study declares, as the command line calls it."""
+    """The command-line name of an option that no study declares."""
     kind, _, name = place.partition(" ")
     return f"--{name.replace('_', '-')}" if kind in ("option", "role") and name else place
 
 
 def words_of(study: AnyStudy, *kinds: type[Any]) -> dict[str, str]:
-    """How the command line calls a study's roles and the options of structs."""
+    """The command line's names for a study's roles and for the options of structs."""
     flags = {option_place(field.name): field.flag for kind in kinds for field in fields_of(kind)}
     return flags | {f"role {role.name}": _role_flag(role) for role in study.roles}
 
 
 def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[Param]:
-    """Options as parameters. Values are words here: whoever declared them reads and checks them.
+    """Options as parameters. Values stay strings here: the code that declares the options reads and checks them.
 
-    `growing` ones make a run that exists larger: each says whether it adds to what there is, or is the new total.
+    `growing` ones enlarge an existing run: each says whether it adds to what the run has, or is the new total.
     """
     for field in fields:
-        said = _said(field) if growing else field.told()
+        said = _growing_help(field) if growing else field.told()
         if field.option.argument:
             kind, default = list[str] if field.several else str, Param.empty if field.needed else None
             argument = typer.Argument(metavar=field.name.upper(), help=said)
@@ -82,17 +82,17 @@ def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[
             yield _keyword(field.name, kind | None, shown, None)
 
 
-def _said(field: Field) -> str:
-    told = field.meant()
-    return f"{told}; adds to those that the run has." if field.several else f"{told}; in all, with what the run has."
+def _growing_help(field: Field) -> str:
+    meaning = field.meant()
+    return f"{meaning}; added to those the run has." if field.several else f"{meaning}; in total, including the run's."
 
 
 def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
-    """Who answers: the models of the first role, one answerer for each other role, and arguments of what retrieves."""
+    """Who answers: the models of the first role, one answerer per other role, and arguments of roles that retrieve."""
     first, *others = study.roles
     names = [_role_flag(first), *([f"-{first.word[0]}"] if first.word in ("model", "agent") else [])]
     more = typer.Option(
-        *names, metavar="MODEL", help=f"{first.help}, as provider/name or NAME=provider/name; repeat for several."
+        *names, metavar="MODEL", help=f"{first.help}, as provider/name or NAME=provider/name; repeatable."
     )
     yield (
         _keyword(first.name, list[str], more, Param.empty)
@@ -101,10 +101,10 @@ def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
     )
     for role in others:
         metavar = "SPEC" if role.retrieves else "MODEL"
-        told_of = f"{role.help}; {role.usual} by default." if role.usual else f"{role.help}."
+        help_ = f"{role.help}; {role.usual} by default." if role.usual else f"{role.help}."
         if role.several:
-            told_of = f"{told_of.removesuffix('.')}; repeat for several, of which the first leads."
-        option = typer.Option(_role_flag(role), metavar=metavar, help=told_of)
+            help_ = f"{help_.removesuffix('.')}; repeatable, the first one leads."
+        option = typer.Option(_role_flag(role), metavar=metavar, help=help_)
         kind = list[str] if role.several else str
         if role.optional or role.usual or not needed or role.retrieves == "pages":
             yield _keyword(role.name, kind | None, option, None)
@@ -113,7 +113,7 @@ def role_params(study: AnyStudy, *, needed: bool = True) -> Iterator[Param]:
     for role in others:
         if role.retrieves:
             option = typer.Option(
-                f"--{role.word}-arg", metavar="KEY=VALUE", help=f"Setting of the {role.word}; repeat."
+                f"--{role.word}-arg", metavar="KEY=VALUE", help=f"A setting of the {role.word}; repeatable."
             )
             yield _keyword(f"{role.name}_arg", list[str] | None, option, None)
 
@@ -126,7 +126,7 @@ def items_params(items: Items[Any], *, argument: bool) -> Iterator[Param]:
         yield _keyword("items", str, typer.Argument(metavar=items.plural.upper(), help=f"{help_}."), Param.empty)
     else:
         starter = f"; the starter {items.plural} by default" if items.starter else ""
-        kind, metavar, repeat = (list[str], "WORD", "; repeat") if items.named else (str, "PATH", "")
+        kind, metavar, repeat = (list[str], "WORD", "; repeatable") if items.named else (str, "PATH", "")
         option = typer.Option(
             *(f"--{name}" for name in items.words), metavar=metavar, help=f"{help_}{repeat}{starter}."
         )
@@ -135,7 +135,7 @@ def items_params(items: Items[Any], *, argument: bool) -> Iterator[Param]:
 
 
 def source_args_of(study: AnyStudy, given: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
-    """Arguments of what searches and reads pages, from the parameters that `role_params` made."""
+    """Arguments of the roles that search and read pages, from the parameters that `role_params` made."""
     return source_arguments(**{role: given.get(f"{role}_arg") for role in study.retrieval})
 
 
@@ -143,8 +143,8 @@ def _role_flag(role: Role) -> str:
     return f"--{role.word.replace('_', '-')}"
 
 
-def _keyword(name: str, kind: Any, told_of: Any, default: Any) -> Param:
-    return Param(name, Param.KEYWORD_ONLY, annotation=Annotated[kind, told_of], default=default)
+def _keyword(name: str, kind: Any, option: Any, default: Any) -> Param:
+    return Param(name, Param.KEYWORD_ONLY, annotation=Annotated[kind, option], default=default)
 
 
 def _metavar(field: Field) -> str:

@@ -1,4 +1,4 @@
-"""The command that puts together what all studies found of a model."""
+"""The command that combines what all studies found about a model."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def profile(
     subjects: Annotated[
         Path | None,
         typer.Option(
-            "--subjects", metavar="FILE", help="Table (.csv) of item and subject: which items of yours are about one."
+            "--subjects", metavar="FILE", help="Table (.csv) of item and subject: which of your items share a subject."
         ),
     ] = None,
     level: opt.LevelOption = 0.95,
     seed: opt.SeedOption = 0,
     json: opt.JsonOption = False,
 ) -> None:
-    """Put together what all studies found of a model: where it stands, what moves it, what it leaves out."""
+    """Combine what all studies found about a model. It shows where it stands, what moves it and what it leaves out."""
     from overton.api import profiling
     from overton.api.profiling.page import write_page
     from overton.api.profiling.shown import sections
@@ -54,7 +54,7 @@ def profile(
 
 
 def _for_terminal(section: Section) -> Section:
-    """The same without what says how it was made: that is for the page."""
+    """The section without its methods texts, which are for the page."""
     from overton.studies.exhibits import Method
 
     return replace(section, exhibits=[one for one in section.exhibits if not isinstance(one, Method)])

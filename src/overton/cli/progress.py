@@ -1,4 +1,4 @@
-"""Progress of a run: a live line on a terminal, a plain line now and then elsewhere."""
+"""A run's progress: a live line on a terminal, elsewhere a plain line every few seconds."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _live(what: str) -> Iterator[Watch]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[detail]}", markup=False),
     )
-    # Rich would take over the streams of the process, and read colours and links in what others write to them.
+    # Rich would replace the process's streams, and interpret colours and links in what others write to them.
     bar = Bar(*columns, console=notes(), redirect_stdout=False, redirect_stderr=False)
     task = bar.add_task(what, total=None, detail="", trials="")
 
     def watch(seen: Progress) -> None:
-        bar.start()  # not before there is anything to see: a person may have to be asked first
+        bar.start()  # not before there is anything to show: the user may have to confirm something first
         trials = f"{seen.done:,} of {seen.total:,} trials"
         bar.update(task, total=1.0, completed=share(seen), trials=trials, detail=detail(seen))
 

@@ -1,4 +1,4 @@
-"""The command that makes shards of a run: it takes what the study's run takes."""
+"""The command that splits a run into shards: it takes the same parameters as the study's run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Splitting(StudyGroup):
     """`overton split STUDY`."""
 
     def make(self, study: AnyStudy) -> Any:
-        """The command that makes shards; its parameters are those of a run, and how many."""
+        """The command that makes shards; its parameters are those of a run, and the number of shards."""
 
         def body(**given: Any) -> None:
             from overton.api.shards import split
@@ -30,12 +30,12 @@ class Splitting(StudyGroup):
                 made = split(study.name, into=into, out=out, watch=watch, **given_of(study, given))
             show_shards(made)
 
-        many = typer.Option("--into", min=1, metavar="N", help="How many shards; each has whole items.")
-        folder = typer.Option("--out", metavar="DIR", help="Folder to make, with a run folder for each shard.")
+        many = typer.Option("--into", min=1, metavar="N", help="How many shards; items are not divided.")
+        folder = typer.Option("--out", metavar="DIR", help="Folder to create, with one run folder per shard.")
         params = [
             *asked_params(study, argument=False),
             *(param for param in shared_params(paying=True) if param.name != "out"),
             Param("into", Param.KEYWORD_ONLY, annotation=Annotated[int, many]),
             Param("out", Param.KEYWORD_ONLY, annotation=Annotated[Path, folder]),
         ]
-        return command(body, params, study_words(study), f"Make shards of a run. {study.question}")
+        return command(body, params, study_words(study), f"Split a run into shards. {study.question}")

@@ -1,4 +1,4 @@
-"""The commands that are made of studies: run, plan, analyze, and those that make or label items."""
+"""The commands made from studies: run, plan, analyze, and those that make or label items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typer.models import CommandInfo
 
 from overton.cli import options as opt
 from overton.cli.detecting import detect_params, detecting_of, sizes
-from overton.cli.known import Knowing
+from overton.cli.known import StrictCommand
 from overton.cli.params import (
     Param,
     command,
@@ -48,12 +48,12 @@ __all__ = [
 
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
-"""Parameters that a command of a study's own has under the names that all commands have them."""
+"""Parameters that a study's own command shares with all commands, under the same names."""
 _NOT_EXTENDED = ("only", "seed", "out", "price_list", "batch", "precision", "at_most_calls")
 
 
 class StudyGroup(TyperGroup, ABC):
-    """A group with a command for each study of some kinds, imported when it is called for."""
+    """A group with a command for each study of some kinds, imported on demand."""
 
     kinds: ClassVar[tuple[Kind, ...]] = ("asks",)
 
@@ -62,14 +62,14 @@ class StudyGroup(TyperGroup, ABC):
         """The function behind the study's command."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Commands of the group's own, then a word for each study."""
+        """The group's own commands, then one word per study."""
         return [*super().list_commands(ctx), *map(self.word, self._listed())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name.
+        """The command with this name.
 
         Raises:
-            InputError: there is no such study, or it cannot be used.
+            InputError: no such study exists, or it cannot be used.
         """
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
@@ -77,24 +77,24 @@ class StudyGroup(TyperGroup, ABC):
         return None if study is None else typed(cmd_name, self.make(study))
 
     def study(self, name: str) -> AnyStudy | None:
-        """The study of this name, None where this group has no place for it; no other one is imported.
+        """The study with this name, None if it does not belong to this group; no other study is imported.
 
         Raises:
-            InputError: there is no such study, or it cannot be used.
+            InputError: no such study exists, or it cannot be used.
         """
         found = study_named(name)
         return found if found.kind in self.kinds else None
 
     def word(self, one: Listed) -> str:
-        """What a study is called here: its name, since a study and what labels for it share a word."""
+        """What a study is called here: its name, since a study and the one that labels for it share a word."""
         return one.name
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What stands behind the group's name in its usage line: it has no options of its own."""
+        """What follows the group's name in its usage line: the group has no options of its own."""
         return [self.subcommand_metavar]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """What each study asks in one line; for one that cannot be used, why."""
+        """What each study asks, in one line; or why it cannot be used."""
         own = [(name, self.commands[name]) for name in sorted(self.commands)]
         rows = [(name, one.get_short_help_str(120)) for name, one in own if not one.hidden]
         rows += self.rows()
@@ -102,7 +102,7 @@ class StudyGroup(TyperGroup, ABC):
             formatter.write_dl(rows)
 
     def rows(self) -> list[tuple[str, str]]:
-        """A line for each study: what it asks, or why it cannot be used."""
+        """One line per study: what it asks, or why it cannot be used."""
         return [(self.word(one), one.question or f"Cannot be used: {one.problem}") for one in self._listed()]
 
     def _listed(self) -> list[Listed]:
@@ -110,9 +110,9 @@ class StudyGroup(TyperGroup, ABC):
 
 
 def typed(name: str, body: Callable[..., Any], help_: str | None = None) -> TyperCommand:
-    """A command of Typer's, from a function whose signature declares its parameters."""
+    """A Typer command, from a function whose signature declares its parameters."""
     made = get_command_from_info(
-        CommandInfo(name=name, cls=Knowing, callback=body, help=help_),
+        CommandInfo(name=name, cls=StrictCommand, callback=body, help=help_),
         pretty_exceptions_short=False,
         rich_markup_mode=None,
     )
@@ -170,12 +170,12 @@ def asked_params(study: AnyStudy, *, argument: bool) -> list[Param]:
 
 
 def study_words(study: AnyStudy) -> dict[str, str]:
-    """What options and reading are called on the command line."""
+    """The command-line names of the study's options, including those for reading items."""
     return words_of(study, study.options, study.items.reading)
 
 
 def _runs(study: AnyStudy, *, argument: bool) -> Any:
-    """The command that holds a study."""
+    """The command that runs a study."""
 
     def body(**given: Any) -> None:
         from overton.api.runs import run
@@ -192,7 +192,7 @@ def _runs(study: AnyStudy, *, argument: bool) -> Any:
 
 
 def _own(own: Command) -> Any:
-    """The command that a study adds: its parameters are those of its function."""
+    """A command that a study adds: its parameters are those of its function."""
     function, fields = own.function, fields_of_call(own.function)
     taken = signature(function).parameters
 
@@ -223,12 +223,12 @@ class Running(StudyGroup):
     """`overton run STUDY`."""
 
     def make(self, study: AnyStudy) -> Any:
-        """The command that holds the study."""
+        """The command that runs the study."""
         return _runs(study, argument=False)
 
 
 class ItemMaking(StudyGroup):
-    """`overton items STUDY`, for studies that make items or check them, and the commands that studies add."""
+    """`overton items STUDY`, for studies that make or check items, and the commands that studies add."""
 
     kinds = ("makes",)
 
@@ -241,14 +241,14 @@ class ItemMaking(StudyGroup):
         return [*super().list_commands(ctx), *(one.name for one in own_commands())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name."""
+        """The command with this name."""
         if (found := super().get_command(ctx, cmd_name)) is not None:
             return found
         own = next((one for one in own_commands() if one.name == cmd_name), None)
         return None if own is None else typed(cmd_name, _own(own))
 
     def study(self, name: str) -> AnyStudy | None:
-        """The study of this name; None where there is none, since it may be a command that a study adds."""
+        """The study with this name; None if there is none, since it may be a command that a study adds."""
         try:
             return super().study(name)
         except InputError:
@@ -260,7 +260,7 @@ class ItemMaking(StudyGroup):
 
 
 class Labelling(StudyGroup):
-    """`overton judge STUDY`, for studies that label what exists: here they go by their words."""
+    """`overton judge STUDY`, for studies that label existing material: here they go by their words."""
 
     kinds = ("labels",)
 
@@ -269,7 +269,7 @@ class Labelling(StudyGroup):
         return one.word
 
     def study(self, name: str) -> AnyStudy | None:
-        """The study under this word, None where there is none."""
+        """The study with this word, None if there is none."""
         found = next((one.name for one in self._listed() if one.word == name), None)
         return None if found is None else study_named(found)
 
@@ -313,9 +313,9 @@ class Planning(StudyGroup):
                 show_time(study.name, planned, asked | {"precision": None, "at_most_calls": None})
 
         params = [*asked_params(study, argument=study.kind != "asks"), *shared_params(paying=False)]
-        told = "Ask a few calls of models that run here, and say how long the plan takes; others are never asked."
+        help_ = "Time a few calls to models that run here, and show how long the plan takes; others are never asked."
         params.append(
-            Param("time", _NAMED, annotation=Annotated[bool, typer.Option("--time", help=told)], default=False)
+            Param("time", _NAMED, annotation=Annotated[bool, typer.Option("--time", help=help_)], default=False)
         )
         params += detect_params() if study.measuring and study.measuring.comparing else []
         params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
@@ -323,10 +323,10 @@ class Planning(StudyGroup):
 
 
 class Analyzing(StudyGroup):
-    """`overton analyze STUDY FILE`, for studies that ask, and whatever else has measures."""
+    """`overton analyze STUDY FILE`, for studies that ask, and any others that have measures."""
 
     def study(self, name: str) -> AnyStudy | None:
-        """The study of this name, None where it has nothing to measure."""
+        """The study with this name, None if it has nothing to measure."""
         found = study_named(name)
         return found if found.kind in self.kinds or found.measuring is not None else None
 
@@ -343,12 +343,12 @@ class Analyzing(StudyGroup):
                 show_schema(study)
                 return
             if file is None:
-                raise InputError("name a run's folder or a table, or ask for the --schema")
+                raise InputError("name a run's folder or a table, or use --schema")
             show_analysis(study, file, json=json, how=how)
 
         tables = f", or {measuring.tables}" if measuring.tables else ""
         source = typer.Argument(metavar="FILE", help=f"A run's folder{tables}.")
-        schema = typer.Option("--schema", help="Print the JSON Schema of what --json prints, and leave.")
+        schema = typer.Option("--schema", help="Print the JSON Schema of what --json prints, and exit.")
         every = typer.Option("--json", help="Print every measure as JSON.")
         params = [
             Param("file", _NAMED, annotation=Annotated[Path | None, source], default=None),
@@ -396,5 +396,5 @@ class Extending(TyperGroup):
             *(param for param in shared_params(paying=True) if param.name not in _NOT_EXTENDED),
             Param("trust", _NAMED, annotation=opt.TrustOption, default=False),
         ]
-        help_ = "Add trials, models or conditions to the run. What names several things adds to those it has."
+        help_ = "Add trials, models or conditions to the run. Options that take several values add to those it has."
         return typed(cmd_name, command(body, params, words_of(study, study.options), help_))

@@ -1,6 +1,6 @@
-"""What a study has to show, printed in a terminal: the report's own tables, and what has to be read with them.
+"""A study's results, printed in a terminal: the report's own tables, and what has to be read with them.
 
-Every text may be hostile: nothing in it acts as markup, and characters that would move the cursor are written out.
+Every text may be hostile: nothing in it acts as markup, and characters that would move the cursor are spelled out.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ROWS", "show", "show_findings", "show_sections"]
 
 MOST_ROWS = 60
-"""Rows of a table in a summary; how many more there are stands beneath."""
+"""Most rows of a table in a summary; the number left out is shown below it."""
 
 _GAP = 2
 _NARROW, _NARROWEST = 18, 4
-"""Texts are folded to the first width before a table is parted, to the second where even a part has too little."""
+"""Texts are wrapped to the first width before a table is split, to the second if even a part lacks room."""
 _RAISED = str.maketrans(
     "0123456789",
     "\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}"
@@ -44,7 +44,7 @@ _RAISED = str.maketrans(
 
 
 def show_findings(findings: Sequence[Finding], console: Console) -> None:
-    """Print what was found, model by model; nothing where there are no findings."""
+    """Print what was found, model by model; nothing if there are no findings."""
     if not findings:
         return
     shared = common(findings)
@@ -77,7 +77,7 @@ def show_sections(sections: Iterable[Section], console: Console, *, most: int = 
 
 
 def show(exhibits: Iterable[Exhibit], console: Console, *, most: int | None = None) -> None:
-    """Print exhibits as wide as the console. Charts are for reports: they are passed over."""
+    """Print exhibits as wide as the console. Charts are for reports, and are skipped."""
     for exhibit in exhibits:
         for part in _parts(exhibit, console.width, most):
             console.print(part)
@@ -102,7 +102,7 @@ def _stated(one: Statement) -> str:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column as it is printed; a cell may have several lines."""
+    """A column as printed; a cell may have several lines."""
 
     title: str
     cells: Sequence[str]
@@ -110,18 +110,18 @@ class _Column:
 
     @property
     def widest(self) -> int:
-        """The width of its widest line, the title left out."""
+        """The width of its widest line, not counting the title."""
         return max((cell_len(line) for cell in self.cells for line in cell.splitlines()), default=0)
 
     @property
     def least(self) -> int:
-        """The width below which numbers would break, or texts would hardly be readable."""
+        """The width below which numbers would break, or texts become hard to read."""
         words = max(map(cell_len, self.title.split()), default=0)
         return min(_NARROW, max(self.widest, words)) if self.text else max(self.widest, words)
 
     @property
     def whole(self) -> int:
-        """The width in which nothing is folded."""
+        """The width at which nothing is wrapped."""
         return max(self.widest, cell_len(self.title))
 
 
@@ -149,7 +149,7 @@ def _table(table: Table, width: int, most: int | None) -> Iterator[RenderableTyp
 def _columns(
     made: ShownTable, rows: Sequence[Sequence[ShownCell]], reasons: dict[str, int], joint: str
 ) -> list[_Column]:
-    """The columns, with `joint` between a value and its interval; `reasons` numbers why cells are empty."""
+    """The columns, with `joint` between a value and its interval; `reasons` collects why cells are empty, numbered."""
     return [
         _Column(visible(column.title), [_cell(row[place], reasons, joint) for row in rows], column.kind == "text")
         for place, column in enumerate(made.table.columns)
@@ -157,7 +157,7 @@ def _columns(
 
 
 def _unlike(columns: Sequence[_Column]) -> tuple[list[_Column], list[str]]:
-    """The columns without those texts that are the same in every row, and these as lines."""
+    """The columns without text columns that are the same in every row, and those as lines."""
     same = [column for column in columns if column.text and len(column.cells) > 1 and len(set(column.cells)) == 1]
     lines = [f"{column.title}: {column.cells[0] or 'none'}" for column in same]
     unlike = [column for column in columns if column not in same]
@@ -175,7 +175,7 @@ def _room(columns: Sequence[_Column]) -> int:
 
 
 def _parted(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
-    """Tables that fit beside each other's first columns, which name the rows; one where all of it fits."""
+    """The table split by columns so that each part fits, repeating the first columns, which name the rows."""
     names = list(takewhile(lambda column: column.text, columns))
     part = list(names)
     for column in columns[len(names) :]:
@@ -196,9 +196,9 @@ def _grid(columns: Sequence[_Column], width: int) -> Grid:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """As much as each needs; what is left goes to texts, then to titles, to the narrowest of them first.
+    """What each column needs; spare width goes to texts, then to titles, narrowest first.
 
-    Where there is too little, texts are folded further, the widest of them first: numbers are never broken.
+    If there is too little, texts are wrapped further, widest first; numbers are never broken.
     """
     widths = [column.least for column in columns]
     for _ in range(_room(columns) - width):
@@ -217,9 +217,9 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
 
 
 def _beneath(made: ShownTable, reasons: dict[str, int]) -> Iterator[str]:
-    """Why cells are empty, what the table says of itself, its intervals, and the paper's number for it."""
-    told = {cell.text: cell.more for row in made.rows for cell in row if cell.more}
-    yield from (f"{text} {' '.join(more)}" for text, more in told.items())
+    """Why cells are empty, the table's own note, its intervals, and the paper's number for it."""
+    more_lines = {cell.text: cell.more for row in made.rows for cell in row if cell.more}
+    yield from (f"{text} {' '.join(more)}" for text, more in more_lines.items())
     for reason, number in reasons.items():
         yield f"{str(number).translate(_RAISED)} {reason}"
     source = f"The paper's {made.table.source}." if made.table.source else ""

@@ -13,13 +13,11 @@ __all__ = ["controls"]
 
 def controls(
     of: Annotated[
-        str, typer.Argument(metavar="STUDY|RUN", help="A study, or a run's folder, whose own judge is tried.")
+        str, typer.Argument(metavar="STUDY|RUN", help="A study, or a run's folder, whose own judge is tested.")
     ],
     judge: Annotated[
         list[str] | None,
-        typer.Option(
-            "--judge", metavar="MODEL", help="Who is tried; a run's own judge by default. Repeat for several."
-        ),
+        typer.Option("--judge", metavar="MODEL", help="The judge to test; a run's own judge by default. Repeatable."),
     ] = None,
     seed: opt.SeedOption = 0,
     model_arg: opt.ModelArgOption = None,
@@ -28,10 +26,10 @@ def controls(
     max_calls: opt.MaxCallsOption = None,
     out: opt.OutOption = None,
     trust: opt.TrustOption = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Ask nothing: count the calls and price them.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Ask nothing; only count and price the calls.")] = False,
     json: opt.JsonOption = False,
 ) -> None:
-    """Does the judge see what nobody can miss? Try it on texts whose label is beyond doubt."""
+    """Does the judge see what nobody can miss? Test it on texts whose label is beyond doubt."""
     from overton.api.controls import controls as try_on
     from overton.api.controls import plan_controls
     from overton.cli.confirming import confirmation

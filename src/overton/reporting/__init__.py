@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens offline and shows hostile text as text. Knows no study."""
+"""The report: one HTML file that opens offline and shows hostile text as text. It knows nothing about studies."""
 
 from overton.reporting.report import MAX_BYTES, Report, render, write, write_figures
 

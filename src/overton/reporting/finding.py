@@ -1,4 +1,4 @@
-"""What was found, as it reads at the head of a page: model by model, what is said of all once."""
+"""What was found, as shown at the top of a page: model by model, with cautions common to all given once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Found", "Said", "found"]
 
 @dataclass(frozen=True)
 class Said:
-    """A sentence as it reads: `link` is the section that shows it and its title, None where the page has none."""
+    """A finding as displayed: `link` is the section that shows it and its title, None if the page has none."""
 
     sentence: str
     what: str
@@ -29,7 +29,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found: `cautions` of all of it, and by model what is so and what was ruled out."""
+    """What was found: `cautions` common to all findings, and by model what holds and what was ruled out."""
 
     cautions: Sequence[str]
     red: str
@@ -37,9 +37,9 @@ class Found:
 
 
 def found(report: Report) -> Found | None:
-    """What the head of a report says; None where nothing is declared.
+    """What the top of a report says; None if no findings are declared.
 
-    What is ruled out stands apart from what is so, but where nothing else is said of effects: then it is the finding.
+    Effects that were ruled out are listed separately, unless no other effects are reported: then they are the findings.
     """
     if not report.findings:
         return None

@@ -1,4 +1,4 @@
-"""Sections as a piece of HTML for a notebook's cell: tables and sentences, without scripts or styles of a page."""
+"""Sections as an HTML fragment for a notebook cell: tables and sentences, without a page's scripts or styles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overton.untrusted import visible
 __all__ = ["MOST_ROWS", "facts", "fragment"]
 
 MOST_ROWS = 30
-"""Rows of a table in a cell of a notebook; how many more there are stands beneath."""
+"""Most rows of a table in a notebook cell; the total is shown below it."""
 
 
 def fragment(sections: Sequence[Section]) -> str:

@@ -1,6 +1,6 @@
-"""A report laid out as one HTML file that asks nothing of any network and runs no script but its own.
+"""A report laid out as one HTML file that makes no network requests and runs no script but its own.
 
-Its charts can be written as files, too, for papers and slides.
+Its charts can also be written as files, for papers and slides.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 class Report:
     """A report, ready to be laid out.
 
-    `facts` are pairs of a label and a value: models, items, trials, date, seed, version,
-    failures; they stand at its foot. `findings` come first, `warnings` below them in a line that opens. `data` is
-    embedded as JSON, for readers who compute on: anything that msgspec can encode (NaN becomes null). `mark` says above
-    the title what kind of page it is.
+    `facts` are pairs of a label and a value, shown at the bottom: models, items, trials, date, seed, version, failures.
+    `findings` come first, then `warnings`, folded into one line. `data` is embedded as JSON, for further computation:
+    anything that msgspec can encode (NaN becomes null). `mark`, above the title, says what kind of page it is.
     """
 
     title: str
@@ -57,9 +56,9 @@ _SCALE = 3.0
 
 
 def write_figures(report: Report, folder: Path) -> list[Path]:
-    """Write each chart of the report as NAME.svg and NAME.png (300 dots an inch) into `folder`, made if needed.
+    """Write each chart of the report as NAME.svg and NAME.png (300 dpi) into `folder`, which is created if needed.
 
-    Returns the files written. Colours are those of a light page on white.
+    Returns the files written. Colours are those of a light page, on white.
 
     Raises:
         RunError: they cannot be written.
@@ -77,19 +76,19 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
 
 
 MAX_BYTES = 20_000_000
-"""A report is never larger, so that it can be mailed and opened anywhere: replies are capped to fit."""
+"""Largest size of a report, so that it can be mailed and opened anywhere: replies are cut to fit."""
 
 _STYLES = ("shared.css", "report.css", "reader.css")
 _SCRIPTS = ("shared.js", "painting.js", "reader.js", "report.js")
 
 _PLAIN = 1_000_000
-_SLOT = "\x00"  # nowhere else in a page: text shows it as [U+0000], JSON as an escape
+_SLOT = "\x00"  # occurs nowhere else in a page: text shows it as [U+0000], JSON as an escape
 
 
 def render(report: Report, *, max_bytes: int = MAX_BYTES) -> str:
-    """The report as one HTML document of `max_bytes` at most, unless its charts and tables alone are larger.
+    """The report as one HTML document of at most `max_bytes`, unless its charts and tables alone are larger.
 
-    Trials get what room the rest leaves: replies are capped to fit, and the page says so.
+    Trials get the space that the rest leaves: replies are cut to fit, and the page says so.
     """
     return b"".join(_rendered(report, max_bytes)).decode()
 
@@ -106,7 +105,7 @@ def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
 def _rendered(report: Report, max_bytes: int) -> list[bytes]:
     """The page in parts, with its charts drawn while its trials are packed.
 
-    The trials, by far the largest part, are packed anew where the rest left them less room than thought.
+    The trials, by far the largest part, are packed again if the rest leaves them less space than assumed.
     """
     with ThreadPoolExecutor(1) as draughtsman:
         charts = {chart.name: draughtsman.submit(inline, chart) for chart in report.charts}
@@ -119,7 +118,7 @@ def _rendered(report: Report, max_bytes: int) -> list[bytes]:
 
 
 def _parts(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | None) -> list[bytes]:
-    """The page around the packed trials, which are put in as they are: as text they would need thrice the memory."""
+    """The page around the packed trials, which are inserted as bytes: text would need three times the memory."""
     before, _, after = _page(report, charts, packed).encode().partition(_SLOT.encode())
     return [before, packed.data if packed else b"", after]
 
@@ -158,7 +157,7 @@ def _laid_out(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[st
 
 
 def _embedded(data: Any) -> tuple[str, Markup]:
-    """The type and the content of a script element that holds `data`: as it is while small, else compressed."""
+    """The type and content of a script element with `data`: plain while small, otherwise compressed."""
     json = encoded(data)
     if len(json) <= _PLAIN:
         return "application/json", inside_script(json)

@@ -1,5 +1,4 @@
-"""What every page of ours stands in: one HTML file that loads nothing, runs no script but its own, and shows texts as
-texts."""
+"""The frame of all our pages: one HTML file that loads nothing, runs no script but its own, and shows text as text."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ __all__ = ["asset", "filled"]
 
 
 def filled(template: str, style: str, script: str, **values: Any) -> str:
-    """The page that a template makes of `values`, its `style`, its `script`, and the `policy` that allows just those.
+    """The page that a template makes of `values`, `style`, `script`, and the `policy` that allows only those two.
 
-    Every text among the values is made visible, then escaped; `Markup` is taken as it is.
+    Every string among the values is made visible, then escaped; `Markup` is inserted as it is.
     """
     return _template(template).render(
         **values, script=Markup(script), style=Markup(style), policy=_policy(script, style)
@@ -29,7 +28,7 @@ def filled(template: str, style: str, script: str, **values: Any) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """A file that pages share, or one of the report's."""
+    """A file shared by all pages, or one of the report's."""
     return files("overton.reporting").joinpath("page", name).read_text(encoding="utf-8")
 
 
@@ -46,7 +45,7 @@ def _digest(text: str) -> str:
 
 @cache
 def _template(text: str) -> Template:
-    # `finalize` makes every expression's text visible before it is escaped; our own markup passes as it is.
+    # `finalize` makes every expression's text visible before it is escaped; our own markup passes unchanged.
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,

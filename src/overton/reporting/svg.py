@@ -1,4 +1,4 @@
-"""Charts drawn ahead of time as SVG that can only be looked at; its colours follow the page into the dark."""
+"""Charts drawn ahead of time as inert SVG, whose colours follow the page's light or dark mode."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _CONFIG: dict[str, Any] = {
 
 
 def _config(room: Room) -> dict[str, Any]:
-    """Texts are larger where a drawing may have to be made smaller: on the narrowest screen they are 13 pixels."""
+    """Texts are larger where a drawing may be scaled down: on the narrowest screen they end up at 13 pixels."""
     if room is not NARROW:
         return _CONFIG
     return {
@@ -95,7 +95,7 @@ _VARIABLES = {colour: f"var(--{name})" for name, colour in _LIGHT_BY_NAME.items(
 
 
 def style_sheet() -> str:
-    """The variables' values: light, dark where the reader prefers it, and light on paper."""
+    """The variables' values: light, dark if the reader prefers it, and light on paper."""
     light = _declarations(_LIGHT_BY_NAME)
     dark = _declarations(_DARK_BY_NAME)
     return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
@@ -114,7 +114,7 @@ _ATTRIBUTES |= {"stroke-miterlimit", "stroke-linecap", "opacity", "text-anchor",
 _ATTRIBUTES |= {"font-style", "clip-path", "id", "offset", "stop-color", "display", "gradientUnits"}
 _FURNITURE = {"axis", "legend", "title", "header", "group mark container", ""}
 _SLACK = 12
-"""Pixels by which a drawing's width may differ from its room's and still be made to fit."""
+"""Pixels by which a drawing's width may differ from its room's and still be scaled to fit."""
 
 _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
@@ -122,7 +122,7 @@ _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 def specification(chart: Chart, room: Room = WIDE) -> dict[str, Any]:
     """The chart's Vega-Lite specification with the report's look and every string in it made visible.
 
-    A chart of one view that says nothing of its width is as wide as the room.
+    A single-view chart without a width is as wide as the room.
     """
     spec = chart.within(room)
     bare = "width" not in spec and ("mark" in spec or "layer" in spec)
@@ -131,7 +131,7 @@ def specification(chart: Chart, room: Room = WIDE) -> dict[str, Any]:
 
 
 def drawn(chart: Chart, background: str = "white", room: Room = WIDE) -> str:
-    """The chart as an SVG document of its own, in the colours of a light page. Nothing is fetched."""
+    """The chart as a standalone SVG document, in the colours of a light page. Nothing is fetched."""
     import vl_convert
 
     drawing = {**specification(chart, room), "background": background}
@@ -139,7 +139,7 @@ def drawn(chart: Chart, background: str = "white", room: Room = WIDE) -> str:
 
 
 def inline(chart: Chart) -> Markup:
-    """The chart as SVG elements for the page: one for its column and one for a phone, of which a page shows one."""
+    """The chart as two SVG elements, for the page's column and for a phone; the page shows one of them."""
     return Markup("").join(_inline(chart, room) for room in (WIDE, NARROW))
 
 
@@ -150,11 +150,11 @@ def _inline(chart: Chart, room: Room) -> Markup:
 
 
 def cleaned(svg: str, name: str, description: str, room: Room = WIDE) -> Markup:
-    """An SVG document as an element that can do nothing but be looked at.
+    """An SVG document as an inert element.
 
-    Its classes are the room's name and how it fits there: 'fills' is made as wide as the page has room, 'broad' and
-    'small' keep their size. Only known elements and attributes pass, references point into the same drawing, colours
-    become the style sheet's variables, and what a mark says about itself becomes its `data-tip`.
+    Its classes are the room's name and how it fits there: 'fills' is scaled to the page's width, 'broad' and 'small'
+    keep their size. Only known elements and attributes pass, references point into the same drawing, colours become the
+    style sheet's variables, and a mark's description becomes its `data-tip`.
     """
     root = ElementTree.fromstring(svg)
     excess = float(root.get("width", "0").removesuffix("px") or 0) - room.width

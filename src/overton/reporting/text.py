@@ -1,4 +1,4 @@
-"""What a person reads: hostile text made showable, and how numbers read in tables."""
+"""What readers see: hostile text made safe to show, and numbers formatted for tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def encoded(value: Any) -> bytes:
 
 
 def inside_script(json: bytes) -> Markup:
-    """JSON so that it can stand inside a script element: no character in it ends the element or the JSON."""
+    """JSON made safe inside a script element: no character in it ends the element or the JSON."""
     text = json.decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -59,7 +59,7 @@ def inside_script(json: bytes) -> Markup:
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell as it reads: the value, its interval, its count; what to sort by, and the limits, as they are."""
+    """A cell as displayed: the value, its interval, its count; and unformatted the number to sort by and the limits."""
 
     text: str
     interval: str = ""
@@ -73,7 +73,7 @@ class ShownCell:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table as it reads; `headings` are pairs of a title and the count shared by the whole column, or ''."""
+    """A table as displayed; `headings` are pairs of a title and the count shared by the whole column, or ''."""
 
     table: Table
     headings: Sequence[tuple[str, str]]
@@ -82,12 +82,12 @@ class ShownTable:
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers."""
+        """Which columns are numeric."""
         return [column.kind != "text" for column in self.table.columns]
 
 
 def shown(table: Table) -> ShownTable:
-    """The table with every cell formatted, counts that a column shares moved to its heading, intervals explained."""
+    """The table with every cell formatted, counts shared by a column moved to its heading, and intervals explained."""
     counts = [_shared_count(table, index) for index in range(len(table.columns))]
     rows = [
         [_cell(cell, column, count) for cell, column, count in zip(row, table.columns, counts, strict=True)]
@@ -133,12 +133,12 @@ def _shared_count(table: Table, index: int) -> int | None:
 def _intervals(table: Table) -> str:
     bounded = [cell for row in table.rows for cell in row if isinstance(cell, Estimate) and not isnan(cell.low)]
     methods = {level: sorted({cell.method for cell in bounded if cell.level == level}) for level in _levels(bounded)}
-    told = [f"{100 * level:g}% intervals: {'; '.join(made)}" for level, made in methods.items()]
-    return "; ".join([*told, *_without(table)])
+    explained = [f"{100 * level:g}% intervals: {'; '.join(made)}" for level, made in methods.items()]
+    return "; ".join([*explained, *_without(table)])
 
 
 def _without(table: Table) -> list[str]:
-    """Why some numbers have no interval, if the rule for intervals says so; each number's count stands beside it."""
+    """Why some numbers have no interval, if the rule for intervals says so; each number's count is beside it."""
     reasons = {
         cell.method.removeprefix(NO_INTERVAL).partition(" (")[0]
         for row in table.rows

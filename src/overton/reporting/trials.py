@@ -1,7 +1,7 @@
-"""The trials, packed for the page: every text once, properties as small numbers, replies capped, all compressed.
+"""The trials, packed for the page: every text once, properties as small numbers, replies cut, all compressed.
 
 The pack is lines of JSON, gzipped, in base64: the page unpacks it with `DecompressionStream`, which every current
-browser has. Base64 also means that no reply, whatever it holds, stands in the page's markup.
+browser has. Base64 also means that no reply, whatever it contains, appears in the page's markup.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from overton.studies.exhibits import TrialTable
 __all__ = ["Pack", "pack"]
 
 _CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
-"""Characters kept of each reply, after those that a table asks for; the first at which the pack fits is used."""
+"""Characters kept of each reply, tried after the table's own caps; the first with which the pack fits is used."""
 
 _CHUNK = 2_000
 _SAMPLED = 2
@@ -28,8 +28,8 @@ _GZIP = 31
 
 @dataclass(frozen=True)
 class Pack:
-    """Packed trials. `cap` is how many characters of a reply are kept at most, `cut` how many replies were longer;
-    `kept` of `size` trials are in it: fewer only where even the smallest cap is too large, then evenly spread."""
+    """Packed trials. `cap` is the maximum number of characters kept of a reply, `cut` how many replies were longer;
+    `kept` of `size` trials are in it: fewer only if even the smallest cap is too large, and then evenly spread."""
 
     data: bytes
     cap: int
@@ -39,7 +39,7 @@ class Pack:
 
 
 def pack(table: TrialTable, limit: int) -> Pack:
-    """The trials packed into `limit` bytes at most."""
+    """The trials packed into at most `limit` bytes."""
     step = 1
     while step <= max(table.size, 1):
         for cap in _caps(table.longest):
@@ -101,7 +101,7 @@ def _head(table: TrialTable) -> dict[str, Any]:
 
 
 def _chunks(table: TrialTable, cap: int, step: int, starts: range) -> Iterator[dict[str, Any]]:
-    """Lines of trials; a prompt stands in the first line that needs it, and is numbered by when it came."""
+    """Lines of trials; a prompt is in the first line that needs it, and prompts are numbered in order of appearance."""
     numbers: dict[int, int] = {-1: -1}
     for start in starts:
         first, stop = start + (-start) % step, min(start + _CHUNK, table.size)

@@ -126,7 +126,7 @@ class Field:
         """What is told of it in one line: help, the values it takes, its default."""
         help_ = self.named()
         default = self.shown_default()
-        several = "; repeat" if self.several else ""
+        several = "; repeatable" if self.several else ""
         return f"{help_}{several}; {default} by default." if default else f"{help_}{several}."
 
 

@@ -1,4 +1,4 @@
-"""The studies as tasks of Inspect AI: what `inspect eval overton/NAME` finds, those of other packages included."""
+"""The studies as Inspect AI tasks: what `inspect eval overton/NAME` finds, including those of other packages."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 from overton.hosts.inspect.privates import check_inspect
 
-check_inspect()  # before what an older Inspect AI lacks is imported
+check_inspect()  # before importing what an older Inspect AI lacks
 
 from overton.errors import InputError  # noqa: E402
 from overton.studies.registry import asking_names, study_named  # noqa: E402
@@ -19,7 +19,7 @@ __all__ = ["figures", "overton"]
 
 
 def _tasks() -> Iterator[Callable[..., Any]]:
-    """A task for each study. One that is broken is named and left out: it takes neither others nor Inspect down."""
+    """A task for each study. A broken one is reported and left out, and affects neither others nor Inspect."""
     for name in dict.fromkeys(asking_names()):
         try:
             study = study_named(name)
@@ -33,6 +33,6 @@ def _tasks() -> Iterator[Callable[..., Any]]:
 
 
 for _task in _tasks():
-    if _task.__name__ not in globals():  # Inspect knows it by its name anyway
+    if _task.__name__ not in globals():  # Inspect finds it by its name anyway
         globals()[_task.__name__] = _task
         __all__ += [_task.__name__]  # noqa: PLE0604

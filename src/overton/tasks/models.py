@@ -1,4 +1,4 @@
-"""Overton's own models, by the names that they have everywhere: `--model overton/embedded/smollm2-135m`."""
+"""Overton's own models, by their usual names: `--model overton/embedded/smollm2-135m`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["overton"]
 
 @modelapi(name="overton")
 def overton() -> type[ModelAPI]:
-    """Models of ours; see `overton models`."""
+    """Overton's models; see `overton models`."""
     from overton.hosts.inspect.provider import OvertonAPI
 
     return OvertonAPI

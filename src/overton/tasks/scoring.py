@@ -1,6 +1,6 @@
 """How samples are scored, and what is measured over all of them: by the study's own measures, from its records.
 
-What a log names is made known to Inspect on import; what computes it is imported when it does.
+Names that a log uses are registered with Inspect on import; the code that computes them is imported on first use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["figures", "measuring"]
 def figures(study: str, models: list[str], held: bool = False) -> Metric:
     """A study's first figures with standard errors clustered by item; `models` are the names of those measured.
 
-    `held` says that a grammar held answers to their form: it stands beside the figures, among the metric's options.
+    `held` says that a grammar held answers to their form: it is recorded among the metric's options.
     """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
@@ -50,11 +50,13 @@ def _scorer_of(study: str) -> Any:
             records = handed_over(state)
             if records is None:
                 raise prerequisite(
-                    "a log of Overton's is not scored again: 'overton import LOG' makes its records anew"
+                    "Overton's logs cannot be scored again: 'overton import LOG' makes their records again"
                 )
             made: Score = score_of(study, records)
             made.metadata = {RECORDS: msgspec.to_builtins(records)}
-            made.answer = state.metadata[KEY]["condition"]  # the viewer's list has room for it there, not for whole ids
+            made.answer = state.metadata[KEY][
+                "condition"
+            ]  # the viewer's list has room for it there, but not for full ids
             return made
 
         return score

@@ -1,4 +1,4 @@
-"""A task for each study: its parameters are the study's own options, as its commands have them."""
+"""A task for each study: its parameters are the study's own options, as in its commands."""
 
 from __future__ import annotations
 
@@ -21,28 +21,26 @@ _HERE = "overton.tasks"
 
 
 class _Asking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What every task takes, whatever its study."""
+    """Parameters of every task, whatever its study."""
 
     seed: Annotated[int, Option("Seed of all random draws")] = 0
-    trials_at_once: Annotated[int, Option("Trials of one sample that are under way side by side", least=1)] = 10
-    cache: Annotated[bool, Option("Whether answers are kept, so that an eval that was killed does not pay again")] = (
-        True
-    )
+    trials_at_once: Annotated[int, Option("Trials of one sample that run concurrently", least=1)] = 10
+    cache: Annotated[bool, Option("Whether answers are cached, so that a killed eval does not pay again")] = True
 
 
 class _Together(_Asking, frozen=True, forbid_unknown_fields=True):
-    """What a task takes where models meet, too."""
+    """Further parameters of a task in which models interact."""
 
-    agents: Annotated[int, Option("Models that meet", least=1)] = 3
+    agents: Annotated[int, Option("Models that interact", least=1)] = 3
 
 
 def task_of(study: AnyStudy) -> Callable[..., Task]:
-    """The study as a task of Inspect AI, called like it with underscores.
+    """The study as an Inspect AI task, with the study's name in underscores.
 
     Raises:
-        ValueError: the study has an option called as what every task takes.
+        ValueError: the study has an option with the name of a parameter of every task.
     """
-    # Inspect only warns of a parameter that a task lacks; taking any lets it be refused.
+    # Inspect only warns of an unknown parameter; accepting any lets us refuse it.
     anything = inspect.Parameter("unknown", inspect.Parameter.VAR_KEYWORD, annotation=Any)
     signature = inspect.Signature([*_params(study), anything])
     known = {name: param for name, param in signature.parameters.items() if param is not anything}
@@ -50,9 +48,9 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
     def made(**given: Any) -> Task:
         try:
             check_inspect()
-            if strangers := [name for name in given if name not in known]:
+            if unknown := [name for name in given if name not in known]:
                 reason = f"no such parameter; known are {', '.join(known)}"
-                raise InputError([Problem(f"-T {name}", "", reason) for name in strangers])
+                raise InputError([Problem(f"-T {name}", "", reason) for name in unknown])
             return _made(study, {name: given.get(name, param.default) for name, param in known.items()})
         except InputError as error:
             raise prerequisite(error.placed(lambda place: _word(study, place))) from error
@@ -68,7 +66,7 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
 
 def _made(study: AnyStudy, given: Mapping[str, Any]) -> Task:
     _check_hosted(study)
-    # Here, so that `overton.tasks`, which Inspect imports to find a task, is quick to import.
+    # Imported here so that `overton.tasks`, which Inspect imports to find a task, imports quickly.
     from overton.api.inspect_tasks import make
     from overton.tasks.scoring import measuring
 
@@ -92,13 +90,13 @@ def _made(study: AnyStudy, given: Mapping[str, Any]) -> Task:
 
 
 def _check_hosted(study: AnyStudy) -> None:
-    """Refuse a study that does not say how samples are scored and what stands in the log's head.
+    """Refuse a study that does not say how samples are scored and what a log's summary shows.
 
     Raises:
         InputError: it does not.
     """
     if study.measuring is None or study.measuring.headline is None:
-        reason = "is not declared, and a task of Inspect AI needs it"
+        reason = "is not declared, but an Inspect AI task needs it"
         raise InputError([Problem(f"study {study.name}", "headline", reason)])
 
 
@@ -116,7 +114,7 @@ def _params(study: AnyStudy) -> Iterator[inspect.Parameter]:
 
 
 def _documented(study: AnyStudy) -> Iterator[str]:
-    """The task's docstring, as its users find it."""
+    """The task's docstring, for its users."""
     yield study.question
     yield ""
     for role in study.roles[1:]:
@@ -150,7 +148,7 @@ def _given_fields(study: AnyStudy) -> list[Field]:
 
 
 def _word(study: AnyStudy, place: str) -> str:
-    """How a person who calls `inspect eval` gave what a problem is with."""
+    """How a user of `inspect eval` gave the value that a problem concerns."""
     kind, _, name = place.partition(" ")
     if place == option_place(name):
         return f"-T {name}"
@@ -167,7 +165,7 @@ def _pairs(name: str, given: Any) -> dict[str, list[str]]:
 
 
 def _path(given: Any) -> Any:
-    """A path as it was written: Inspect makes several words of one with commas in it."""
+    """A path as it was written: Inspect splits it at commas."""
     parts = _several(given)
     return ",".join(map(str, parts)) if all(isinstance(part, str | int | float) for part in parts) else given
 

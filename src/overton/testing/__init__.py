@@ -1,11 +1,11 @@
-"""What a study has to hold, as one test function; for the tests of studies, those of other packages above all.
+"""The contract of a study as one test function; for the tests of studies, especially those in other packages.
 
     from overton.testing import hold_study
 
     def test_my_study(tmp_path):
         hold_study(STUDY, tmp_path, models=["simulated/my-respondent"], truth=check_truth)
 
-An error says what the study's author has to do. Each check can be called alone, with a `Case`.
+An error says what the study's author has to do. Each check can be called by itself, with a `Case`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = [
 
 
 def check_inspect(case: Case) -> None:
-    """Inside Inspect AI the study has the same records, and runs become logs and logs runs; needs Inspect AI."""
+    """Inside Inspect AI the study has the same records, and runs convert to logs and back; needs Inspect AI."""
     from overton.testing.inspecting import check_inspect as check
 
     check(case)
@@ -81,7 +81,7 @@ CHECKS: tuple[Callable[[Case], None], ...] = (
     check_kill,
     check_inspect,
 )
-"""Every check, those first whose failure explains the others'."""
+"""Every check, starting with those whose failure explains the others'."""
 
 
 def hold_study(
@@ -97,16 +97,16 @@ def hold_study(
     model_args: Mapping[str, Mapping[str, str]] | None = None,
     truth: Callable[[Any], None] | None = None,
 ) -> None:
-    """Take a study through all that Overton promises of one, in `folder`, on simulated models.
+    """Check everything that Overton promises of a study, in `folder`, on simulated models.
 
-    It is declared, planned, run, measured, reported, held beside its nulls, judged by its blocks, stopped, killed,
-    resumed, extended and held inside Inspect AI (where that is installed), with calls that fail, too. `models` and
+    The study is declared, planned, run, measured, reported, compared with its nulls, judged by its blocks, stopped,
+    killed, resumed, extended and run inside Inspect AI (if that is installed), also with calls that fail. `models` and
     `others` (by role) are simulated answerers, `model_args` their parameters by name; `items`, `only` and `options`
-    keep it small. `more` are options for `extend`, by default one more of the first whole number that may grow.
-    `truth(analysis)` compares what was measured with what is known of the models.
+    keep it small. `more` are options for `extend`, by default one more of the first integer that may grow.
+    `truth(analysis)` compares what was measured with what is known about the models.
 
     Raises:
-        AssertionError: something does not hold; says what the study's author has to do.
+        AssertionError: a check fails; says what the study's author has to do.
     """
     case = Case(study, folder, models, others or {}, items, only, options or {}, more or {}, model_args or {})
     for check in CHECKS:

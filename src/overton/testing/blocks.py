@@ -1,4 +1,4 @@
-"""What a study's blocks have to hold: see `overton.studies.precision`."""
+"""The contract of a study's blocks: see `overton.studies.precision`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from overton.testing.case import Case, require
 __all__ = ["check_blocks"]
 
 _NARROW = 0.01
-"""A half-width that nothing is as precise as, as a part of the most that may be asked for."""
+"""A half-width narrower than anything reaches, as a fraction of the largest that may be requested."""
 
 
 def check_blocks(case: Case) -> None:
-    """Blocks are numbered and alike, their trials are found in records, and what records tell of precision does not
-    depend on their order; a study without blocks is left."""
+    """Blocks are numbered and alike, their trials are found in records, and the precision computed from records does
+    not depend on their order; a study without blocks is skipped."""
     blocks = case.study.blocks
     if blocks is None:
         return
-    require(blocks.goals, case.study, "name the measures whose half-width can be asked for: Blocks(goals=...)")
+    require(blocks.goals, case.study, "name the measures whose half-width can be requested: Blocks(goals=...)")
     trials = list(_trials(case))
     arms = _arms(case, blocks, trials)
     records = _records(case, blocks, trials)
@@ -46,11 +46,11 @@ def _arms(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[Arm, S
         name, number = blocks.of(trial)
         numbered[Arm(trial.item, name)][number].append(trial)
     for arm, own in numbered.items():
-        told = f"blocks of {arm.item} in the condition {arm.name!r}"
+        which = f"blocks of {arm.item} in the condition {arm.name!r}"
         require(
-            sorted(own) == [*range(1, len(own) + 1)], case.study, f"{told} are not numbered 1, 2, ...: {sorted(own)}"
+            sorted(own) == [*range(1, len(own) + 1)], case.study, f"{which} are not numbered 1, 2, ...: {sorted(own)}"
         )
-        require(len({len(some) for some in own.values()}) == 1, case.study, f"{told} have unequal numbers of trials")
+        require(len({len(some) for some in own.values()}) == 1, case.study, f"{which} have unequal numbers of trials")
     return {arm: [trial for some in own.values() for trial in some] for arm, own in numbered.items()}
 
 
@@ -63,26 +63,30 @@ def _records(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[str
     for name, row in zip(names, case.whole.rows(), strict=True):
         if name == names[0]:
             found[getattr(row, blocks.trial)].append(row)
-    strange = sorted(found.keys() - {trial.name for trial in trials})
-    column = f"name the column of records that holds the trial's name (trial={blocks.trial!r})"
+    unplanned = sorted(found.keys() - {trial.name for trial in trials})
+    column = f"name the column of records that contains the trial's name (trial={blocks.trial!r})"
     require(
-        not strange, case.study, f"its records are of trials that its plan does not have, as {strange[:1]}: {column}"
+        not unplanned,
+        case.study,
+        f"its records have trials that are not in its plan, such as {unplanned[:1]}: {column}",
     )
     return found
 
 
 def _looked(arms: Mapping[Arm, Sequence[Trial]], records: Mapping[str, list[Any]]) -> Looked:
-    held = {arm: [record for trial in own for record in records.get(trial.name, ())] for arm, own in arms.items()}
-    return Looked(held, 3, 5, LEVEL, 0, {arm: len(own) for arm, own in arms.items()})
+    by_arm = {arm: [record for trial in own for record in records.get(trial.name, ())] for arm, own in arms.items()}
+    return Looked(by_arm, 3, 5, LEVEL, 0, {arm: len(own) for arm, own in arms.items()})
 
 
 def _check_judge(case: Case, blocks: Blocks, looked: Looked, wanted: Mapping[str, float]) -> None:
     study, chance = case.study, Random(1)
     one = blocks.judge(looked, wanted)
-    strange = {limit.measure for limit in one.limits} - blocks.goals.keys()
-    require(not strange, study, f"judge() gives limits of {sorted(strange)}, which are none of its goals")
+    unknown = {limit.measure for limit in one.limits} - blocks.goals.keys()
+    require(not unknown, study, f"judge() returns limits for {sorted(unknown)}, which are not among its goals")
     for limit in one.limits:
-        require(not limit.low > limit.high, study, f"judge() gives {limit.measure} a low limit above its high one")
+        require(
+            not limit.low > limit.high, study, f"judge() returns a lower limit for {limit.measure} above its upper one"
+        )
     arms = {
         arm: chance.sample(some, len(some))
         for arm, some in chance.sample([*looked.records.items()], len(looked.records))
@@ -93,14 +97,14 @@ def _check_judge(case: Case, blocks: Blocks, looked: Looked, wanted: Mapping[str
         and (one.wide, one.headline_wide) == (other.wide, other.headline_wide)
         and dict(one.variance) == dict(other.variance)
     )
-    advice = "sort what it adds up, so that a run that was killed decides as one that was not"
+    advice = "sort what it adds up, so that a killed run decides like one that was not"
     require(same, study, f"judge() of {next(iter(wanted))} depends on the order of records: {advice}")
 
 
 def _check_like(
     case: Case, blocks: Blocks, arms: Mapping[Arm, Sequence[Trial]], records: Mapping[str, list[Any]]
 ) -> None:
-    """A pilot's record can stand for one of another trial of its condition."""
+    """A pilot's record can stand in for one of another trial of the same condition."""
     by_name: dict[str, list[Trial]] = defaultdict(list)
     for arm, own in arms.items():
         by_name[arm.name] += own
@@ -110,5 +114,5 @@ def _check_like(
         require(
             all(isinstance(record, case.study.record) for record in made),
             case.study,
-            "like() gives no records of its own",
+            "like() returns something other than its own records",
         )

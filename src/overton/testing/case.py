@@ -1,4 +1,4 @@
-"""A study with all that it takes to hold it, once as it is, and again and again on the same answers."""
+"""A study with everything needed to run it, once normally, and repeatedly on the same answers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from overton.studies.study import AnyStudy, Simulated
 __all__ = ["Case", "Ledger", "repeat", "require", "watched"]
 
 _A_COMMIT = 0.25
-"""Seconds in which what was answered reaches the journal's file, even where the disk is slow."""
+"""Seconds within which an answer reaches the journal's file, even on a slow disk."""
 _HURRIED = Patience(2, 0.001, 0.01)
 
 
 def require(so: object, study: AnyStudy, otherwise: str) -> None:
-    """Fail the test unless it is `so`; `otherwise` says what the study's author has to do.
+    """Fail the test unless `so`; `otherwise` says what the study's author has to do.
 
     Raises:
         AssertionError: it is not so.
@@ -42,11 +42,11 @@ def require(so: object, study: AnyStudy, otherwise: str) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A study, and how a test holds it: few items, simulated models.
+    """A study, and how a test runs it: few items, simulated models.
 
     `models` are those that the study is about, `others` those in further roles, by role; `items` is a path that the
-    study reads, None for its starter items, of which `only` are asked about. `more` are the options that `extend` is
-    given, by default one more of the first whole number that may grow. Runs are made in `folder`.
+    study reads, None for its starter items, of which `only` are asked about. `more` are the options for `extend`, by
+    default one more of the first integer that may grow. Runs are made in `folder`.
     """
 
     study: AnyStudy
@@ -76,17 +76,17 @@ class Case:
 
     @cached_property
     def whole(self) -> Run:
-        """The run that all others are compared with; its calls are all paid."""
+        """The run that all others are compared with; all its calls are paid for."""
         return run(self.study.name, out=self.new(), **self.given)
 
     def new(self) -> Path:
-        """A name for one more run's folder."""
+        """A name for another run's folder."""
         return self.folder / f"{self.study.name}-{next(self._numbers)}"
 
     def child(self, ledger: Ledger, out: Path, *, kill_at: int = 0, hash_seed: int = 0) -> int:
-        """Repeat the whole run in a process of its own; gives its exit code, which is negative where it was killed.
+        """Repeat the whole run in a separate process; returns its exit code, which is negative if it was killed.
 
-        With `kill_at` it is killed at so many answers, without a chance to put anything in order.
+        With `kill_at` it is killed after so many answers, without a chance to clean up.
         """
         words = [self.study.name, str(self.whole.path), str(out), str(ledger.path), str(kill_at)]
         done = subprocess.run(
@@ -98,30 +98,30 @@ class Case:
             check=False,
             timeout=150,
         )
-        require(done.returncode in (0, -signal.SIGKILL), self.study, f"a process that runs it ended so: {done.stderr}")
+        require(done.returncode in (0, -signal.SIGKILL), self.study, f"a process that ran it failed: {done.stderr}")
         return done.returncode
 
 
 @dataclass
 class Ledger:
-    """What answerers were paid for, a line for each call's own seed: it outlives the process that writes it."""
+    """What answerers were paid for, one line per call with its seed: it outlives the process that writes it."""
 
     path: Path
 
     def paid(self) -> list[int]:
-        """The seeds of all calls that were paid."""
+        """The seeds of all paid calls."""
         return [int(line) for line in self.path.read_text().split()] if self.path.is_file() else []
 
     def pay(self, seed: int | None) -> None:
-        """Note a call, at once and for good."""
+        """Record a call, immediately and durably."""
         with self.path.open("ab", buffering=0) as file:
             file.write(f"{seed or 0}\n".encode())
 
 
 def watched(study: AnyStudy, ledger: Ledger, *, kill_at: int = 0, failing: int = 0) -> AnyStudy:
-    """The study with simulated answerers that note what they are paid for.
+    """The study with simulated answerers that record what they are paid for.
 
-    At the answer with the number `kill_at` the process is killed. One call in `failing` fails for good (all, at 1).
+    At answer number `kill_at` the process is killed. One call in `failing` fails for good (with 1, all of them).
     """
     left = iter(range(kill_at - 1, -1, -1))
 
@@ -133,7 +133,7 @@ def watched(study: AnyStudy, ledger: Ledger, *, kill_at: int = 0, failing: int =
 
 @dataclass(frozen=True)
 class _Paid:
-    """An answerer that notes what it is paid for."""
+    """An answerer that records what it is paid for."""
 
     inner: Answerer
     ledger: Ledger
@@ -158,7 +158,7 @@ class _Paid:
             raise RejectedError("on purpose", "a test lets this call fail")
         reply = await self.inner.answer(request)
         if next(self.left, None) == 0:
-            sleep(_A_COMMIT)  # noqa: ASYNC251 - nothing else is to happen but the journal's thread
+            sleep(_A_COMMIT)  # noqa: ASYNC251 - only the journal's thread should do anything now
             os.kill(os.getpid(), signal.SIGKILL)
         return reply
 
@@ -167,7 +167,7 @@ class _Paid:
 
 
 def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None) -> Manifest:
-    """The run at `whole` once more, in another folder, from what its own folder says of it."""
+    """The run at `whole` once more, in another folder, from what its own folder records."""
     folder = RunFolder(whole)
     manifest = folder.manifest()
     return local.start(

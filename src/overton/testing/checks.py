@@ -1,4 +1,4 @@
-"""What every study has to hold on this machine, each check callable alone."""
+"""The contract of every study on this machine; each check can be called by itself."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ __all__ = [
 ]
 
 _ADDED = {"model", "held"}
-"""Columns that stand in the outcome table beside a record's own."""
+"""Columns of the outcome table in addition to a record's own."""
 
 
 def check_declaration(case: Case) -> None:
-    """The study can be named and says what it is, and a person can choose all its options."""
+    """The study can be found by name and describes itself, and users can choose all its options."""
     study = case.study
     try:
         found = study_named(study.name)
     except InputError as error:
         entry = f'[project.entry-points."{GROUP}"] {study.name} = "PACKAGE:STUDY"'
-        raise AssertionError(f"{error}\nName it in the package's pyproject.toml, {entry}, and install it.") from error
-    require(found is study, study, f"{study.name!r} names another object than this one: name and install one only")
+        raise AssertionError(f"{error}\nAdd it to the package's pyproject.toml, {entry}, and install it.") from error
+    require(found is study, study, f"{study.name!r} names a different object: name and install only one")
     require(study.title, study, "has no title; a report begins with it")
-    require(study.question, study, "has no question; it is what lists of studies show")
-    require(study.interface in (0, INTERFACE), study, f"was written for another interface than {INTERFACE}")
-    require(study.prompts(), study, "give its prompts: a run notices by them that a text has changed")
+    require(study.question, study, "has no question; lists of studies show it")
+    require(study.interface in (0, INTERFACE), study, f"was written for an interface other than {INTERFACE}")
+    require(study.prompts(), study, "declare its prompts: they let a run notice that a text has changed")
     clash = (set() if study.together else _ADDED) & set(study.record.__struct_fields__)
-    require(not clash, study, f"call these fields of the record otherwise, they are added to it: {sorted(clash)}")
+    require(not clash, study, f"rename these fields of the record, which are added to it anyway: {sorted(clash)}")
     with _said(study.name, "declare each option with Annotated[TYPE, Option(HELP)]"):
         fields_of(study.options)
         fields_of(study.items.reading)
@@ -70,7 +70,7 @@ def check_declaration(case: Case) -> None:
 
 
 def check_items(case: Case) -> None:
-    """Items come back from a run as they went in, ids are unique, and what is wrong in a file is told, not raised."""
+    """Items come back from a run unchanged, ids are unique, and problems in a file are reported, not raised."""
     study = case.study
     items = read_items(study, case.items)
     require(len({item.id for item in items}) == len(items), study, "two items share an id")
@@ -79,17 +79,17 @@ def check_items(case: Case) -> None:
     require(not wrong, study, f"its own items have errors: {wrong}")
     asked = {item.id: item for item in items}
     kept = case.whole.items()
-    require(all(asked.get(item.id) == item for item in kept), study, "items differ once they were written and read")
+    require(all(asked.get(item.id) == item for item in kept), study, "items differ after being written and read")
     suffix = next(iter(study.items.suffixes), ".jsonl")
     broken = case.folder / f"broken{suffix}"
     for text in ("", "{", '{"id": ', "[1, 2]\n", '{"id": 7, "\\u0000": [[[]]]}\n', "\ufffd\n"):
         broken.write_text(text, "utf-8")
-        told = [one for one in findings_of(study, broken) if one.severity == "error"]
-        require(told, study, f"a file that holds {text!r} passes its check of items")
+        found = [one for one in findings_of(study, broken) if one.severity == "error"]
+        require(found, study, f"a file with the content {text!r} passes its check of items")
 
 
 def check_options(case: Case) -> None:
-    """An option that there is not is refused in Python and by the command line."""
+    """An unknown option is refused in Python and on the command line."""
     from typer.testing import CliRunner
 
     from overton.cli.main import app
@@ -100,80 +100,82 @@ def check_options(case: Case) -> None:
     except InputError as error:
         require("no_such_option" in str(error), study, "the refusal of an unknown option does not name it")
     else:
-        require(False, study, "takes an option that it does not have")
-    told = CliRunner().invoke(app, ["plan", study.name, "--no-such-option", "1"])
-    refused = told.exit_code == 2 or isinstance(told.exception, InputError)
-    said = f"{told.output}{told.exception or ''}"
+        require(False, study, "accepts an option that it does not have")
+    done = CliRunner().invoke(app, ["plan", study.name, "--no-such-option", "1"])
+    refused = done.exit_code == 2 or isinstance(done.exception, InputError)
+    said = f"{done.output}{done.exception or ''}"
     require(refused and "no-such-option" in said, study, f"the command line said: {said}")
 
 
 def check_plan(case: Case) -> None:
-    """A plan asks nothing, and what the run then asks lies within it."""
+    """A plan asks nothing, and what the run then asks lies within its limits."""
     study = case.study
     planned = plan(study.name, **case.given)
     require(planned.trials and planned.calls, study, "its plan has no calls: do trials() and conduct() ask anything?")
-    require(planned.calls <= planned.calls_at_most, study, "canned: give the replies that ask least first")
-    # A plan counts searches and pages as if none were asked for twice, so that a run may have fewer.
+    require(planned.calls <= planned.calls_at_most, study, "canned: put the replies that ask least first")
+    # A plan counts searches and pages as if none were requested twice, so that a run may have fewer.
     least, most = sum(row.calls for row in planned.models if not row.retrieves), planned.calls_at_most
     sent = case.whole.manifest.spent.requests
-    hint = "canned: give replies that make every trial as short as it can be, then as long"
-    require(sent >= least, study, f"its plan has {least} calls at least, the run had {sent}; {hint}")
+    hint = "canned: give replies that make every trial as short as possible, then as long as possible"
+    require(sent >= least, study, f"its plan has at least {least} calls, the run had {sent}; {hint}")
     if len(study.canned) > 1:
-        require(sent <= most, study, f"its plan has {most} calls at most, the run had {sent}; {hint}")
+        require(sent <= most, study, f"its plan has at most {most} calls, the run had {sent}; {hint}")
 
 
 def check_run(case: Case) -> None:
-    """The run is whole, nothing failed, every item of every model has records, and trials have names of their own."""
+    """The run is complete, nothing failed, every item of every model has records, and trials have unique names."""
     study, run = case.study, case.whole
     require(run.finished, study, f"its run stopped: {run.manifest.stopped}")
     require(not run.failed, study, f"{run.failed} calls failed: can its simulated answerers read every prompt?")
     require(not any(run.manifest.missing.values()), study, "items are missing in a finished run")
-    require(run.records().height, study, "conduct() gives no records")
+    require(run.records().height, study, "conduct() returns no records")
     names = [trial.name for trial in _trials(case)]
-    require(len(set(names)) == len(names), study, "two trials have one name; put all that tells them apart into it")
+    require(
+        len(set(names)) == len(names),
+        study,
+        "two trials have the same name; include everything that distinguishes them",
+    )
     require(run.rows(), study, "its records cannot be read back as the struct that it declares")
 
 
 def check_kill(case: Case) -> None:
-    """Killed in the middle and resumed, it has the same records, and nothing that was kept is paid again.
+    """Killed in the middle and resumed, it has the same records, and nothing that was stored is paid for again.
 
-    Two other processes, with other hash seeds, ask the same calls.
+    Two other processes, with other hash seeds, make the same calls.
     """
     study, whole = case.study, case.whole
     calls, records = _calls(whole.path), _rows(whole.records())
     require(len(calls) >= 4, study, "has too few calls to be killed in the middle; give more items or trials")
     other, unkilled = Ledger(case.folder / "unkilled"), case.new()
-    require(case.child(other, unkilled, hash_seed=1) == 0, study, "a process that repeats it did not end well")
+    require(case.child(other, unkilled, hash_seed=1) == 0, study, "a process that repeats it failed")
     advice = "order what comes from a set, and draw with trial.draw()"
-    require(_calls(unkilled) == calls, study, f"another process asks other calls: {advice}")
-    require(_rows(open_run(unkilled).records()) == records, study, f"another process has other records: {advice}")
+    require(_calls(unkilled) == calls, study, f"another process makes different calls: {advice}")
+    require(_rows(open_run(unkilled).records()) == records, study, f"another process has different records: {advice}")
     expected = set(other.paid())
 
     ledger, out = Ledger(case.folder / "killed"), case.new()
     status = case.child(ledger, out, kill_at=max(2, len(expected) // 2), hash_seed=2)
-    require(status != 0, study, "ended before it could be killed; do its models draw from each call's seed?")
+    require(status != 0, study, "finished before it could be killed; do its models draw from each call's seed?")
     kept, before = _seeds(case, out), len(ledger.paid())
-    require(kept, study, "had kept nothing when it was killed; give more items or trials")
+    require(kept, study, "had stored nothing when it was killed; give more items or trials")
     local.resume(watched(study, ledger), out)
     again = set(ledger.paid()[before:])
-    require(not again & kept, study, f"paid {len(again & kept)} calls twice")
-    require(set(ledger.paid()) == expected, study, f"asked other calls once it was resumed: {advice}")
-    require(_rows(open_run(out).records()) == records, study, f"has other records once it was resumed: {advice}")
+    require(not again & kept, study, f"paid for {len(again & kept)} calls twice")
+    require(set(ledger.paid()) == expected, study, f"made different calls after being resumed: {advice}")
+    require(_rows(open_run(out).records()) == records, study, f"has different records after being resumed: {advice}")
 
 
 def check_replay(case: Case) -> None:
-    """A finished run is resumed without asking anything, and its records are the same."""
+    """Resuming a finished run asks nothing, and its records stay the same."""
     study, ledger = case.study, Ledger(case.folder / "replayed")
     records = _rows(case.whole.records())
     local.resume(watched(study, ledger), case.whole.path)
-    require(
-        not ledger.paid(), study, "a finished run asks when it is resumed: conduct() must follow from replies alone"
-    )
-    require(_rows(case.whole.records()) == records, study, "a finished run has other records when it is resumed")
+    require(not ledger.paid(), study, "a finished run asks when resumed: conduct() must depend on replies alone")
+    require(_rows(case.whole.records()) == records, study, "a finished run has different records when resumed")
 
 
 def check_stop(case: Case) -> None:
-    """Stopped by a limit it reports whole items only, and goes on to the same records without paying twice."""
+    """Stopped by a limit, it reports whole items only, and resumes to the same records without paying twice."""
     study, ledger, out = case.study, Ledger(case.folder / "stopped"), case.new()
     most = case.whole.manifest.spent.requests
     stopped = repeat(watched(study, ledger), case.whole.path, out, Limits(calls=1))
@@ -183,12 +185,12 @@ def check_stop(case: Case) -> None:
     _shown(case, out)
     local.resume(watched(study, ledger), out, limits=Limits(calls=10 * most))
     paid = ledger.paid()
-    require(len(paid) == len(set(paid)), study, "paid calls twice after a limit")
-    require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, "has other records after a limit")
+    require(len(paid) == len(set(paid)), study, "paid for calls twice after a limit")
+    require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, "has different records after a limit")
 
 
 def check_extend(case: Case) -> None:
-    """Extended, it has what a larger run has, and nothing is paid again; a study in which nothing grows is left."""
+    """Extended, it has what a larger run has, and nothing is paid for again; studies that cannot grow are skipped."""
     study, ledger, out = case.study, Ledger(case.folder / "extended"), case.new()
     more = dict(case.more) or _one_more(case)
     if not more:
@@ -198,25 +200,25 @@ def check_extend(case: Case) -> None:
     options = changed(local.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
     local.extend(watched(study, ledger), out, options=options)
     grown = _rows(open_run(out).records())
-    require(not kept & set(ledger.paid()), study, "paid calls again when it was extended")
+    require(not kept & set(ledger.paid()), study, "paid for calls again when it was extended")
     require(len(grown) > len(old), study, f"has no more records with {more}")
-    lost = "name trials by all that shapes them, and by nothing else"
-    require(set(old) <= set(grown), study, f"has other records of its old trials once it is extended: {lost}")
+    advice = "name trials by everything that shapes them, and nothing else"
+    require(set(old) <= set(grown), study, f"has different records of its old trials when extended: {advice}")
     local.resume(watched(study, ledger), out)
-    require(_rows(open_run(out).records()) == grown, study, "has other records when it is resumed after extending")
+    require(_rows(open_run(out).records()) == grown, study, "has different records when resumed after extending")
 
 
 def check_failures(case: Case) -> None:
-    """Failed calls are counted and shown; where all fail, nothing looks measured; asked again, all is as it was."""
+    """Failed calls are counted and shown; if all fail, nothing looks measured; asked again, records are the same."""
     study, out = case.study, case.new()
     repeat(watched(study, Ledger(case.folder / "some-fail"), failing=3), case.whole.path, out)
     run = open_run(out)
-    caught = "let conduct() catch CallFailed and give a record that says so (ask_until_read does the first)"
-    require(run.finished, study, f"stops where calls fail: {caught}")
+    caught = "let conduct() catch CallFailed and return a record that says so (ask_until_read does the former)"
+    require(run.finished, study, f"stops when calls fail: {caught}")
     require(run.failed, study, "no call failed where a third should; do its models draw from each call's seed?")
     _shown(case, out)
     local.resume(watched(study, Ledger(case.folder / "again")), out, retry_failed=True)
-    again = "asked again, failed calls give other records: let what is asked follow from replies alone"
+    again = "asked again, failed calls give different records: let requests depend on replies alone"
     require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, again)
 
     none = case.new()
@@ -227,7 +229,7 @@ def check_failures(case: Case) -> None:
         if headline is not None:
             found = list(headline.figures(measured(study.name, none).analysis))
             looked = [name for name, one in found if isfinite(one.value)]
-            require(not looked, study, f"every call failed, and yet there is a value of {', '.join(looked)}")
+            require(not looked, study, f"every call failed, but there is a value for {', '.join(looked)}")
 
 
 def check_analysis(case: Case) -> None:
@@ -242,7 +244,7 @@ def check_analysis(case: Case) -> None:
 
 
 def check_report(case: Case) -> None:
-    """Its report is one file that names the study, what it found and who was measured."""
+    """Its report is one file that names the study, and several runs can be reported together."""
     study = case.study
     page = report([case.whole.path], out=case.folder / "report.html").read_text("utf-8")
     require("<html" in page and study.title in page, study, "its report lacks its title")
@@ -257,10 +259,10 @@ def _second(case: Case) -> Path:
 
 
 def _shown(case: Case, run: Path) -> None:
-    """A run that is not whole is measured and reported, or it is said why not."""
-    with suppress(OvertonError), _said(case.study.name, "let its measures and exhibits bear a table without answers"):
+    """An incomplete run is measured and reported, or an error says why not."""
+    with suppress(OvertonError), _said(case.study.name, "let its measures and exhibits accept a table without answers"):
         report([run])
-    with suppress(OvertonError), _said(case.study.name, "let its measures bear a table without answers"):
+    with suppress(OvertonError), _said(case.study.name, "let its measures accept a table without answers"):
         _check_schema(case, msgspec.json.decode(msgspec.json.encode(measured(case.study.name, run).document())))
 
 
@@ -268,14 +270,14 @@ def _check_schema(case: Case, document: Any) -> None:
     try:
         from jsonschema import Draft202012Validator
     except ImportError:
-        raise MissingExtra("checking JSON by its schema", "testing") from None
+        raise MissingExtra("checking JSON against its schema", "testing") from None
     declared = schema(case.study.name)
     wrong = [f"{error.json_path}: {error.message}" for error in Draft202012Validator(declared).iter_errors(document)]
-    require(not wrong, case.study, f"its analysis is not as its types say: {wrong[:3]}")
+    require(not wrong, case.study, f"its analysis does not match its types: {wrong[:3]}")
 
 
 class _said:
-    """Says what an author has to do where something of the study raises what it should not."""
+    """Says what an author has to do if the study raises what it should not."""
 
     def __init__(self, study: str, advice: str) -> None:
         self._words = f"the study {study}: {advice}"
@@ -303,12 +305,12 @@ def _one_more(case: Case) -> dict[str, Any]:
 
 
 def _rows(table: Any) -> list[str]:
-    """The lines of a table of records, in an order that says nothing."""
+    """The lines of a table of records, sorted so that their order does not matter."""
     return sorted(table.write_ndjson().splitlines())
 
 
 def _entries(run: Path) -> Iterable[Any]:
-    """What a run's journal holds; a killed run's is put in order in a copy."""
+    """A run's journal entries; a killed run's journal is recovered in a copy."""
     with tempfile.TemporaryDirectory() as copy:
         for path in run.glob("journal.db*"):
             if not path.name.endswith("-shm"):
@@ -324,5 +326,5 @@ def _calls(run: Path) -> set[Any]:
 
 
 def _seeds(case: Case, run: Path) -> set[int]:
-    """The seeds of the calls that a run has kept."""
+    """The seeds of the calls that a run has stored."""
     return {call_seed(one.identity, case.seed) for one in _entries(run)}

@@ -1,4 +1,4 @@
-"""What every study has to hold inside Inspect AI, with the same simulated answerers as on this machine."""
+"""The contract of every study inside Inspect AI, with the same simulated answerers as on this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROVIDER = "overton-testing"
 
 
 class _Simulated(OvertonAPI):
-    """Simulated answerers of a study as models of Inspect's, by the name that `seated` gives them."""
+    """Simulated answerers of a study as Inspect models, by the name that `seated` gives them."""
 
     seated: Mapping[str, tuple[Case, ModelEntry]] = {}
 
@@ -52,25 +52,26 @@ def _simulated() -> type[ModelAPI]:
 
 
 def check_inspect(case: Case) -> None:
-    """Inside Inspect it has the same records; its log becomes a run, and its run a log; strangers are refused."""
+    """Inside Inspect it has the same records; its log converts to a run and back; unknown parameters are refused."""
     study, whole = case.study, case.whole
     with _seated(case) as models:
         log = _eval(case, models)
         require(log.status == "success", study, f"its eval failed: {log.error.message if log.error else ''}")
         imported = import_logs([log.location], out=case.new())
-        same = "conduct() must follow from trial and replies alone"
-        require(_rows(imported.records()) == _rows(whole.records()), study, f"other records inside Inspect: {same}")
+        advice = "conduct() must depend on the trial and replies alone"
+        same = _rows(imported.records()) == _rows(whole.records())
+        require(same, study, f"different records inside Inspect: {advice}")
         refused = _eval(case, models, no_such_option=1)
-        require(refused is None, study, "its task takes a parameter that it does not have")
+        require(refused is None, study, "its task accepts a parameter that it does not have")
     logs = case.new()
     export_run(whole.path, out=logs)
     back = import_logs([logs], out=case.new())
-    require(_rows(back.records()) == _rows(whole.records()), study, "other records once exported and imported")
+    require(_rows(back.records()) == _rows(whole.records()), study, "different records once exported and imported")
 
 
 @contextmanager
 def _seated(case: Case) -> Iterator[dict[str, list[Model]]]:
-    """Inspect's models by role, while they may be asked; logs, caches and traces in the case's folder."""
+    """Inspect's models by role, while they may be asked; logs, caches and traces go to the case's folder."""
     entries = {
         role: found for role, found in case.whole.manifest.models.items() if found and role not in case.study.retrieval
     }
@@ -88,8 +89,8 @@ def _seated(case: Case) -> Iterator[dict[str, list[Model]]]:
     _Simulated.seated = {}
 
 
-def _eval(case: Case, models: Mapping[str, Sequence[Model]], **strangers: Any) -> Any:
-    """The log of an eval; None where Inspect was told not to begin it."""
+def _eval(case: Case, models: Mapping[str, Sequence[Model]], **unknown: Any) -> Any:
+    """The log of an eval; None if Overton refused to start it."""
     study = case.study
     first, *more = models[study.first]
     roles: dict[str, Any] = {study.role(role).word: found[0] for role, found in models.items() if role != study.first}
@@ -102,13 +103,13 @@ def _eval(case: Case, models: Mapping[str, Sequence[Model]], **strangers: Any) -
     chosen = {"items": str(case.items)} if case.items else {}
     only = {"only": list(case.only)} if case.only else {}
     try:
-        # In a context of its own: Inspect leaves its transcript in the one that an eval was called in.
+        # In a separate context: Inspect leaves its transcript in the one in which an eval was called.
         (log,) = copy_context().run(
             inspect_eval,
             f"overton/{study.name.replace('-', '_')}",
             model=first,
             model_roles=roles,
-            task_args=msgspec.to_builtins({**given, **sources, **chosen, **only, **strangers, "seed": case.seed}),
+            task_args=msgspec.to_builtins({**given, **sources, **chosen, **only, **unknown, "seed": case.seed}),
             display="none",
             log_dir=str(case.folder / "logs"),
         )

@@ -1,4 +1,4 @@
-"""What a study's nulls have to hold: see `overton.studies.nulls`."""
+"""The contract of a study's nulls: see `overton.studies.nulls`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ __all__ = ["check_nulls"]
 
 
 def check_nulls(case: Case) -> None:
-    """Nulls change nothing of the design, their records are found, and headlines stand beside them; a study without
-    nulls is left."""
+    """Nulls do not change the design, their records are found, and headlines are compared with them; a study without
+    nulls is skipped."""
     study = case.study
     if not study.nulls:
         return
     names = [null.name for null in study.nulls]
-    require(len(set(names)) == len(names), study, f"two nulls have one name: {names}")
+    require(len(set(names)) == len(names), study, f"two nulls have the same name: {names}")
     for null in study.nulls:
         require(
-            null.name.replace("-", "").isalnum(), study, f"call the null {null.name!r} by one word, as --null takes it"
+            null.name.replace("-", "").isalnum(),
+            study,
+            f"name the null {null.name!r} with one word, as --null takes it",
         )
-        require(null.help.strip(), study, f"say in the help of the null {null.name} what is done")
+        require(null.help.strip(), study, f"say in the help of the null {null.name} what it does")
     asked = _asked(case)
     results = results_of([open_run(asked)])
     _check_trials(case, results)
@@ -46,7 +48,7 @@ def check_nulls(case: Case) -> None:
 
 
 def _asked(case: Case) -> Path:
-    """The whole run with all nulls that are asked."""
+    """The whole run with all nulls that can be asked."""
     names = [null.name for null in askable(case.study.nulls)]
     if not names:
         return case.whole.path
@@ -58,61 +60,65 @@ def _asked(case: Case) -> Path:
 def _check_design(case: Case, results: Results) -> None:
     alone = results_of([case.whole]).records
     same = _lines(alone) == _lines(results.records)
-    advice = "let conduct() draw from the trial alone, and name a null's trials as if they stood alone"
-    require(same, case.study, f"its own records differ where nulls are asked beside: {advice}")
+    advice = "let conduct() draw from the trial alone, and name a null's trials as if they were alone"
+    require(same, case.study, f"its own records differ when nulls are asked as well: {advice}")
 
 
 def _check_trials(case: Case, results: Results) -> None:
-    """Records of every null that is asked are told from the design's by the trial's name."""
+    """Records of every null that is asked are distinguished from the design's by the trial's name."""
     for null in askable(case.study.nulls):
-        column = f"name the column that holds the trial's name (column={null.column!r})"
+        column = f"name the column that contains the trial's name (column={null.column!r})"
         require(null.name in results.nulls, case.study, f"no records of its null {null.name} are found: {column}")
         found = {null_of(str(name)) for name in results.nulls[null.name][null.column].unique()}
-        require(found == {null.name}, case.study, f"records of other trials stand among those of {null.name}: {column}")
+        require(found == {null.name}, case.study, f"records of other trials are among those of {null.name}: {column}")
 
 
 def _check_sides(case: Case, null: Null, results: Results) -> None:
     study, measuring = case.study, measuring_of(case.study)
     comparing = measuring.comparing
-    require(comparing is not None, study, f"its null {null.name} is of measures that Measuring.comparing does not have")
+    require(
+        comparing is not None, study, f"its null {null.name} is for measures that Measuring.comparing does not have"
+    )
     assert comparing is not None
     how = chosen_how(study, {})
     own = comparing.records(results, how)
     known = {one.measure.name for found in own.values() for one in found}
     named = [name for name in known if any(fnmatchcase(name, pattern) for pattern in null.of)]
     if null.trials is not None:
-        told = f"its null {null.name} is of {', '.join(null.of)}; measures are {', '.join(sorted(known))}"
-        require(named, study, f"{told}: name at least one of them")
+        which = f"its null {null.name} is for {', '.join(null.of)}; measures are {', '.join(sorted(known))}"
+        require(named, study, f"{which}: name at least one of them")
     sides = _sides_of(case, null, results, how)
-    strange = sorted(set(sides) - set(own))
-    require(not strange, study, f"its null {null.name} gives numbers of {strange}, whom the design does not measure")
+    unknown = sorted(set(sides) - set(own))
+    require(not unknown, study, f"its null {null.name} has numbers for {unknown}, which the design does not measure")
     for model, found in sides.items():
         widths = {one.measure.name: one.parts.shape[1] for one in own[model]}
         for one in found:
             wanted = widths.get(one.measure.name)
-            told = f"{one.measure.name} of {model} by the null {null.name}"
+            which = f"{one.measure.name} of {model} by the null {null.name}"
             require(
                 wanted in (None, one.parts.shape[1]),
                 study,
-                f"{told} has {one.parts.shape[1]} parts an item, and the design {wanted}",
+                f"{which} has {one.parts.shape[1]} parts per item, but the design has {wanted}",
             )
-            require(len(one.items) == len(one.parts), study, f"{told} has not as many items as rows of parts")
+            require(
+                len(one.items) == len(one.parts), study, f"{which} has different numbers of items and rows of parts"
+            )
     if null.trials is not None and named:
-        held = {one.measure.name for found in sides.values() for one in found}
-        lacking = f"its null {null.name} gives none of the measures that it is of ({', '.join(sorted(named))})"
-        require(held & set(named), study, f"{lacking}: give Contributions with the design's names")
+        given = {one.measure.name for found in sides.values() for one in found}
+        lacking = f"its null {null.name} returns none of the measures that it is for ({', '.join(sorted(named))})"
+        require(given & set(named), study, f"{lacking}: return Contributions with the design's names")
 
 
 def _sides_of(case: Case, null: Null, results: Results, how: Any) -> Sides:
-    """What the null gives; where its data tell nothing it may say so, and nothing else may be raised."""
+    """What the null returns; with uninformative data it may raise an InputError, but nothing else."""
     try:
         found = null.sides(results, results.nulls.get(null.name), how)
     except InputError:
         return {}
     except Exception as error:
-        told = f"sides() of its null {null.name} raised {type(error).__name__}: {error}"
-        raise AssertionError(f"the study {case.study.name}: {told}") from error
-    require(isinstance(found, Mapping), case.study, f"sides() of its null {null.name} gives no mapping by model")
+        reason = f"sides() of its null {null.name} raised {type(error).__name__}: {error}"
+        raise AssertionError(f"the study {case.study.name}: {reason}") from error
+    require(isinstance(found, Mapping), case.study, f"sides() of its null {null.name} returns no mapping by model")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Baselines keep what comparisons need; gates pass, fail and do not know, and say so as CI systems read it."""
+"""Baselines store what comparisons need; gates pass, fail or stay undecided, and say so as CI systems read it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_baseline_tells_how_its_run_was_asked(desk: Path) -> None:
     of_run = [one.said for one in overton.compare(desk / "old", desk / "new").differing]
     of_file = [one.said for one in overton.compare(desk / "baseline.json", desk / "new").differing]
     assert of_file == of_run
-    assert of_run == ["m is another model under one name (other arguments or weights)"]
+    assert of_run == ["m names different models (other arguments or weights)"]
 
 
 def test_a_baseline_holds_no_reply_and_no_path(desk: Path) -> None:
@@ -66,8 +66,8 @@ def test_a_baseline_holds_no_reply_and_no_path(desk: Path) -> None:
     ("change", "said"),
     [
         (lambda held: held.update(baseline=99), "has format 99; this version of Overton reads 1"),
-        (lambda held: held.pop("told"), "is no baseline that can be read"),
-        (lambda held: held["sides"]["m"][SCORE]["parts"].pop(), "does not have a row for each of its items"),
+        (lambda held: held.pop("told"), "is not a readable baseline"),
+        (lambda held: held["sides"]["m"][SCORE]["parts"].pop(), "does not have one row per item"),
     ],
 )
 def test_a_damaged_baseline_is_refused(desk: Path, tmp_path: Path, change: Any, said: str) -> None:
@@ -80,7 +80,7 @@ def test_a_damaged_baseline_is_refused(desk: Path, tmp_path: Path, change: Any, 
 
 
 def test_a_baseline_needs_a_run_beside_it(desk: Path) -> None:
-    with pytest.raises(InputError, match="name a run or a table beside it"):
+    with pytest.raises(InputError, match="name a run or a table, too"):
         overton.compare(desk / "baseline.json", desk / "baseline.json")
 
 
@@ -101,7 +101,7 @@ def test_outcome_follows_from_margin_and_direction(
 
 
 @pytest.mark.parametrize(("head", "passes"), [("", False), ('undecided = "fail"', False), ('undecided = "pass"', True)])
-def test_what_undecided_comes_to_is_for_the_user_to_say(
+def test_the_user_decides_what_undecided_means(
     desk: Path, tmp_path: Path, head: str, passes: bool, command_line: Any
 ) -> None:
     difference = overton.compare(desk / "old", desk / "new").pairs[0].measures[SCORE].alone.own.value
@@ -117,16 +117,16 @@ def test_what_undecided_comes_to_is_for_the_user_to_say(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("guard = 3", "is no gate that can be read"),
-        ("[[guard]\n", "is no gate that can be read"),
+        ("guard = 3", "is not a readable gate"),
+        ("[[guard]\n", "is not a readable gate"),
         ("guard = []", "guards nothing"),
-        (guard(-1), "has to be above 0"),
+        (guard(-1), "must be above 0"),
         (guard(1) + guard(2), "names a measure twice"),
         (guard(1).replace(SCORE, "nothing"), "no such measure"),
-        (guard(1) + "more = 1\n", "is no gate that can be read"),
+        (guard(1) + "more = 1\n", "is not a readable gate"),
     ],
 )
-def test_a_gate_that_is_none_is_refused(desk: Path, tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_gate_is_refused(desk: Path, tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, text))
 

@@ -1,4 +1,4 @@
-"""Runs compared, in every study: what is not the same is said or refuses; numbers are those of reports."""
+"""Runs compared, in every study: differences in how they were asked are reported or refused; numbers match reports."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def held(study: str, out: Path, seed: int = 0, **more: Any) -> Run:
 
 @pytest.fixture(scope="module", params=ASKED)
 def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
-    """Two runs of a study by the same two models, with other seeds."""
+    """Two runs of a study by the same two models, with different seeds."""
     folder = tmp_path_factory.mktemp(request.param)
     one, other = (held(request.param, folder / name, seed).path for seed, name in enumerate(("one", "two")))
     return request.param, one, other
@@ -91,7 +91,7 @@ def test_a_run_that_stopped_when_it_was_precise_weighs_items_unequally_and_says_
     more: dict[str, Any] = {"trials": 4, "precision": {"consensus": 0.4}}
     made = overton.compare(held("deliberation", tmp_path / "short", **more).path)
     assert [one.kind for one in made.differing] == ["unknown"]
-    assert "short asked of each item only as often as it took" in made.differing[0].said
+    assert "short asked each item only as often as its precision required" in made.differing[0].said
 
 
 def test_one_model_of_each_is_named(two: tuple[str, Path, Path]) -> None:

@@ -120,7 +120,7 @@ def test_a_model_is_named_behind_its_table(tmp_path: Path) -> None:
         overton.compare(f"{table}#nobody", f"{table}#a")
 
 
-def test_a_table_says_that_its_instrument_is_not_known(tmp_path: Path) -> None:
+def test_a_table_says_that_its_instrument_is_unknown(tmp_path: Path) -> None:
     made = compared(tmp_path, counts("old", [60] * 6), counts("new", [70] * 6))
     assert [one.kind for one in made.differing] == ["unknown"]
 
@@ -145,6 +145,6 @@ def test_what_was_lost_widens_the_worst_case(tmp_path: Path) -> None:
         ({"level": 0.4}, "must be between 0.5 and 1"),
     ],
 )
-def test_what_there_is_not_is_refused(more: dict[str, object], said: str) -> None:
+def test_unknown_names_are_refused(more: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         overton.compare(COUNTS, COUNTS, **more)  # type: ignore[arg-type]

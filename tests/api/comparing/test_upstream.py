@@ -1,4 +1,4 @@
-"""Another upstream model behind one name is said: name, fingerprint, provider, package; of runs and of baselines."""
+"""A changed upstream model behind a name is reported: name, fingerprint, provider, package; in runs and baselines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAID = {
 
 @pytest.fixture
 def saying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Holds runs whose subject says something of itself."""
+    """Makes runs whose subject reports something about itself."""
     plain = OpenMinded.answer
 
     def held(name: str, **said: str) -> Path:

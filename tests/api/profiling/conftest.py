@@ -58,7 +58,7 @@ def hold() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the runs are: each in a folder that is called as its study."""
+    """Where the runs are: each in a folder named after its study."""
     made = tmp_path_factory.mktemp("profiled")
     for study in ASKED:
         overton.report([held(study, made / study)])
@@ -73,7 +73,7 @@ def runs(folder: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two runs of one study by a model that is another in the second."""
+    """Two runs of one study by a model that changed in the second."""
     made = tmp_path_factory.mktemp("versions")
     first = held("open-mindedness", made / "spring")
     manifest = first / "manifest.json"

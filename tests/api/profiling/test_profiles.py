@@ -1,4 +1,4 @@
-"""A model's profile over all studies: what each tells, what is missing, shared subjects, and runs over time."""
+"""A model's profile over all studies: what each found, what is missing, shared subjects, and runs over time."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_runs_of_one_second_stand_in_the_order_in_which_they_began(hold: Callabl
         assert [point.run for point in history.points] == ["z", "a"]
 
 
-def test_a_sentence_without_an_interval_stands_back(made: Any) -> None:
+def test_a_sentence_without_an_interval_is_less_prominent(made: Any) -> None:
     shown = [one for section in sections(made) for one in section.exhibits if isinstance(one, Statement)]
     without = [one for one in made.found if isnan(one.trait.number.low)]
     sentences = {one.text: one.sure for one in shown}
@@ -162,7 +162,7 @@ def test_the_latest_run_tells_and_all_stand_over_time(two: tuple[Path, Path]) ->
     assert [point.run for point in history.points] == ["spring", "autumn"]
     start, end = history.points
     assert not start.changed
-    assert any("is another model under one name" in said for said in end.changed)
+    assert any("names different models" in said for said in end.changed)
     assert any("seeds differ" in said for said in end.changed)
     assert all("a [autumn]" in said for said in end.verdicts)
     assert len(end.verdicts) == 2
@@ -175,7 +175,7 @@ def test_runs_by_other_instruments_stand_over_time_and_are_not_compared(
     other = hold("open-mindedness", tmp_path / "other", templates=[1, 4])
     (history,) = overton.profile(two[0], other).histories
     assert any("template" in said for said in history.points[1].changed)
-    assert list(history.points[1].verdicts) == ["not compared, since they were not asked in the same way"]
+    assert list(history.points[1].verdicts) == ["not compared, since they were asked in different ways"]
 
 
 def test_one_run_named_twice_is_one(runs: dict[str, Path]) -> None:
@@ -194,7 +194,7 @@ def test_a_model_of_a_run_is_profiled_alone(runs: dict[str, Path]) -> None:
 
 
 def test_one_name_for_several_models_is_warned_of(made: Any) -> None:
-    assert any(said.startswith("a stands for several models") for said in made.warnings)
+    assert any(said.startswith("a names several models") for said in made.warnings)
 
 
 def test_what_only_makes_items_has_no_profile(tmp_path: Path) -> None:

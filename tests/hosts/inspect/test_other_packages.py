@@ -173,5 +173,5 @@ def test_its_options_are_the_tasks_and_others_are_refused(installed: Mapping[str
 def test_one_without_a_headline_says_so(installed: Mapping[str, str]) -> None:
     done = inspect_eval(installed, "overton/bare")
     said = done.stdout + done.stderr
-    assert "study bare: headline: is not declared, and a task of Inspect AI needs it" in said
+    assert "study bare: headline: is not declared, but an Inspect AI task needs it" in said
     assert "Traceback" not in said

@@ -132,7 +132,7 @@ def test_a_run_keeps_how_its_judge_did_and_its_report_warns(tmp_path: Path) -> N
 
 
 def test_a_study_needs_somebody_to_try() -> None:
-    with pytest.raises(InputError, match="name who is tried"):
+    with pytest.raises(InputError, match="name the judge to test"):
         overton.judge.controls("open-mindedness")
 
 

@@ -1,4 +1,4 @@
-"""Models compared over the items that they share: differences with intervals, verdicts, places; baselines and gates."""
+"""Models compared over the items that they share: differences with intervals, verdicts, ranks; baselines and gates."""
 
 from overton.api.comparing.gating import Gate, gate
 from overton.api.comparing.keeping import baseline

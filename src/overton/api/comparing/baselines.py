@@ -1,4 +1,4 @@
-"""A baseline: the small file that keeps of a run what a later one is compared with, item by item."""
+"""A baseline: the small file that stores what later runs are compared with, item by item."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from overton.api.comparing.provenance import Provenance
 from overton.api.comparing.results import Lost
 from overton.api.comparing.source import Source
-from overton.api.comparing.told import Told
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.studies.comparing import Contribution, Measure
 from overton.untrusted import bytes_of, json_of
@@ -24,7 +24,7 @@ _LARGEST = 50_000_000
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What each item gives to one measure; see `Contribution`."""
+    """What each item contributes to one measure; see `Contribution`."""
 
     items: list[str]
     parts: list[list[float]]
@@ -40,7 +40,7 @@ class File(msgspec.Struct, frozen=True):
     baseline: int
     study: str
     name: str
-    told: Told
+    told: Provenance
     lost: dict[str, Lost]
     sides: dict[str, dict[str, Kept]]
 
@@ -49,7 +49,7 @@ _decoded = msgspec.json.Decoder(File).decode
 
 
 def is_baseline(path: Path) -> bool:
-    """Whether it is a baseline file, by its name and its first words."""
+    """Whether it is a baseline file, by its name and its first bytes."""
     if path.suffix != SUFFIX or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -57,10 +57,10 @@ def is_baseline(path: Path) -> bool:
 
 
 def study_of(path: Path) -> str:
-    """The study that a baseline is of.
+    """The study of a baseline.
 
     Raises:
-        InputError: it is damaged, or of another version.
+        InputError: the file is damaged, or of another version.
     """
     return _read(path).study
 
@@ -69,30 +69,30 @@ def of_baseline(path: Path, label: str, measures: Mapping[str, Measure]) -> Sour
     """A baseline as a source; `measures` are those that the study knows, by name. Others in it are left out.
 
     Raises:
-        InputError: it is damaged, or of another version.
+        InputError: the file is damaged, or of another version.
     """
-    held = _read(path)
+    file = _read(path)
     sides = {
         model: [_contribution(path, kept, measures[name]) for name, kept in found.items() if name in measures]
-        for model, found in held.sides.items()
+        for model, found in file.sides.items()
     }
-    return Source(label, path, None, sides, lost=held.lost, told=held.told)
+    return Source(label, path, None, sides, lost=file.lost, provenance=file.told)
 
 
 def _read(path: Path) -> File:
     try:
-        held = json_of(bytes_of(path, _LARGEST), _decoded)
+        file = json_of(bytes_of(path, _LARGEST), _decoded)
     except (OSError, Unreadable) as error:
-        reason = f"is no baseline that can be read: {reason_of(error)}"
+        reason = f"is not a readable baseline: {reason_of(error)}"
         raise InputError([Problem(str(path), "", reason)]) from error
-    if held.baseline != FORMAT:
-        reason = f"has format {held.baseline}; this version of Overton reads {FORMAT}"
+    if file.baseline != FORMAT:
+        reason = f"has format {file.baseline}; this version of Overton reads {FORMAT}"
         raise InputError([Problem(str(path), "baseline", reason)])
-    return held
+    return file
 
 
 def _contribution(path: Path, kept: Kept, measure: Measure) -> Contribution:
-    """What was kept, checked: as many rows as items, all of one width, and numbers.
+    """What was stored, checked: one row per item, all of one width, all numbers.
 
     Raises:
         InputError: it is not so.
@@ -101,7 +101,7 @@ def _contribution(path: Path, kept: Kept, measure: Measure) -> Contribution:
     rows = [one for one in (kept.lost, kept.moot, *(kept.worst or ())) if one is not None]
     widths = {len(row) for row in kept.parts}
     if len(kept.parts) != count or any(len(one) != count for one in rows) or len(widths) > 1:
-        raise InputError([Problem(str(path), measure.name, "does not have a row for each of its items")])
+        raise InputError([Problem(str(path), measure.name, "does not have one row per item")])
     if len(set(kept.items)) < count:
         raise InputError([Problem(str(path), measure.name, "names an item twice")])
     parts = np.array(kept.parts, float).reshape(count, max(widths, default=2))

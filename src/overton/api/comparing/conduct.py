@@ -1,4 +1,4 @@
-"""Whether runs by different versions of Overton were conducted alike: each is replayed by the version at hand."""
+"""Whether runs by different versions of Overton were conducted alike: the current version replays each."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from overton.hosts.local import RunFolder
 from overton.hosts.local.running import check_same
 from overton.hosts.local.session import needs_asking
 
-__all__ = ["conduct_apart"]
+__all__ = ["conduct_differences"]
 
 
-def conduct_apart(base: Source, candidate: Source) -> Iterator[tuple[Kind, str]]:
-    """What two versions asked otherwise. Where both runs replay as they were asked there is nothing to say; where one
-    cannot be replayed, conduct may differ."""
-    assert base.told is not None
-    assert candidate.told is not None
-    versions = f"{base.told.overton} and {candidate.told.overton}"
-    found = [_otherwise(one) for one in (base, candidate)]
-    if changed := [one.label for one, otherwise in zip((base, candidate), found, strict=True) if otherwise]:
+def conduct_differences(base: Source, candidate: Source) -> Iterator[tuple[Kind, str]]:
+    """What two versions asked differently: nothing if both runs replay as they were asked; if one cannot be replayed,
+    conduct may differ."""
+    assert base.provenance is not None
+    assert candidate.provenance is not None
+    versions = f"{base.provenance.overton} and {candidate.provenance.overton}"
+    found = [_changed(one) for one in (base, candidate)]
+    if changed := [one.label for one, differs in zip((base, candidate), found, strict=True) if differs]:
         yield (
             "instrument",
-            f"conduct differs between versions of Overton ({versions}): this one would not ask as in {changed[0]}",
+            f"conduct differs between versions of Overton ({versions}): this one asks differently from {changed[0]}",
         )
     elif None in found:
         yield "unknown", f"they were asked by different versions of Overton ({versions}), whose conduct may differ"
 
 
-def _otherwise(source: Source) -> bool | None:
-    """Whether this version would ask otherwise; None where that cannot be told."""
-    if source.told is not None and source.told.overton == __version__:
+def _changed(source: Source) -> bool | None:
+    """Whether this version would ask differently; None if that cannot be determined."""
+    if source.provenance is not None and source.provenance.overton == __version__:
         return False
-    return None if source.run is None else _asks_otherwise(source.run)
+    return None if source.run is None else _asks_differently(source.run)
 
 
-def _asks_otherwise(run: Run) -> bool | None:
+def _asks_differently(run: Run) -> bool | None:
     folder = RunFolder(run.path)
     try:
         check_same(run.study, folder, run.manifest)

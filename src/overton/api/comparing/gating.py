@@ -18,14 +18,14 @@ from overton.studies.numbers import sentence
 from overton.studies.plain import number_of
 from overton.untrusted import bytes_of, converted, text_of, toml_of, visible_line
 
-__all__ = ["Check", "Gate", "Guard", "gate", "junit", "markdown", "told"]
+__all__ = ["Check", "Gate", "Guard", "check_line", "gate", "junit", "markdown"]
 
 Outcome = Literal["within", "beyond", "undecided"]
 _LARGEST = 1_000_000
 
 
 class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of a gate: the `measure`, how far it may move, and which way is guarded against ('both' by default)."""
+    """One guard of a gate: the `measure`, how far it may move, and the direction guarded against (default 'both')."""
 
     measure: str
     margin: float
@@ -33,7 +33,7 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A gate's file: its guards, and what undecided ones come to."""
+    """A gate's file: its guards, and how undecided ones count."""
 
     guard: list[Guard]
     undecided: Literal["fail", "pass"] = "fail"
@@ -41,7 +41,7 @@ class _Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Check:
-    """What became of one guard for one pair."""
+    """The result of one guard for one pair."""
 
     guard: Guard
     base: str
@@ -52,7 +52,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Gate:
-    """Every check, and the comparison that they were made of; `undecided` says what undecided ones come to."""
+    """Every check, and the comparison that they are based on; `undecided` says how undecided ones count."""
 
     checks: Sequence[Check]
     comparison: Comparison
@@ -60,7 +60,7 @@ class Gate:
 
     @property
     def outcome(self) -> Outcome:
-        """Beyond where any check is; else undecided where any is; else within."""
+        """Beyond if any check is; otherwise undecided if any is; otherwise within."""
         found = {one.outcome for one in self.checks}
         return "beyond" if "beyond" in found else "undecided" if "undecided" in found else "within"
 
@@ -70,7 +70,7 @@ class Gate:
         return self.outcome == "within" or (self.outcome == "undecided" and self.undecided == "pass")
 
     def to_json(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+        """As JSON values."""
         checks = [
             {
                 **msgspec.structs.asdict(one.guard),
@@ -87,7 +87,7 @@ class Gate:
 
 
 def gate(base: str | Path, candidate: str | Path, config: str | Path, *, although: str = "", **how: Any) -> Gate:
-    """Whether a candidate stays within what `config` guards, a TOML file:
+    """Whether a candidate stays within the margins of `config`, a TOML file:
 
         undecided = "fail"            # or "pass"
 
@@ -97,10 +97,10 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
         direction = "lower"           # guarded against: "lower", "higher" or "both"
 
     Within: the 95% bound in the guarded direction lies inside the margin. Beyond: the whole 95% interval lies outside;
-    with several pairs also the one that holds for all of them together. Else undecided, as where there is no interval.
+    with several pairs, the simultaneous one, too. Otherwise undecided, also if there is no interval.
 
     Raises:
-        InputError: the file cannot be read, or names a measure that there is not; else as `compare`.
+        InputError: the file cannot be read, or names an unknown measure; otherwise as `compare`.
         RunError: a folder is not a run, or has no records.
     """
     chosen = _read(Path(config))
@@ -119,16 +119,16 @@ def _read(path: Path) -> _Config:
     """The gate that a file describes.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a gate.
     """
     try:
         found = converted(toml_of(text_of(bytes_of(path, _LARGEST))), _Config)
     except (OSError, Unreadable) as error:
-        raise InputError([Problem(str(path), "", f"is no gate that can be read: {reason_of(error)}")]) from error
+        raise InputError([Problem(str(path), "", f"is not a readable gate: {reason_of(error)}")]) from error
     if not found.guard:
-        raise InputError([Problem(str(path), "guard", "guards nothing: name a measure and a margin")])
+        raise InputError([Problem(str(path), "guard", "guards nothing: name at least one measure and its margin")])
     problems = [
-        Problem(str(path), f"guard {one.measure}", f"its margin is {one.margin}, and has to be above 0")
+        Problem(str(path), f"guard {one.measure}", f"its margin is {one.margin}, but must be above 0")
         for one in found.guard
         if not (isfinite(one.margin) and one.margin > 0)
     ]
@@ -153,8 +153,8 @@ def _outcome(one: Compared, guard: Guard) -> Outcome:
     return "beyond" if gone else "undecided"
 
 
-def told(one: Check) -> str:
-    """A check in a line."""
+def check_line(one: Check) -> str:
+    """A check in one line."""
     measure = one.compared.measure
     return (
         f"{measure.title}: {one.candidate} against {one.base} is {one.outcome} (margin {one.guard.margin:g}, guarded"
@@ -164,7 +164,7 @@ def told(one: Check) -> str:
 
 
 def junit(made: Gate) -> bytes:
-    """The checks as JUnit XML: beyond is a failure; undecided is one too, or skipped where that passes."""
+    """The checks as JUnit XML: beyond is a failure; so is undecided, or skipped if that passes."""
     failing = {"beyond"} | ({"undecided"} if made.undecided == "fail" else set())
     failed = sum(one.outcome in failing for one in made.checks)
     skipped = sum(one.outcome == "undecided" and one.outcome not in failing for one in made.checks)
@@ -176,8 +176,8 @@ def junit(made: Gate) -> bytes:
         case = ElementTree.SubElement(suite, "testcase", {"name": name, "classname": made.comparison.study})
         if one.outcome != "within":
             kind = "failure" if one.outcome in failing else "skipped"
-            said = ElementTree.SubElement(case, kind, {"message": visible_line(told(one)), "type": one.outcome})
-            said.text = visible_line(told(one))
+            said = ElementTree.SubElement(case, kind, {"message": visible_line(check_line(one)), "type": one.outcome})
+            said.text = visible_line(check_line(one))
     made_of: bytes = ElementTree.tostring(top, encoding="utf-8", xml_declaration=True)
     return made_of
 
@@ -214,5 +214,5 @@ _MARKUP: dict[str, str | int | None] = {mark: f"\\{mark}" for mark in "\\`*_[]<>
 
 
 def _cell(text: str) -> str:
-    """A text of somebody else's on one line, in which nothing is markup."""
+    """Somebody else's text on one line, with all markup escaped."""
     return visible_line(text).translate(str.maketrans(_MARKUP))

@@ -1,4 +1,4 @@
-"""A baseline is written: of a run, what a later one is compared with."""
+"""Writes baselines: what later runs are compared with."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from overton.api.comparing.baselines import FORMAT, File, Kept
+from overton.api.comparing.provenance import provenance_of
 from overton.api.comparing.sources import opened
-from overton.api.comparing.told import told_of
 from overton.errors import InputError, Problem
 from overton.studies.comparing import Contribution
 from overton.studies.options import option_place
@@ -23,19 +23,19 @@ _DIGITS = 12
 
 
 def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), seed: int = 0, **how: Any) -> Path:
-    """Keep of a run, or of one model of it ('RUN#MODEL'), what each item gives to each headline measure, and to
-    `measures` besides; writes `out`, which `compare` and `gate` take in the place of the run. Gives the file.
+    """Store what each item of a run, or of one of its models ('RUN#MODEL'), contributes to each headline measure and
+    to `measures`; writes `out`, which `compare` and `gate` take instead of the run. Returns the file.
 
-    Replies and items are not in it: sums by item, counts of what is not there, and how the run was asked.
+    It contains no replies or items, only sums by item, counts of what is missing, and how the run was asked.
 
     Raises:
-        InputError: it is no run, or has no such measure.
+        InputError: it is not a run, or has no such measure.
         RunError: it has no records, or the file cannot be written.
     """
     study, _, (source,) = opened([run], None, {**how, "seed": seed})
     if source.run is None:
-        raise InputError([Problem(str(run), "", "is no run: only a run knows how it was asked")])
-    told = told_of(source.run, journal=True)
+        raise InputError([Problem(str(run), "", "is not a run: only a run records how it was asked")])
+    provenance = provenance_of(source.run, journal=True)
     sides = {name: side for name, side in source.sides.items() if not source.model or name == source.model}
     known = {one.measure.name for side in sides.values() for one in side}
     if unknown := [name for name in measures if name not in known]:
@@ -45,7 +45,7 @@ def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), 
         name: {one.measure.name: _kept(one) for one in side if one.measure.leads or one.measure.name in measures}
         for name, side in sides.items()
     }
-    made = File(FORMAT, study.name, source.label, told, dict(source.lost), kept)
+    made = File(FORMAT, study.name, source.label, provenance, dict(source.lost), kept)
     return write_whole(Path(out), [msgspec.json.encode(made), b"\n"])
 
 

@@ -1,4 +1,4 @@
-"""Numbers corrected by people's labels, where those that are compared have any."""
+"""Numbers corrected by people's labels, if the runs compared have any."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = ["Corrected", "corrected", "with_labels"]
 class Corrected:
     """A pair's measure by the judge alone, corrected, and by the labelled units alone, over the items that both have.
 
-    `base` and `candidate` have the three, `difference` by variant; `alone` and `together` are the corrected one's
-    intervals, for this pair and for all pairs of the measure at once. With `leads` it is the one to take: both numbers
-    are corrected by labels enough, and it has an interval.
+    `base` and `candidate` have all three variants, as does `difference`, by name; `alone` and `together` are the
+    corrected difference's intervals, for this pair and for all pairs of the measure at once. With `leads` it is the one
+    to use: both numbers are corrected by enough labels, and it has an interval.
     """
 
     base: Variants
@@ -45,21 +45,21 @@ class Corrected:
     leads: bool
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it: which variant leads, and each variant's difference; the sides are measures."""
-        told = {name: number_of(one) for name, one in self.difference.items()}
+        """As JSON values: which variant leads, and each variant's difference; the sides are measures."""
+        difference = {name: number_of(one) for name, one in self.difference.items()}
         sides = {"base": plain(self.base), "candidate": plain(self.candidate)}
-        return {"leads": "corrected" if self.leads else "plain", **sides, "difference": told}
+        return {"leads": "corrected" if self.leads else "plain", **sides, "difference": difference}
 
 
 def with_labels(sides: Sides, run: Run, results: Results, how: How) -> Sides:
-    """Every model's contributions, each with its corrected number where people labelled what it rests on."""
+    """Every model's contributions, each with its corrected number if people labelled what it is based on."""
     found = {
         (one.model, one.compared): (partial(case.over, one), task)
         for task, case in cases_of(run, results, how)
         for one in case.listed
         if one.compared
     }
-    return {model: [_with(one, found.get((model, one.measure.name))) for one in held] for model, held in sides.items()}
+    return {model: [_with(one, found.get((model, one.measure.name))) for one in own] for model, own in sides.items()}
 
 
 def _with(one: Contribution, found: tuple[Correction, str] | None) -> Contribution:
@@ -73,10 +73,10 @@ def corrected(
     difference: Estimate,
     pairs: int,
 ) -> Corrected | None:
-    """The corrected numbers of a pair over shared items, beside the judge's `difference`; None where not both have any.
+    """The corrected numbers of a pair over shared items, beside the judge's `difference`; None unless both have any.
 
-    Intervals of several pairs hold together by Bonferroni's inequality: what moves them by the judge's errors is not
-    shared as items are.
+    Simultaneous intervals of several pairs use Bonferroni's inequality: unlike items, the effects of the judge's errors
+    are not shared.
     """
     if both[0].corrected is None or both[1].corrected is None or not items:
         return None
@@ -85,8 +85,8 @@ def corrected(
     alone, labelled = made.gap(jackknife.level)
     together = made.gap(1 - (1 - jackknife.level) / pairs)[0] if pairs > 1 else None
     leads = base.leads == candidate.leads == "corrected" and not isnan(alone.own.low)
-    told = {"plain": difference, "corrected": alone.own, "labelled": labelled}
-    return Corrected(base, candidate, told, alone, together, leads)
+    difference_by = {"plain": difference, "corrected": alone.own, "labelled": labelled}
+    return Corrected(base, candidate, difference_by, alone, together, leads)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from overton.api.comparing.labels import Corrected, corrected
 from overton.api.comparing.results import (
-    NOTHING_TOLD,
+    NOTHING_KNOWN,
     Compared,
     Comparison,
     Differing,
@@ -54,27 +54,27 @@ def compare(
     although: str = "",
     **how: Any,
 ) -> Comparison:
-    """Models compared in pairs, candidate minus base, over the items that both have.
+    """Models compared pairwise, candidate minus base, over the items that both have.
 
-    `sources` are runs, models of runs ('RUN#MODEL'), or tables that `analyze` takes; of two the first is the base, and
-    of one all models are compared with each other. Compared are the study's headline measures, and `measures` besides
-    (docs/compare.md lists them). `margins` are the differences that count as none, by measure, in its own units.
-    `level` is the coverage of the intervals; equivalence takes one of 2 level - 1. `study` names the study where a
-    table could be of several. `although` is the reason to compare what was asked by different instruments. `how` are
-    the choices of computing the measures (see `analyze`).
+    `sources` are runs, models of runs ('RUN#MODEL'), or tables that `analyze` takes; of two, the first is the base; of
+    one, all models are compared with each other. The study's headline measures are compared, and `measures` in addition
+    (docs/compare.md lists them). `margins` are the equivalence margins by measure, in its own units. `level` is the
+    confidence level of the intervals; equivalence uses 2 level - 1. `study` names the study if a table could be of
+    several. `although` is the reason for comparing what was asked with different instruments. `how` are the choices of
+    how measures are computed (see `analyze`).
 
     Example: `overton.compare("runs/old", "runs/new", margins={"MEASURE": 3}).to_json()`.
 
     Raises:
-        InputError: sources of several studies, a measure or model that there is not, nothing to compare, or sources
-            asked by different instruments without `although`.
+        InputError: sources of several studies, an unknown measure or model, nothing to compare, or sources asked with
+            different instruments without `although`.
         RunError: a folder is not a run, or has no records.
     """
     if not 0.5 < level < 1:
         raise InputError([Problem(option_place("level"), str(level), "must be between 0.5 and 1")])
     named, _, found = opened(sources, study, {**how, "level": level, "seed": seed})
     if not pairs_of(found):
-        raise InputError([Problem("compare", str(sources[0]), "has one model only: name another run, or RUN#MODEL")])
+        raise InputError([Problem("compare", str(sources[0]), "has only one model: name another run, or RUN#MODEL")])
     return of_sources(named, found, Jackknife(level, seed=seed), measures, margins or {}, although)
 
 
@@ -86,10 +86,10 @@ def of_sources(  # noqa: PLR0917
     margins: Mapping[str, float] = MappingProxyType({}),
     although: str = "",
 ) -> Comparison:
-    """The comparison of sources that are open; see `compare`.
+    """The comparison of open sources; see `compare`.
 
     Raises:
-        InputError: a measure that there is not, or sources asked by different instruments without `although`.
+        InputError: an unknown measure, or sources asked with different instruments without `although`.
     """
     pairs = pairs_of(found)
     differing = list(_differing(found, pairs, named))
@@ -108,7 +108,7 @@ def of_sources(  # noqa: PLR0917
             for place, (base, candidate) in enumerate(pairs)
         ],
         ranks={name: ranks for name in asked if (ranks := _ranks(pairs, compared[name], name, jackknife))},
-        lost={side.name: side.source.lost.get(side.model, NOTHING_TOLD) for pair in pairs for side in pair},
+        lost={side.name: side.source.lost.get(side.model, NOTHING_KNOWN) for pair in pairs for side in pair},
         differing=differing,
         although=although,
     )
@@ -122,20 +122,20 @@ def _differing(found: Sequence[Source], pairs: Sequence[tuple[Side, Side]], stud
 
 
 def _refuse(differing: Sequence[Differing], although: str) -> None:
-    """Refuse what was asked by different instruments, unless there is a reason."""
+    """Refuse what was asked with different instruments, unless there is a reason."""
     changed = [one for one in differing if one.kind == "instrument"]
     if changed and not although.strip():
-        advice = "a difference could be that of the instrument; to compare all the same give a reason"
+        advice = "a difference could come from the instrument; to compare anyway, give a reason"
         raise InputError(
             [Problem(f"{one.base} and {one.candidate}", "", f"{one.said}: {advice} (--although)") for one in changed]
         )
 
 
 def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins: Mapping[str, float]) -> list[str]:
-    """The names of the measures to compare: headlines that some pair has, and those asked for.
+    """The names of the measures to compare: headlines that some pair has, and those requested.
 
     Raises:
-        InputError: one of them there is not, or a margin is none.
+        InputError: one of them is unknown, or a margin is invalid.
     """
     known: dict[str, Measure] = {}
     for base, candidate in pairs:
@@ -158,7 +158,7 @@ def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins:
 
 
 class _Met(NamedTuple):
-    """A measure of the pair at a place among the pairs."""
+    """A measure of one pair, with the pair's index."""
 
     place: int
     sides: tuple[Side, Side]
@@ -176,7 +176,7 @@ def _met(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife)
 def _family(
     pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife, margin: float | None
 ) -> dict[int, Compared]:
-    """A measure of all pairs, by the pair's place: their intervals hold one by one, and all together."""
+    """A measure of all pairs, by the pair's index, with intervals for each pair and simultaneous ones for all."""
     met = list(_met(pairs, measure, jackknife))
     levels = _joint_levels(met, jackknife) if len(met) > 1 else None
     made = {one.place: _compared(one, jackknife, margin, levels) for one in met}
@@ -184,8 +184,8 @@ def _family(
 
 
 def _with_labels(met: Sequence[_Met], made: dict[int, Compared], jackknife: Jackknife) -> dict[int, Compared]:
-    """The same with what people's labels make of it. The corrected numbers stand in the place of the judge's where they
-    lead in every pair, so that no verdict is of other numbers than those beside it."""
+    """The same with corrections by people's labels. Corrected numbers replace the judge's only if they lead in every
+    pair, so that each verdict is about the numbers shown beside it."""
     found = {
         one.place: corrected(one.both, one.meeting.items, jackknife, made[one.place].alone.own, len(met)) for one in met
     }
@@ -212,7 +212,7 @@ def _led(one: Compared, both: Corrected, *, lead: bool) -> Compared:
 
 
 def _joint_levels(met: Sequence[_Met], jackknife: Jackknife) -> tuple[float, float]:
-    """The levels at which the intervals of all differences hold together, plain and for equivalence."""
+    """The levels at which the intervals of all differences hold simultaneously, ordinary and for equivalence."""
     every = sorted({name for one in met for name in one.meeting.items})
     row = {name: place for place, name in enumerate(every)}
     gaps = [(one.difference, [row[name] for name in one.items]) for _, _, _, one in met if one.items]
@@ -232,8 +232,8 @@ def _compared(one: _Met, jackknife: Jackknife, margin: float | None, levels: tup
     more = 0 if needed is None else needed.items - items
     price = _price(one.sides, more)
     trials = None if needed is None else _trials(one, alone, needed, jackknife)
-    told = (measure, items, base, candidate, alone, joint, chosen, verdict, _worst(one), needed, price)
-    return Compared(*told, trials=trials)
+    found = (measure, items, base, candidate, alone, joint, chosen, verdict, _worst(one), needed, price)
+    return Compared(*found, trials=trials)
 
 
 def _worst(one: _Met) -> tuple[float, float] | None:
@@ -246,14 +246,14 @@ def _worst(one: _Met) -> tuple[float, float] | None:
 
 
 def _trials(one: _Met, alone: Gap, needed: Needed, jackknife: Jackknife) -> MoreTrials:
-    """How many trials of the same items would decide; or why none would, or why that is not known."""
+    """How many trials of the same items would decide; or why none would, or why that is unknown."""
     measure, error = one.both[0].measure.name, alone.own.error
     halves = [side.source.halves for side in one.sides]
     base, candidate = (
         None if half is None else half.both(side.model, measure) for half, side in zip(halves, one.sides, strict=True)
     )
     if base is None or candidate is None or error is None:
-        return MoreTrials(why="only runs with two or more trials of each item tell what chance in trials makes")
+        return MoreTrials(why="only runs with two or more trials of each item show the effect of chance in trials")
     counts = {half.trials for half in halves if half is not None}
     if len(counts) > 1:
         return MoreTrials(why="they have different numbers of trials")
@@ -262,34 +262,34 @@ def _trials(one: _Met, alone: Gap, needed: Needed, jackknife: Jackknife) -> More
     chance = chance_of(base, candidate, count, jackknife) / trials / len(one.meeting.items)
     wanted = trials_needed(error, chance, trials, needed.error)
     if wanted is None or wanted > _ENDLESS * trials:
-        return MoreTrials(why="more trials of these items would not: what differs from item to item would remain")
+        return MoreTrials(why="more trials of these items would not decide: the variation among items would remain")
     return MoreTrials(wanted, wanted - trials, _dearer(one.sides, (wanted - trials) / trials))
 
 
 _ENDLESS = 1000
-"""So many times the trials are never asked."""
+"""Nobody asks this many times as many trials."""
 
 
 def _dearer(sides: tuple[Side, Side], times: float) -> float | None:
-    """What so many times both runs would cost; None where no price is known."""
-    told = {side.source.path: side.source.told for side in sides}.values()
-    if any(one is None or not one.cost for one in told):
+    """The cost of both runs times `times`; None if a price is unknown."""
+    known = {side.source.path: side.source.provenance for side in sides}.values()
+    if any(one is None or not one.cost for one in known):
         return None
-    return times * sum(one.cost for one in told if one is not None)
+    return times * sum(one.cost for one in known if one is not None)
 
 
 def _price(sides: tuple[Side, Side], more: int) -> float | None:
-    """What so many more items would cost in both runs, by what theirs have cost; None where no price is known."""
-    told = {side.source.path: side.source.told for side in sides}.values()
-    if not more or any(one is None or not one.cost or not one.items for one in told):
+    """What so many more items would cost in both runs, at the cost of theirs so far; None if a price is unknown."""
+    known = {side.source.path: side.source.provenance for side in sides}.values()
+    if not more or any(one is None or not one.cost or not one.items for one in known):
         return None
-    return more * sum(one.cost / len(one.items) for one in told if one is not None)
+    return more * sum(one.cost / len(one.items) for one in known if one is not None)
 
 
 def _ranks(
     pairs: Sequence[tuple[Side, Side]], made: Mapping[int, Compared], measure: str, jackknife: Jackknife
 ) -> list[Standing]:
-    """The places that each of three or more could have, where all of them are compared with each other."""
+    """The places that each of three or more models could have, if all of them are compared with each other."""
     sides = {side.name: side for place in made for side in pairs[place]}
     gaps = {
         (pairs[place][0].name, pairs[place][1].name): (one.together or one.alone).own for place, one in made.items()
@@ -305,7 +305,7 @@ def _ranks(
 
 
 def _standing(one: Contribution, jackknife: Jackknife, made: Mapping[int, Compared]) -> Estimate:
-    """A model's number over all its own items, corrected where its differences are."""
+    """A model's number over all its own items, corrected if its differences are."""
     items, lead = sorted(one.place), all(found.corrected and found.corrected.leads for found in made.values())
     resampling = jackknife.over(max(len(items), 1))
     plain = one.shown(items, resampling)

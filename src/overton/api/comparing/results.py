@@ -1,4 +1,4 @@
-"""What a comparison holds: every pair's numbers, differences and verdicts, and the places of several models."""
+"""The parts of a comparison: every pair's numbers, differences and verdicts, and the places of several models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from overton.studies.comparing import Measure
 from overton.studies.plain import SCHEMA, number_of, plain
 
 __all__ = [
-    "NOTHING_TOLD",
+    "NOTHING_KNOWN",
     "Compared",
     "Comparison",
     "Differing",
@@ -36,7 +36,7 @@ Kind = Literal["instrument", "subject", "precision", "unknown"]
 
 
 class Differing(NamedTuple):
-    """One thing that is not the same: what kind of thing, between which two, and in words."""
+    """One thing that differs: what kind of thing, between which two, and in words."""
 
     kind: Kind
     base: str
@@ -45,8 +45,8 @@ class Differing(NamedTuple):
 
 
 class MoreTrials(NamedTuple):
-    """How many `trials` of each item in all would decide, how many `more` that is, and what these would cost in US
-    dollars where that is known; or `why` there is no such number."""
+    """How many `trials` of each item in total would decide, how many `more` that is, and what these would cost in US
+    dollars if that is known; or `why` there is no such number."""
 
     trials: int | None = None
     more: int | None = None
@@ -58,11 +58,11 @@ class MoreTrials(NamedTuple):
 class Compared:
     """One measure of a pair, over the `items` that both have.
 
-    `alone` has the intervals of this difference, `together` those that hold for all pairs of the measure at once (None
-    where there is one pair). `worst` is what the difference could be whatever was lost, refused or never asked.
-    `needed` is how many items in all would decide, `price` what the additional ones would cost in US dollars where that
-    is known; `trials` is how many trials of the same items would. Where people labelled what both rest on, `corrected`
-    has the three variants; where it leads, all numbers here are the corrected ones.
+    `alone` has the intervals of this difference, `together` the simultaneous ones of all pairs of the measure (None if
+    there is one pair). `worst` is what the difference could be whatever was lost, refused or never asked. `needed` is
+    how many items in total would decide, `price` what the additional ones would cost in US dollars if that is known;
+    `trials` is how many trials of the same items would. If people labelled what both are based on, `corrected` has the
+    three variants; if it leads, all numbers here are the corrected ones.
     """
 
     measure: Measure
@@ -81,17 +81,17 @@ class Compared:
 
     @property
     def why(self) -> str | None:
-        """Why there is no verdict but 'undecided' to be had; None where the numbers could have given one."""
+        """Why the verdict can only be 'undecided'; None if the numbers could have given another."""
         own = self.alone.own
         return own.method if isnan(own.value) or isnan(own.low) else None
 
     @property
     def _method(self) -> str:
-        """How the intervals of all pairs were made."""
+        """How the simultaneous intervals were computed."""
         return "Bonferroni" if self.corrected and self.corrected.leads else "max-t over shared items"
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON values."""
         return {
             "title": self.measure.title,
             "items": self.items,
@@ -132,8 +132,8 @@ def _simultaneous(one: Gap, method: str) -> dict[str, Any]:
 
 
 class Lost(msgspec.Struct, frozen=True):
-    """What is not there of one of those compared: of so many records, how many failed for good and how many were
-    flagged as refusals; and the items that its run left out since they were not whole. None where that is not known.
+    """What is missing of one of those compared: of how many records how many failed for good and how many were
+    flagged as refusals; and the items that its run left out as incomplete. None if that is unknown.
     """
 
     records: int | None
@@ -142,12 +142,12 @@ class Lost(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] = ()
 
 
-NOTHING_TOLD = Lost(None, None, None)
-"""Of a table nothing is known."""
+NOTHING_KNOWN = Lost(None, None, None)
+"""For a table, nothing of this is known."""
 
 
 def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> Lost:
-    """What is not there of a model in a run's records, '' for all of them; `missing` are items left out, by model."""
+    """What is missing of a model in a run's records, '' for all of them; `missing` are items left out, by model."""
     import polars as pl
 
     own = records.filter(pl.col("model") == model) if model else records
@@ -169,7 +169,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Standing:
-    """One of several by a measure: its number over its own items, and the places that it could have."""
+    """One of several models by a measure: its number over its own items, and the places that it could have."""
 
     name: str
     value: Estimate
@@ -180,8 +180,7 @@ class Standing:
 class Comparison:
     """Models compared by one study; see `overton.compare`.
 
-    `differing` says what is not the same, `although` why that was no reason to refuse. `lost` and `ranks` are by name,
-    and by measure.
+    `differing` says what differs, `although` why they were compared anyway. `lost` is by name, `ranks` by measure.
     """
 
     study: str
@@ -196,8 +195,8 @@ class Comparison:
     although: str
 
     def to_json(self) -> dict[str, Any]:
-        """As what JSON can hold: `["pairs"][0]["measures"][MEASURE]` has `base`, `candidate`, `difference` (`estimate`,
-        `interval`, ...) and `verdict`; docs/compare.md says the rest."""
+        """As JSON values: `["pairs"][0]["measures"][MEASURE]` has `base`, `candidate`, `difference` (`estimate`,
+        `interval`, ...) and `verdict`; docs/compare.md describes the rest."""
         return {
             "schema": SCHEMA,
             "study": self.study,

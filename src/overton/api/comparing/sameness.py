@@ -1,7 +1,7 @@
-"""What is not the same between two sources, by their own words: instrument, subject, or what costs precision only.
+"""What differs between two sources, by their own records: the instrument, the subject, or only the precision.
 
-A changed instrument (prompts, items, options, conduct, judge) refuses a comparison, since a difference could be its
-own. A changed subject is what one came to compare. Tables know none of these things.
+A comparison is refused if the instrument (prompts, items, options, conduct, judge) changed, since a difference could
+come from it. A changed subject is what the comparison is about. Tables record none of these things.
 """
 
 from __future__ import annotations
@@ -11,50 +11,50 @@ from typing import Any
 
 import msgspec
 
-from overton.api.comparing.conduct import conduct_apart
+from overton.api.comparing.conduct import conduct_differences
+from overton.api.comparing.provenance import NOBODY, Answering, Provenance
 from overton.api.comparing.results import Differing, Kind
 from overton.api.comparing.source import Side, Source
-from overton.api.comparing.told import NOBODY, Answering, Told
 from overton.studies.nulls import OPTION as NULLS
 from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["instruments", "options_apart", "subjects"]
+__all__ = ["instruments", "options_differing", "subjects"]
 
 
 def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Differing]:
-    """What two sources were not asked in the same way."""
+    """In what ways two sources were not asked alike."""
     yield from _stopped(base, candidate)
-    tables = list(dict.fromkeys(one.label for one in (base, candidate) if one.told is None))
-    if base.told is None or candidate.told is None:
-        said = f"how {' and '.join(tables)} came about is not known: prompts, items, options and judge may differ"
+    tables = list(dict.fromkeys(one.label for one in (base, candidate) if one.provenance is None))
+    if base.provenance is None or candidate.provenance is None:
+        said = f"how {' and '.join(tables)} came about is unknown: prompts, items, options and judge may differ"
         yield Differing("unknown", base.label, candidate.label, said)
         return
     if base.path.resolve() == candidate.path.resolve():
         return
-    for kind, said in _between(base.told, candidate.told, study):
+    for kind, said in _between(base.provenance, candidate.provenance, study):
         yield Differing(kind, base.label, candidate.label, said)
-    if base.told.overton != candidate.told.overton:
-        for kind, said in conduct_apart(base, candidate):
+    if base.provenance.overton != candidate.provenance.overton:
+        for kind, said in conduct_differences(base, candidate):
             yield Differing(kind, base.label, candidate.label, said)
 
 
 def _stopped(base: Source, candidate: Source) -> Iterator[Differing]:
-    """Which of the two are runs that stopped when they were precise: their items weigh by how often each was asked."""
+    """Which of the two are runs that stopped once precise: their items are weighted by how often each was asked."""
     found = [one.label for one in (base, candidate) if one.run is not None and one.run.manifest.precision is not None]
     if found:
         said = (
-            f"{' and '.join(dict.fromkeys(found))} asked of each item only as often as it took: items asked more often"
-            " weigh more here, and not alike in both models"
+            f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required: items asked"
+            " more often weigh more here, and not alike for both models"
         )
         yield Differing("unknown", base.label, candidate.label, said)
 
 
-def _between(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+def _between(one: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
     yield from _prompts(one.prompts, other.prompts)
     yield from _items(one, other, study)
-    yield from options_apart(one.options, other.options, study)
+    yield from options_differing(one.options, other.options, study)
     for role in study.role_names:
         if role != study.first:
             yield from _answerers(role, one.roles.get(role, []), other.roles.get(role, []))
@@ -67,27 +67,27 @@ def _prompts(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple
         yield "instrument", f"prompts differ: {', '.join(changed)}"
 
 
-def _items(one: Told, other: Told, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+def _items(one: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
     first, second = one.items, other.items
     if changed := sorted(name for name in first.keys() & second.keys() if first[name] != second[name]):
-        yield "instrument", f"{study.items.plural} of one name differ: {_listed(changed)}"
+        yield "instrument", f"{study.items.plural} of the same name differ: {_listed(changed)}"
     if only := len(first.keys() ^ second.keys()):
-        yield "precision", f"{only} {study.items.plural} were asked about in one of them only, and are left out"
+        yield "precision", f"{only} {study.items.plural} were asked about in only one of them, and are left out"
 
 
-def options_apart(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
-    """Which options, as manifests hold them, are not the same."""
+def options_differing(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
+    """Which options, as manifests record them, differ."""
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
     harmless = (*harmless, *([NULLS] if study.nulls else []))
     for field in fields_of(study.options):
-        mine, theirs = (_plain(held.get(field.name, field.default)) for held in (one, other))
+        mine, theirs = (_plain(options.get(field.name, field.default)) for options in (one, other))
         if mine != theirs and not field.option.follows:
             kind: Kind = "precision" if field.name in harmless else "instrument"
             yield kind, f"{field.flag} differs: {_worded(mine)} and {_worded(theirs)}"
 
 
 def _plain(value: Any) -> Any:
-    """A choice as a manifest holds it; several in any order are the same."""
+    """A choice as a manifest records it; the order of several does not matter."""
     made = msgspec.to_builtins(value) if value is not msgspec.NODEFAULT else None
     return sorted(made, key=str) if isinstance(made, list | tuple) else made
 
@@ -104,7 +104,7 @@ def _answerers(role: str, one: list[Answering], other: list[Answering]) -> Itera
 
 
 def subjects(base: Side, candidate: Side, study: AnyStudy) -> Iterator[Differing]:
-    """What is another about the models themselves, as far as runs tell: which model answered behind one name, too."""
+    """What differs about the models themselves, as far as runs record it, including the model behind a shared name."""
     first, second = _of(base, study), _of(candidate, study)
     if first is not None and second is not None:
         for said in _about(base, first, candidate, second):
@@ -114,7 +114,7 @@ def subjects(base: Side, candidate: Side, study: AnyStudy) -> Iterator[Differing
 def _about(base: Side, first: Answering, candidate: Side, second: Answering) -> Iterator[str]:
     if first.name == second.name and first.identity != second.identity:
         specs = f"{first.spec} and {second.spec}" if first.spec != second.spec else "other arguments or weights"
-        yield f"{first.name} is another model under one name ({specs})"
+        yield f"{first.name} names different models ({specs})"
     if first.settings != second.settings:
         yield f"settings differ ({_settings(first.settings)} and {_settings(second.settings)})"
     if first.holds_form != second.holds_form:
@@ -124,8 +124,8 @@ def _about(base: Side, first: Answering, candidate: Side, second: Answering) -> 
 
 
 def _of(side: Side, study: AnyStudy) -> Answering | None:
-    held = side.source.told.roles.get(study.first, []) if side.source.told else []
-    return next((entry for entry in held if entry.name == side.model), None)
+    found = side.source.provenance.roles.get(study.first, []) if side.source.provenance else []
+    return next((entry for entry in found if entry.name == side.model), None)
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
@@ -140,14 +140,14 @@ _UPSTREAM = {
 
 
 def _upstream(base: Side, first: Answering, candidate: Side, second: Answering) -> Iterator[str]:
-    """What the endpoints said of themselves, where it is another."""
+    """Differences in what the endpoints reported about themselves."""
     one, other = (
         side.source.upstream.get(entry.identity, NOBODY) for side, entry in ((base, first), (candidate, second))
     )
-    for name, told in _UPSTREAM.items():
+    for name, change in _UPSTREAM.items():
         mine, theirs = getattr(one, name), getattr(other, name)
         if mine and theirs and mine != theirs:
-            yield f"{told} ({_listed(mine)} and {_listed(theirs)})"
+            yield f"{change} ({_listed(mine)} and {_listed(theirs)})"
 
 
 _MOST = 8

@@ -1,4 +1,4 @@
-"""A comparison as sections: what is not the same first, then verdicts, places, what is missing, what would decide."""
+"""A comparison as sections: what differs in how it was asked, then verdicts, places, what is missing."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from overton.studies.exhibits import (
 )
 from overton.studies.numbers import number, reason, sentence
 
-__all__ = ["findings", "in_report", "sections", "told"]
+__all__ = ["callout", "findings", "in_report", "sections"]
 
 _MOST = 30
-"""Pairs that a chart shows."""
+"""Most pairs that a chart shows."""
 
 
 def sections(made: Comparison) -> list[Section]:
-    """All that there is to show; the terminal prints the tables and callouts that are marked for it."""
+    """Everything there is to show; the terminal prints the tables and callouts marked for it."""
     found = [
-        Section("same", "What is not the same", list(_differing(made))),
+        Section("same", "What differs between the runs", list(_differing(made))),
         Section("verdicts", "Verdicts", [Prose("\n\n".join(findings(made)))]),
         Section("differences", "Differences", list(_differences(made))),
         Section("places", "Places", list(_places(made))),
-        Section("missing", "What is not there", list(_missing(made))),
+        Section("missing", "What is missing", list(_missing(made))),
     ]
     return [one for one in found if one.exhibits]
 
 
 def in_report(made: Comparison) -> Section:
-    """What a study's own report holds of it, where it is of several models."""
-    held = {one.key: one.exhibits for one in sections(made)}
+    """The part of it that a study's own report shows when it covers several models."""
+    found = {one.key: one.exhibits for one in sections(made)}
     wanted = ("same", "verdicts", "differences", "places") if made.differing else ("verdicts", "differences", "places")
-    exhibits = [exhibit for key in wanted for exhibit in held.get(key, ())]
+    exhibits = [exhibit for key in wanted for exhibit in found.get(key, ())]
     return Section("compared", "Models compared", exhibits)
 
 
@@ -59,19 +59,19 @@ def _differing(made: Comparison) -> Iterator[Exhibit]:
     if made.although:
         yield Callout(f"Compared although the instruments differ. The reason given: {made.although}", "warning", True)
     for one in made.differing:
-        yield told(one)
+        yield callout(one)
     if not made.differing:
-        yield Prose("Prompts, items, options and judges are the same, as far as the runs tell.")
+        yield Prose("Prompts, items, options and judges are the same, as far as the runs record them.")
 
 
-def told(one: Differing) -> Callout:
-    """One thing that is not the same, to be read before any number."""
+def callout(one: Differing) -> Callout:
+    """One thing that differs, to be read before any number."""
     names = one.base if one.base == one.candidate else f"{one.base} and {one.candidate}"
     return Callout(f"{names}: {one.said}.", "warning" if one.kind == "instrument" else "note", summary=True)
 
 
 def _measures(made: Comparison) -> dict[str, tuple[Measure, list[tuple[str, str, Compared]]]]:
-    """By measure, all pairs that have it."""
+    """All pairs that have each measure, by measure."""
     found: dict[str, tuple[Measure, list[tuple[str, str, Compared]]]] = {}
     for pair in made.pairs:
         for name, one in pair.measures.items():
@@ -119,17 +119,17 @@ def _more(one: Compared, unit: str) -> str:
     more = one.needed.items - one.items
     price = "" if one.price is None else f", which would cost about ${one.price:,.2f}"
     return (
-        f" About {more:,} more {unit} like these would show it to be {one.needed.verdict}, with a chance of"
+        f" About {more:,} more {unit} like these would show it to be {one.needed.verdict}, with a probability of"
         f" {POWER:.0%}, if the true difference is the one found{price}.{_or_trials(one)}"
     )
 
 
 def _or_trials(one: Compared) -> str:
-    """What more trials of the same items would do, where that is known."""
+    """What more trials of the same items would do, if that is known."""
     if one.trials is None or one.trials.more is None:
         return ""
     price = "" if one.trials.cost is None else f", for about ${one.trials.cost:,.2f}"
-    return f" So would {one.trials.trials:,} trials of each in the place of {_present(one.trials)}{price}."
+    return f" So would {one.trials.trials:,} trials of each instead of {_present(one.trials)}{price}."
 
 
 def _present(trials: MoreTrials) -> str:
@@ -141,10 +141,10 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
     columns = [
         Column("Candidate"),
         Column("Base"),
-        Column("Of the candidate", measure.kind),
-        Column("Of the base", measure.kind),
+        Column("Candidate's value", measure.kind),
+        Column("Base's value", measure.kind),
         Column("Difference", measure.gap),
-        *([Column("For all pairs together", measure.gap)] if several else []),
+        *([Column("Simultaneous, all pairs", measure.gap)] if several else []),
         Column("Verdict"),
         Column(unit.capitalize(), "count"),
         Column(f"More {unit} to decide", "count", detail=True),
@@ -161,7 +161,7 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
 
 
 def _labelled(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Table:
-    """Each difference by the judge alone, corrected by people's labels, and of what they labelled alone."""
+    """Each difference corrected by people's labels, by the judge alone, and over the labelled part only."""
     heads = {"corrected": "Corrected", "plain": "Judge alone", "labelled": "Labelled alone"}
     lead = all(one.corrected is not None and one.corrected.leads for _, _, one in rows)
     cells: list[list[Cell]] = [
@@ -173,14 +173,14 @@ def _labelled(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Ta
         f"{measure.title}, corrected by people's labels",
         [Column("Candidate"), Column("Base"), *(Column(head, measure.gap) for head in heads.values())],
         cells,
-        note="The verdict is of the corrected difference." if lead else _NOT_LED,
+        note="The verdict is about the corrected difference." if lead else _NOT_LED,
         summary=True,
     )
 
 
 _NOT_LED = (
-    "The verdict is of the judge's own numbers, with what the judge gets wrong: corrected ones lead where both sides of"
-    " every pair have labels enough, and intervals."
+    "The verdict is about the judge's own numbers, errors included: corrected ones lead only if both sides of every"
+    " pair have enough labels, and intervals."
 )
 
 
@@ -188,7 +188,7 @@ def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cel
     joint: list[Cell] = [one.together.own if one.together else Missing("there is one pair")] if several else []
     more = Missing(_why_no_more(one)) if one.needed is None else one.needed.items - one.items
     trials = Missing(_why_no_trials(one)) if one.trials is None or one.trials.trials is None else one.trials.trials
-    worst = "not known" if one.worst is None else " to ".join(number(end, one.measure.gap) for end in one.worst)
+    worst = "unknown" if one.worst is None else " to ".join(number(end, one.measure.gap) for end in one.worst)
     return [
         candidate,
         base,
@@ -205,7 +205,7 @@ def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cel
 
 
 def _why_no_more(one: Compared) -> str:
-    return "decided" if one.verdict != "undecided" else "cannot be told from these"
+    return "decided" if one.verdict != "undecided" else "cannot be estimated from these"
 
 
 def _why_no_trials(one: Compared) -> str:
@@ -247,7 +247,7 @@ def _places(made: Comparison) -> Iterator[Exhibit]:
             f"Places by {measure.title}",
             [Column("Model"), Column("Places"), Column(measure.title, measure.kind)],
             [[one.name, _between(one), one.value] for one in standings],
-            note="The highest number has place 1. All places together hold with the intervals' level.",
+            note="The highest number has place 1. All places hold simultaneously, at the intervals' level.",
             summary=True,
         )
         yield Chart(
@@ -283,18 +283,18 @@ def _missing(made: Comparison) -> Iterator[Exhibit]:
         [name, *_counted(one), ", ".join(one.missing[:8]) or "none"] for name, one in made.lost.items()
     ]
     yield Table(
-        "Replies that are not there",
+        "Missing replies",
         [
             Column("Model"),
             Column("Records", "count"),
             Column("Failed calls", "count"),
             Column("Flagged as refusals", "count"),
-            Column(f"{made.unit.capitalize()} left out since they are not whole"),
+            Column(f"{made.unit.capitalize()} left out as incomplete"),
         ],
         rows,
         note=(
-            "What a difference could be whatever these had been stands in its table under 'At worst': failed and"
-            " refused replies, answers without a stance and items that only one model has may then be anything."
+            "The column 'At worst' above shows what a difference could be whatever these had been: failed and refused"
+            " replies, answers without a stance and items that only one model has may then be anything."
         ),
         summary=any(one.failed or one.refused or one.missing for one in made.lost.values()),
     )
@@ -302,22 +302,22 @@ def _missing(made: Comparison) -> Iterator[Exhibit]:
 
 def _counted(one: Lost) -> list[Cell]:
     return [
-        Missing("a table does not tell") if count is None else count for count in (one.records, one.failed, one.refused)
+        Missing("unknown for a table") if count is None else count for count in (one.records, one.failed, one.refused)
     ]
 
 
 def _method(made: Comparison) -> str:
     level, inner = f"{made.level:.0%}", f"{2 * made.level - 1:.0%}"
     several = (
-        " With several pairs the intervals of all of them together stand beside (max-t over the items that they share),"
-        " and a verdict needs both."
+        " With several pairs, simultaneous intervals for all of them are shown as well (max-t over the items that they"
+        " share), and a verdict needs both."
         if len(made.pairs) > 1
         else ""
     )
     return (
-        f"Differences are of the two numbers over the {made.unit} that both have; each of these is left out of both in"
-        f" turn (docs/statistics.md). Equivalent: the {inner} interval lies within the margin. Else higher or lower:"
-        f" the {level} interval leaves out 0. Else undecided.{several} More {made.unit} to decide: by normal theory,"
-        f" for a verdict with a chance of {POWER:.0%} if the true difference is the one found; one that chance made"
-        " large or small asks for too few or too many."
+        f"Each difference is between the two numbers over the {made.unit} that both have; the intervals leave each of"
+        f" these out of both in turn (docs/statistics.md). Equivalent: the {inner} interval lies within the margin."
+        f" Otherwise higher or lower: the {level} interval excludes 0. Otherwise undecided.{several} More {made.unit}"
+        f" to decide: by normal theory, for a verdict with a probability of {POWER:.0%} if the true difference is the"
+        " one found; if chance made that too large or too small, the number is too low or too high."
     )

@@ -1,4 +1,4 @@
-"""What one argument of a comparison holds: what each of its models gives, and how it was asked."""
+"""One argument of a comparison: what each of its models contributes, and how it was asked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from overton.api.comparing.provenance import Provenance, Upstream, upstream_of
 from overton.api.comparing.results import Lost
-from overton.api.comparing.told import Told, Upstream, upstream_of
 from overton.api.runs import Run
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def _none() -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """One argument: a run or a table, and what each model in it gives.
+    """One argument: a run or a table, and what each model in it contributes.
 
-    `label` names it; `model` is the one that was meant, '' for all. `told` says how it was asked, None for a table; a
-    baseline file tells that, too, and is no run. `halved` gives what its models give by either half of the trials.
+    `label` names it; `model` is the one selected, '' for all. `provenance` says how it was asked, None for a table; a
+    baseline file has it, too, but no run. `halved` returns what its models contribute by each half of the trials.
     """
 
     label: str
@@ -37,38 +37,38 @@ class Source:
     sides: Mapping[str, Sequence[Contribution]]
     model: str = ""
     lost: Mapping[str, Lost] = field(default_factory=dict)
-    told: Told | None = None
+    provenance: Provenance | None = None
     halved: Callable[[], Halves | None] = _none
 
     @property
     def models(self) -> list[str]:
-        """The models in it, or the one meant; what is of all of them together is left out."""
+        """The models in it, or the one selected; what is of all of them together is left out."""
         return [self.model] if self.model else [name for name in self.sides if name]
 
     @cached_property
     def asked(self) -> frozenset[str]:
-        """The items that were asked about; of a table those that stand in it."""
-        if self.told is not None:
-            return frozenset(self.told.items)
+        """The items that were asked about; for a table, those in it."""
+        if self.provenance is not None:
+            return frozenset(self.provenance.items)
         return frozenset(name for side in self.sides.values() for one in side for name in one.items)
 
     @cached_property
     def halves(self) -> Halves | None:
-        """What its models give by either half of the trials; None of what is no run, or has one trial of each."""
+        """What its models contribute by each half of the trials; None unless a run has several trials of each."""
         return self.halved()
 
     @cached_property
     def upstream(self) -> Mapping[str, Upstream]:
-        """What endpoints said of themselves, by the answerer's identity: from the journal, or as a baseline kept it."""
+        """What endpoints reported about themselves, by the answerer's identity: from the journal, or the baseline."""
         if self.run is not None:
             return upstream_of(self.run)
-        answering = [one for held in self.told.roles.values() for one in held] if self.told else []
+        answering = [one for some in self.provenance.roles.values() for one in some] if self.provenance else []
         return {one.identity: one.upstream for one in answering}
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of those compared: a model of a source, or '' for all of the source together; `name` tells it from others."""
+    """One of those compared: a model of a source, or '' for the whole source; `name` distinguishes it from others."""
 
     name: str
     source: Source
@@ -76,5 +76,5 @@ class Side:
 
     @property
     def contributions(self) -> dict[str, Contribution]:
-        """What its items give, by measure."""
+        """What its items contribute, by measure."""
         return {one.measure.name: one for one in self.source.sides[self.model]}

@@ -1,4 +1,4 @@
-"""What is compared: runs, single models of them, and tables that were made elsewhere, opened and told apart."""
+"""What is compared: runs, single models of them, and tables made elsewhere, opened and labelled."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from overton.api.analyses import chosen_how
 from overton.api.comparing.baselines import is_baseline, of_baseline, study_of
 from overton.api.comparing.labels import with_labels
+from overton.api.comparing.provenance import provenance_of
 from overton.api.comparing.results import lost_of
 from overton.api.comparing.source import Side, Source
-from overton.api.comparing.told import told_of
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.corpora.tables import open_table
@@ -31,28 +31,28 @@ from overton.studies.study import AnyStudy
 if TYPE_CHECKING:
     from overton.studies.table import RawTable
 
-    Held = Run | RawTable | Path
+    Opened = Run | RawTable | Path
 
 __all__ = ["comparing_of", "of_runs", "opened", "pairs_of", "parted"]
 
 MARK = "#"
-"""Stands between a run, or a table, and the one of its models that is meant."""
+"""Separates a run, or a table, from the one of its models that is selected."""
 
 
 def comparing_of(study: AnyStudy) -> Comparing:
-    """How models are compared by a study.
+    """How a study compares models.
 
     Raises:
-        InputError: it does not say so.
+        InputError: it does not declare that.
     """
     declared = measuring_of(study).comparing
     if declared is None:
-        raise InputError([Problem("study", study.name, "declares nothing that models could be compared by")])
+        raise InputError([Problem("study", study.name, "declares nothing by which models could be compared")])
     return declared
 
 
 def parted(text: str | Path) -> tuple[Path, str]:
-    """A source's path and the model that is meant, '' for all: 'RUN#MODEL'. A path that exists as it stands is one."""
+    """A source's path and the selected model, '' for all: 'RUN#MODEL'. A path that exists as written is one."""
     whole = str(text)
     place = whole.find(MARK)
     while place >= 0 and not Path(whole).exists():
@@ -65,27 +65,27 @@ def parted(text: str | Path) -> tuple[Path, str]:
 def opened(
     given: Sequence[str | Path], study: str | None, how: Mapping[str, Any]
 ) -> tuple[AnyStudy, How, list[Source]]:
-    """The study that all sources are of, the choices of computing it, and the sources.
+    """The study that all sources are of, the choices of how it is computed, and the sources.
 
     Raises:
-        InputError: there are none, they are of several studies, a model is not there, or a file is no table.
+        InputError: there are none, they are of several studies, a model is unknown, or a file is not a table.
         RunError: a folder is not a run, or has no records.
     """
     if not given:
         raise InputError([Problem("compare", "", "name a run, a model of one (RUN#MODEL), or a table")])
     places = [parted(one) for one in given]
-    held = [_held(path) for path, _ in places]
-    if all(isinstance(one, Path) for one in held):
-        raise InputError([Problem("compare", str(given[0]), "is a baseline: name a run or a table beside it")])
-    named = _study(study, held, [path for path, _ in places])
+    content = [_open(path) for path, _ in places]
+    if all(isinstance(one, Path) for one in content):
+        raise InputError([Problem("compare", str(given[0]), "is a baseline: name a run or a table, too")])
+    named = _study(study, content, [path for path, _ in places])
     chosen = chosen_how(named, how)
     labels = _labels([path for path, _ in places])
-    found = _sources(named, chosen, labels, [path for path, _ in places], held)
+    found = _sources(named, chosen, labels, [path for path, _ in places], content)
     return named, chosen, [_of_model(one, model) for one, (_, model) in zip(found, places, strict=True)]
 
 
-def _held(path: Path) -> Held:
-    """A run where there is a manifest, a baseline by its path, else a table."""
+def _open(path: Path) -> Opened:
+    """A run if there is a manifest, a baseline by its path, otherwise a table."""
     if is_baseline(path):
         return path
     if (path / "manifest.json").is_file():
@@ -93,27 +93,27 @@ def _held(path: Path) -> Held:
     return open_table(path)
 
 
-def _study(study: str | None, held: Sequence[Held], paths: Sequence[Path]) -> AnyStudy:
-    found = {_study_of(one, path, study) for one, path in zip(held, paths, strict=True)}
+def _study(study: str | None, content: Sequence[Opened], paths: Sequence[Path]) -> AnyStudy:
+    found = {_study_of(one, path, study) for one, path in zip(content, paths, strict=True)}
     if len(found) > 1:
         raise InputError([Problem("compare", "", f"they are of different studies: {', '.join(sorted(found))}")])
     return study_named(found.pop())
 
 
-def _study_of(held: Held, path: Path, study: str | None) -> str:
-    if isinstance(held, Run):
-        name = study_named(held.manifest.study).labels or held.manifest.study
+def _study_of(content: Opened, path: Path, study: str | None) -> str:
+    if isinstance(content, Run):
+        name = study_named(content.manifest.study).labels or content.manifest.study
         if study is not None and study_named(study).name != name:
-            raise InputError([Problem(str(path), "", f"is a run of {held.manifest.study}, not of {study}")])
+            raise InputError([Problem(str(path), "", f"is a run of {content.manifest.study}, not of {study}")])
         return name
-    if isinstance(held, Path):
-        return study_of(held)
+    if isinstance(content, Path):
+        return study_of(content)
     if study is not None:
         return study_named(study).name
     fitting = [
         one.name
         for one in map(study_named, asking_names())
-        if one.measuring and one.measuring.comparing and any(kind.fits(held) for kind in one.measuring.read)
+        if one.measuring and one.measuring.comparing and any(kind.fits(content) for kind in one.measuring.read)
     ]
     if len(fitting) != 1:
         reason = f"is a table that {' and '.join(fitting) or 'no study'} can read: name its study (--study)"
@@ -122,12 +122,12 @@ def _study_of(held: Held, path: Path, study: str | None) -> str:
 
 
 def _sources(
-    study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], held: Sequence[Held]
+    study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], content: Sequence[Opened]
 ) -> list[Source]:
-    """The sources; what measures a baseline has is known by those of the others."""
+    """The sources; a baseline's measures are identified by those of the others."""
     made = {
         label: _source(study, how, label, path, one)
-        for label, path, one in zip(labels, paths, held, strict=True)
+        for label, path, one in zip(labels, paths, content, strict=True)
         if not isinstance(one, Path)
     }
     measures = {
@@ -135,25 +135,25 @@ def _sources(
     }
     kept = {
         label: of_baseline(one, label, measures)
-        for label, one in zip(labels, held, strict=True)
+        for label, one in zip(labels, content, strict=True)
         if isinstance(one, Path)
     }
     return [(made | kept)[label] for label in labels]
 
 
-def _source(study: AnyStudy, how: How, label: str, path: Path, held: Run | RawTable) -> Source:
+def _source(study: AnyStudy, how: How, label: str, path: Path, content: Run | RawTable) -> Source:
     comparing = comparing_of(study)
-    if isinstance(held, Run):
-        results = results_of([held])
-        return _of_run(label, held, results, comparing, how)
-    return Source(label, path, None, comparing.table(design_alone(led_alone(held, study.several), study.nulls), how))
+    if isinstance(content, Run):
+        results = results_of([content])
+        return _of_run(label, content, results, comparing, how)
+    return Source(label, path, None, comparing.table(design_alone(led_alone(content, study.several), study.nulls), how))
 
 
 def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> Source:
     sides = _as_named(with_labels(comparing.records(results, how), run, results, how), run)
     lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
     halved = partial(halves_of, comparing, results, how)
-    return Source(label, run.path, run, sides, lost=lost, told=told_of(run), halved=halved)
+    return Source(label, run.path, run, sides, lost=lost, provenance=provenance_of(run), halved=halved)
 
 
 def _as_named(sides: Sides, run: Run) -> Sides:
@@ -163,7 +163,7 @@ def _as_named(sides: Sides, run: Run) -> Sides:
 
 
 def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[Source]:
-    """The sources of runs that are open, with the `results` of all of them together."""
+    """The sources of open runs, with the `results` of all of them together."""
     comparing = comparing_of(study)
     labels = _labels([run.path for run in runs])
     each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
@@ -178,7 +178,7 @@ def _of_model(source: Source, model: str) -> Source:
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:
-    """Folders and files by their names; those that share one by their paths, and the same one twice by number."""
+    """Folders and files by their names; those that share a name by their paths, and repeated ones by number."""
     short = [path.resolve().name if path.is_dir() else path.stem for path in paths]
     several = Counter(short)
     shown = [str(path) if several[name] > 1 else name for path, name in zip(paths, short, strict=True)]
@@ -191,8 +191,8 @@ def _labels(paths: Sequence[Path]) -> list[str]:
 def pairs_of(sources: Sequence[Source]) -> list[tuple[Side, Side]]:
     """Base and candidate of every comparison, in the order of the arguments.
 
-    Within a single source all of its models; between two, models of one name where several have one, else each with
-    each; and of what is of all models together each source with each.
+    Within a single source, all of its models; between two with several models, those of the same name if there are any,
+    otherwise each with each; and for what is of all models together, each source with each.
     """
     if len(sources) == 1:
         return [*combinations(_sides(sources[0], sources), 2)]

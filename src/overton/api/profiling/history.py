@@ -1,4 +1,4 @@
-"""A model over time: its runs of one study by date, and what is not the same from one to the next."""
+"""A model over time: its runs of one study by date, and what changed from one to the next."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from overton.errors import InputError
 from overton.statistics.resampling import Jackknife
 
 if TYPE_CHECKING:
-    from overton.api.profiling.making import Held
+    from overton.api.profiling.making import ProfiledRun
 
-__all__ = ["begun", "histories"]
+__all__ = ["histories", "started"]
 
 
-def begun(one: Held) -> datetime:
-    """When its run began, to the microsecond; of runs that noted the second only, its beginning."""
+def started(one: ProfiledRun) -> datetime:
+    """When its run started, to the microsecond (for runs that recorded only the second, the start of that second)."""
     when = datetime.fromisoformat(one.run.manifest.created)
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
-def histories(held: Sequence[Held]) -> Iterator[History]:
-    """Every model that several runs of one study have, the oldest run first."""
-    together: dict[tuple[str, str], list[Held]] = defaultdict(list)
-    for one in sorted(held, key=begun):
+def histories(profiled: Sequence[ProfiledRun]) -> Iterator[History]:
+    """Every model that appears in several runs of one study, oldest run first."""
+    together: dict[tuple[str, str], list[ProfiledRun]] = defaultdict(list)
+    for one in sorted(profiled, key=started):
         for model in one.asked:
             known = together[one.kind, model]
             if all(one.run.path.resolve() != other.run.path.resolve() for other in known):
@@ -43,7 +43,7 @@ def histories(held: Sequence[Held]) -> Iterator[History]:
             yield History(kind, runs[0].title, model, list(_points(model, runs)))
 
 
-def _points(model: str, runs: Sequence[Held]) -> Iterator[Point]:
+def _points(model: str, runs: Sequence[ProfiledRun]) -> Iterator[Point]:
     sources = _sources(model, runs)
     for place, one in enumerate(runs):
         traits = [trait for trait in one.traits if trait.model == model]
@@ -52,16 +52,16 @@ def _points(model: str, runs: Sequence[Held]) -> Iterator[Point]:
         if place and sources:
             changed, verdicts = _between(sources[place - 1], sources[place], one)
         elif place:
-            changed = ["its study declares nothing that runs could be compared by"]
+            changed = ["its study declares nothing by which runs could be compared"]
         yield Point(sources[place].label if sources else one.run.path.name, _date(one), traits, changed, verdicts)
 
 
-def _date(one: Held) -> str:
+def _date(one: ProfiledRun) -> str:
     return one.run.manifest.created[:10]
 
 
-def _sources(model: str, runs: Sequence[Held]) -> list[Source]:
-    """The runs as what is compared; empty where the study declares nothing for that."""
+def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[Source]:
+    """The runs as sources of a comparison; empty if the study does not declare how to compare."""
     study = runs[0].study
     if measuring_of(study).comparing is None:
         return []
@@ -70,21 +70,21 @@ def _sources(model: str, runs: Sequence[Held]) -> list[Source]:
     return [replace(one, model=model) for one in found]
 
 
-def _between(base: Source, candidate: Source, held: Held) -> tuple[list[str], list[str]]:
-    """What is not the same between two runs of a model, and how far it moved.
+def _between(base: Source, candidate: Source, profiled: ProfiledRun) -> tuple[list[str], list[str]]:
+    """What changed between two runs of a model, and how far it moved.
 
-    What was asked by another instrument, and may differ for that reason alone, is not compared.
+    Runs asked with different instruments, which may differ for that reason alone, are not compared.
     """
-    asked = list(instruments(base, candidate, held.study))
+    asked = list(instruments(base, candidate, profiled.study))
     names = (
         Side(f"{base.model} [{base.label}]", base, base.model),
         Side(f"{candidate.model} [{candidate.label}]", candidate, candidate.model),
     )
-    changed = [one.said for one in [*subjects(*names, held.study), *asked]]
-    how = held.outcome.how
+    changed = [one.said for one in [*subjects(*names, profiled.study), *asked]]
+    how = profiled.outcome.how
     if any(one.kind == "instrument" for one in asked):
-        return changed, ["not compared, since they were not asked in the same way"]
+        return changed, ["not compared, since they were asked in different ways"]
     try:
-        return changed, findings(of_sources(held.study, [base, candidate], Jackknife(how.level, seed=how.seed)))
+        return changed, findings(of_sources(profiled.study, [base, candidate], Jackknife(how.level, seed=how.seed)))
     except InputError as error:
         return changed, ["; ".join(f"not compared: {problem.reason}" for problem in error.problems)]

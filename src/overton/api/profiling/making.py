@@ -11,7 +11,7 @@ from typing import Any
 
 from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.comparing.sources import parted
-from overton.api.profiling.history import begun, histories
+from overton.api.profiling.history import histories, started
 from overton.api.profiling.page import write_page
 from overton.api.profiling.results import Found, Missing, Profile
 from overton.api.profiling.subjects import read_subjects, shared
@@ -24,12 +24,12 @@ from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 from overton.studies.traits import Trait
 
-__all__ = ["Held", "profile"]
+__all__ = ["ProfiledRun", "profile"]
 
 
 @dataclass(frozen=True)
-class Held:
-    """A run that is part of a profile, and those of its models that are meant."""
+class ProfiledRun:
+    """A run that is part of a profile, and which of its models are selected."""
 
     run: Run
     study: AnyStudy
@@ -38,7 +38,7 @@ class Held:
 
     @property
     def kind(self) -> str:
-        """The study whose measures it takes: runs of what labels for a study count as runs of that study."""
+        """The study whose measures it uses: runs that label for a study count as runs of that study."""
         return self.study.labels or self.study.name
 
     @property
@@ -53,7 +53,7 @@ class Held:
 
     @cached_property
     def traits(self) -> list[Trait]:
-        """What the study says of the models that are meant."""
+        """What the study says about the selected models."""
         declared = measuring_of(self.study).profile
         found = [] if declared is None else declared.traits(self.outcome.analysis)
         return [one for one in found if one.model in self.asked]
@@ -66,34 +66,34 @@ def profile(
     subjects: str | Path | None = None,
     out: str | Path | None = None,
 ) -> Profile:
-    """What `runs` of any studies found of their models, put together; models go by the names that they have there.
+    """What `runs` of any studies found about their models, combined; models go by their names in the runs.
 
-    A run may be named as 'RUN#MODEL', for one of its models. Where several runs of a study have a model, the latest
-    tells what it is like, and all of them how it changed. `subjects` names a table of item and subject (and study)
-    that says of which items of yours the subject is the same; starter items have theirs. With `out` the page is
-    written as well. `level` is the coverage of the intervals.
+    A run may be given as 'RUN#MODEL', for one of its models. If several runs of a study have a model, the latest shows
+    what it is like, and all of them how it changed. `subjects` names a table of item and subject (and study) that says
+    which of your items share a subject; starter items have theirs. With `out` the page is written as well. `level` is
+    the confidence level of the intervals.
 
     Example: `overton.profile("runs/first", "runs/second", out="profile.html").to_json()`.
 
     Raises:
-        InputError: no runs, a model that is not there, or a run that only makes items.
+        InputError: no runs, an unknown model, or a run that only makes items.
         RunError: a folder is not a run, or has no records; the page cannot be written.
     """
     if not runs:
         raise InputError([Problem("profile", "", "name at least one run")])
-    held = [_held(one, {"level": level, "seed": seed}) for one in runs]
+    profiled = [_opened(one, {"level": level, "seed": seed}) for one in runs]
     given = read_subjects(subjects)
-    leading = _leading(held)
-    specs = _specs(held)
+    leading = _leading(profiled)
+    specs = _specs(profiled)
     made = Profile(
         models=tuple(specs),
         specs=specs,
-        runs=list({one.run.path.resolve(): one.run for one in held}.values()),
+        runs=list({one.run.path.resolve(): one.run for one in profiled}.values()),
         found=list(_found(leading)),
         missing=list(_missing(leading, specs)),
         subjects=shared(leading, given),
-        histories=list(histories(held)),
-        warnings=list(_warnings(held, specs)),
+        histories=list(histories(profiled)),
+        warnings=list(_warnings(profiled, specs)),
         level=level,
     )
     if out is not None:
@@ -101,8 +101,8 @@ def profile(
     return made
 
 
-def _held(named: str | Path, how: Mapping[str, Any]) -> Held:
-    """A run that is named, its study, and the models that are meant.
+def _opened(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
+    """A run, its study, and the selected models.
 
     Raises:
         InputError: its study measures nothing, or it has no such model.
@@ -113,27 +113,27 @@ def _held(named: str | Path, how: Mapping[str, Any]) -> Held:
     names = tuple(entry.name for entry in run.entries)
     if model and model not in names:
         raise InputError([Problem(str(named), "", f"has no such model; its models are {', '.join(names)}")])
-    return Held(run, run.study, (model,) if model else names, how)
+    return ProfiledRun(run, run.study, (model,) if model else names, how)
 
 
-def _leading(held: Sequence[Held]) -> dict[tuple[str, str], Held]:
-    """By study and model the run that tells of it: the latest."""
-    ordered = sorted(held, key=begun)
+def _leading(profiled: Sequence[ProfiledRun]) -> dict[tuple[str, str], ProfiledRun]:
+    """The run that leads, by study and model: the latest."""
+    ordered = sorted(profiled, key=started)
     return {(one.kind, model): one for one in ordered for model in one.asked}
 
 
-def _specs(held: Sequence[Held]) -> dict[str, list[str]]:
-    """By model what was asked under its name, in the order of the runs."""
+def _specs(profiled: Sequence[ProfiledRun]) -> dict[str, list[str]]:
+    """By model, the specs asked under its name, in the order of the runs."""
     found: dict[str, list[str]] = defaultdict(list)
-    for one in held:
+    for one in profiled:
         for entry in one.run.entries:
             if entry.name in one.asked and published(entry.spec) not in found[entry.name]:
                 found[entry.name].append(published(entry.spec))
     return dict(found)
 
 
-def _found(leading: Mapping[tuple[str, str], Held]) -> Iterator[Found]:
-    """What leads, study by study in the order in which studies are listed, models beside each other."""
+def _found(leading: Mapping[tuple[str, str], ProfiledRun]) -> Iterator[Found]:
+    """What the leading runs found, study by study in the order in which studies are listed, models side by side."""
     for one in _in_order(leading):
         titles = list(dict.fromkeys(trait.title for trait in one.traits))
         for trait in sorted(one.traits, key=lambda trait: titles.index(trait.title)):
@@ -141,14 +141,14 @@ def _found(leading: Mapping[tuple[str, str], Held]) -> Iterator[Found]:
                 yield Found(one.kind, one.title, one.run, trait)
 
 
-def _in_order(leading: Mapping[tuple[str, str], Held]) -> list[Held]:
+def _in_order(leading: Mapping[tuple[str, str], ProfiledRun]) -> list[ProfiledRun]:
     names = asking_names()
     each = {id(one): one for one in leading.values()}.values()
     return sorted(each, key=lambda one: names.index(one.kind) if one.kind in names else len(names))
 
 
-def _missing(leading: Mapping[tuple[str, str], Held], specs: Mapping[str, Sequence[str]]) -> Iterator[Missing]:
-    """Studies that would tell something of a model and were not run on it; those that cannot be used are left out."""
+def _missing(leading: Mapping[tuple[str, str], ProfiledRun], specs: Mapping[str, Sequence[str]]) -> Iterator[Missing]:
+    """Studies that would show something about a model but were not run on it; unusable ones are left out."""
     for name in asking_names():
         try:
             study = study_named(name)
@@ -163,7 +163,7 @@ def _missing(leading: Mapping[tuple[str, str], Held], specs: Mapping[str, Sequen
 
 
 def _command(study: AnyStudy, model: str, spec: str) -> str:
-    """What would run a study on a model, by the name that it has; other roles are left to be filled in."""
+    """The command that would run a study on a model under its name; other roles are left to be filled in."""
     first, *others = study.roles
     named = spec if spec == model else f"{model}={spec}"
     words = ["run", study.name, f"--{first.word}", named]
@@ -174,11 +174,11 @@ def _command(study: AnyStudy, model: str, spec: str) -> str:
     return command(*words)
 
 
-def _warnings(held: Sequence[Held], specs: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _warnings(profiled: Sequence[ProfiledRun], specs: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for model, asked in specs.items():
         if len(asked) > 1:
-            yield f"{model} stands for several models in these runs: {', '.join(asked)}."
-    for one in held:
+            yield f"{model} names several models in these runs: {', '.join(asked)}."
+    for one in profiled:
         if measuring_of(one.study).profile is None:
-            yield f"{one.run.path.name} is of {one.study.name}, which declares nothing for a profile."
-    yield from dict.fromkeys(warnings_of([one.run for one in held]))
+            yield f"{one.run.path.name} is a run of {one.study.name}, which declares nothing for a profile."
+    yield from dict.fromkeys(warnings_of([one.run for one in profiled]))

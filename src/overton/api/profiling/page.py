@@ -11,13 +11,13 @@ __all__ = ["write_page"]
 
 _FEW = 4
 _SUMMARY = (
-    "Where a model stands, what moves it, what it leaves out and what it refuses, by every study that was run: each in"
-    " a sentence with its number, and the way to the full report."
+    "Where a model stands, what moves it, what it leaves out and what it refuses, from every study that was run: each"
+    " in a sentence with its number and a link to the full report."
 )
 
 
 def write_page(made: Profile, out: str | Path) -> Path:
-    """Write the profile to `out`; gives the file. Links to the runs' reports lead from there.
+    """Write the profile to `out`; returns the file. Links to the runs' reports are relative to it.
 
     Raises:
         RunError: it cannot be written.

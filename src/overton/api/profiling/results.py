@@ -1,4 +1,4 @@
-"""What a profile holds."""
+"""The parts of a profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Found:
-    """A trait, and the study and the run that it is from."""
+    """A trait, with the study and the run that it comes from."""
 
     study: str
     title: str
@@ -33,7 +33,7 @@ class Found:
         return self.run.path / "report.html"
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON values."""
         return {
             "study": self.study,
             "run": self.run.path.name,
@@ -50,7 +50,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Missing:
-    """A study that was not run on a model, of which aspects it would tell, and the command that would run it."""
+    """A study that was not run on a model, which aspects it would show, and the command that would run it."""
 
     study: str
     title: str
@@ -59,13 +59,13 @@ class Missing:
     command: str
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON values."""
         return {"study": self.study, "model": self.model, "tells": list(self.aspects), "command": self.command}
 
 
 @dataclass(frozen=True)
 class OfSubject:
-    """What a study found on one item of a subject: by model, a number as it reads."""
+    """What a study found on one item of a subject: by model, a number as displayed."""
 
     study: str
     title: str
@@ -75,7 +75,7 @@ class OfSubject:
     values: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON values."""
         return {"study": self.study, "item": self.item, "measure": self.measure, "values": dict(self.values)}
 
 
@@ -89,7 +89,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Point:
-    """A model in one run: what was found, what is not the same as in the run before, and how far that moved it."""
+    """A model in one run: what was found, what changed since the previous run, and how far the model moved."""
 
     run: str
     created: str
@@ -98,7 +98,7 @@ class Point:
     verdicts: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON values."""
         return {
             "run": self.run,
             "created": self.created,
@@ -110,7 +110,7 @@ class Point:
 
 @dataclass(frozen=True)
 class History:
-    """A model in several runs of one study, the oldest first."""
+    """A model in several runs of one study, oldest first."""
 
     study: str
     title: str
@@ -120,7 +120,7 @@ class History:
 
 @dataclass(frozen=True)
 class Profile:
-    """What was found of models: see `overton.profile`.
+    """What was found about models: see `overton.profile`.
 
     `specs` says by model what was asked ('provider/name'), each once. `warnings` have to be read before any number.
     """
@@ -136,11 +136,11 @@ class Profile:
     level: float
 
     def of(self, aspect: Aspect) -> list[Found]:
-        """What tells of an aspect."""
+        """What was found about an aspect."""
         return [one for one in self.found if one.trait.aspect == aspect]
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON values."""
         return {
             "schema": SCHEMA,
             "models": {name: list(self.specs[name]) for name in self.models},

@@ -1,4 +1,4 @@
-"""A profile as sections: an aspect each, then shared subjects, runs over time, and what was not run."""
+"""A profile as sections: one per aspect, then shared subjects, runs over time, and what was not run."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _AXES: dict[Kind, str] = {
 }
 _DRAWN = "The numbers above with their intervals."
 _METHOD = (
-    "Each number is the one that the study's own report has, of the latest of the runs that are named here; its"
-    " interval is over the items that were asked about. Numbers of different studies are on different scales and do"
-    " not add up. Looking at many numbers at once, one in twenty intervals of 95% leaves out the truth."
+    "Each number is the one in the study's own report, from the latest of the runs named here; its interval is over the"
+    " items that were asked about. Numbers of different studies are on different scales and cannot be added. Of many"
+    " 95% intervals, one in twenty misses the true value."
 )
 
 
 def sections(made: Profile, beside: Path | None = None) -> list[Section]:
-    """All that there is to show. Links to reports lead from the folder `beside`; without one there are none."""
+    """Everything there is to show. Links to reports are relative to the folder `beside`; without it there are none."""
     found = [
         *(_aspect(made, aspect, beside) for aspect in ASPECTS),
         Section("subjects", "One subject, several studies", list(_subjects(made))),
@@ -65,20 +65,20 @@ def sections(made: Profile, beside: Path | None = None) -> list[Section]:
 
 
 def _aspect(made: Profile, aspect: Aspect, beside: Path | None) -> Section:
-    told = made.of(aspect)
-    exhibits: list[Exhibit] = [_statement(one, beside) for one in told]
-    exhibits += [*_charts(f"profile-{aspect}", ASPECT_TITLES[aspect], [one.trait for one in told], made.models)]
-    if not told:
+    found = made.of(aspect)
+    exhibits: list[Exhibit] = [_statement(one, beside) for one in found]
+    exhibits += [*_charts(f"profile-{aspect}", ASPECT_TITLES[aspect], [one.trait for one in found], made.models)]
+    if not found:
         would = list(dict.fromkeys(one.title for one in made.missing if aspect in one.aspects))
         more = f" {' and '.join(would)} would: see What was not run." if would else ""
-        exhibits.append(Prose(f"Nothing that was run tells of this.{more}"))
+        exhibits.append(Prose(f"No study that was run measures this.{more}"))
     elif aspect == ASPECTS[0]:
         exhibits.append(Method(_METHOD))
     return Section(aspect, ASPECT_TITLES[aspect], exhibits)
 
 
 def _statement(one: Found, beside: Path | None) -> Statement:
-    """A trait in a sentence, and the way to the section of the report that shows it."""
+    """A trait in a sentence, with a link to the section of the report that shows it."""
     trait, way, otherwise = one.trait, None, ""
     if beside is not None:
         if one.report.is_file():
@@ -92,7 +92,7 @@ def _statement(one: Found, beside: Path | None) -> Statement:
 
 
 def _relative(file: Path, beside: Path) -> str:
-    """The address of a file from a page in a folder; where there is no way between them, as on two drives, in full."""
+    """The address of a file relative to a folder; the full address if there is no path between them (two drives)."""
     try:
         return quote(Path(os.path.relpath(file.resolve(), beside.resolve())).as_posix())
     except ValueError:
@@ -100,7 +100,7 @@ def _relative(file: Path, beside: Path) -> str:
 
 
 def _evidence(trait: Trait) -> str:
-    """The number where the sentence does not have it, its interval, what is behind it, and what nothing would give."""
+    """The number if the sentence lacks it, its interval, its sample size, and its value under the null."""
     one = trait.number
     if isnan(one.value):
         return f"No number: {reason(one)}."
@@ -109,7 +109,7 @@ def _evidence(trait: Trait) -> str:
 
 
 def _unsaid(trait: Trait) -> list[str]:
-    """The number where the sentence does not have it."""
+    """The number, if the sentence lacks it."""
     said = number(trait.number.value, trait.kind)
     return [] if said in trait.sentence else [f"{said} ({trait.scale.lower()})" if trait.scale else said]
 
@@ -118,11 +118,11 @@ def _beside_nothing(trait: Trait) -> str:
     if trait.null is None:
         return ""
     null = f"{number(trait.null, trait.kind)}, {trait.null_is}."
-    return f" Not told apart from {null}" if _unsure(trait) else f" Against {null}"
+    return f" Not distinguishable from {null}" if _unsure(trait) else f" Compared with {null}"
 
 
 def _unsure(trait: Trait) -> bool:
-    """Whether there is no interval, or what would be there if nothing were so lies within it."""
+    """Whether there is no interval, or it covers the value under the null."""
     one = trait.number
     return isnan(one.low) or (trait.null is not None and not (trait.null < one.low or trait.null > one.high))
 
@@ -133,15 +133,15 @@ def _no_interval(trait: Trait) -> str:
 
 
 def _charts(name: str, title: str, traits: Sequence[Trait], models: Sequence[str]) -> Iterator[Chart]:
-    """A chart for each scale: models beside each other in each row."""
-    told = [one for one in traits if not isnan(one.number.value)]
-    scales = dict.fromkeys(map(_scale, told))
+    """One chart per scale, with models side by side in each row."""
+    measured = [one for one in traits if not isnan(one.number.value)]
+    scales = dict.fromkeys(map(_scale, measured))
     for place, scale in enumerate(scales):
-        own = [one for one in told if _scale(one) == scale]
+        own = [one for one in measured if _scale(one) == scale]
         yield Chart(
             f"{name}-{place + 1}",
             f"{title}: {_named(own[0])}",
-            _DRAWN if len(models) == 1 else f"{_DRAWN} Models are told apart by colour and shape.",
+            _DRAWN if len(models) == 1 else f"{_DRAWN} Models differ in colour and shape.",
             _drawn(own, models),
             values=_values(title, own),
         )
@@ -153,7 +153,7 @@ def _scale(trait: Trait) -> tuple[Kind, Range, str]:
 
 
 def _named(trait: Trait) -> str:
-    """What the axis is called, within a sentence."""
+    """The axis title, as part of a sentence."""
     return (trait.scale or _AXES[trait.kind]).lower()
 
 
@@ -167,7 +167,7 @@ def _drawn(traits: Sequence[Trait], models: Sequence[str]) -> Drawing:
 
 
 def _axis(traits: Sequence[Trait]) -> Axis:
-    """As wide as the numbers can be, or further where an interval is."""
+    """As wide as the range of the numbers, or wider if an interval is."""
     kind, (low, high) = traits[0].kind, traits[0].within
     ends = [end for one in traits for end in (one.number.low, one.number.value, one.number.high) if isfinite(end)]
     return Axis(traits[0].scale or _AXES[kind], min(low, *ends), max(high, *ends), kind, mark=0 if low < 0 else None)
@@ -190,7 +190,7 @@ def _subjects(made: Profile) -> Iterator[Exhibit]:
 
 
 def _subject(one: Subject, models: Sequence[str]) -> Table:
-    """Few columns, so that the numbers are seen on a phone."""
+    """Few columns, so that the numbers fit on a phone."""
     rows: list[list[Cell]] = [
         [
             f"{row.title}, {row.measure}: {row.words}",
@@ -198,7 +198,7 @@ def _subject(one: Subject, models: Sequence[str]) -> Table:
         ]
         for row in one.rows
     ]
-    return Table(one.name, [Column("What was found on what"), *(Column(name) for name in models)], rows, summary=True)
+    return Table(one.name, [Column("Measure and item"), *(Column(name) for name in models)], rows, summary=True)
 
 
 def _histories(made: Profile) -> Iterator[Exhibit]:
@@ -213,20 +213,20 @@ def _history(one: History, place: int) -> Iterator[Exhibit]:
     for number_, point in enumerate(one.points):
         yield Statement(f"{name}, {point.created}, {point.run}: {_changed(point, number_)}.", " ".join(point.verdicts))
     yield Method(
-        "The oldest run first. Verdicts are those of overton compare, candidate minus base, at its usual margins, each"
-        " run against the one before."
+        "Oldest run first. Verdicts are those of overton compare, candidate minus base, with its default margins, each"
+        " run compared with the one before."
     )
 
 
 def _changed(point: Point, place: int) -> str:
-    """What is not the same as in the run before."""
+    """What changed since the previous run."""
     if not place:
         return "the first run"
-    return "; ".join(point.changed) or "nothing is known to differ from the run before"
+    return "; ".join(point.changed) or "no known difference from the previous run"
 
 
 def _over_time(one: History, key: str, titles: Sequence[str]) -> Iterator[Chart]:
-    """A chart for each scale, a row for each run, the oldest on top."""
+    """One chart per scale, with one row per run, oldest on top."""
     every = [(point, trait) for point in one.points for trait in point.traits if not isnan(trait.number.value)]
     for place, scale in enumerate(dict.fromkeys(_scale(trait) for _, trait in every)):
         own = [(point, trait) for point, trait in every if _scale(trait) == scale]
@@ -236,7 +236,7 @@ def _over_time(one: History, key: str, titles: Sequence[str]) -> Iterator[Chart]
         yield Chart(
             f"{key}-{place + 1}",
             f"{one.model} over time, {one.title}: {_named(own[0][1])}",
-            "Each run with its interval, the oldest on top.",
+            "Each run with its interval, oldest on top.",
             _drawn_over_time(points, rows, titles, axis),
         )
 
@@ -253,11 +253,11 @@ def _missing(made: Profile) -> Iterator[Exhibit]:
         return
     yield Table(
         "Studies that were not run",
-        [Column("Study"), Column("Model"), Column("Would tell"), Column("Command")],
+        [Column("Study"), Column("Model"), Column("Would show"), Column("Command")],
         [
             [one.title, one.model, ", ".join(ASPECT_TITLES[aspect].lower() for aspect in one.aspects), one.command]
             for one in made.missing
         ],
-        note="Words in capitals are yours to fill in.",
+        note="Replace the words in capitals.",
         summary=True,
     )

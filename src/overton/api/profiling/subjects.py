@@ -1,4 +1,4 @@
-"""Items of several studies on one subject: what each study found on them, side by side."""
+"""Items of several studies on one subject: what each study found about them, side by side."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from overton.studies.numbers import number
 from overton.studies.spelling import words_of
 
 if TYPE_CHECKING:
-    from overton.api.profiling.making import Held
+    from overton.api.profiling.making import ProfiledRun
     from overton.studies.comparing import Contribution
 
 __all__ = ["read_subjects", "shared"]
@@ -28,16 +28,16 @@ Given = Mapping[tuple[str, str], str]
 
 
 def read_subjects(path: str | Path | None) -> Given:
-    """A table of item and subject, and perhaps study, as a person gives it; None is an empty one.
+    """A table of item and subject, and optionally study, as the user gives it; empty for None.
 
     Raises:
-        InputError: it is no table, lacks a column, has an empty cell, or says two things of one item.
+        InputError: it is not a table, lacks a column, has an empty cell, or contradicts itself about an item.
     """
     if path is None:
         return {}
     table = open_table(Path(path))
     if missing := [name for name in ("item", "subject") if name not in table.columns]:
-        reason = f"has no column {' and '.join(missing)}; a table of subjects has item, subject and perhaps study"
+        reason = f"has no column {' and '.join(missing)}; a table of subjects has item, subject and optionally study"
         raise InputError([Problem(str(path), "", reason)])
     frame = table.frame()
     studies = frame["study"].to_list() if "study" in frame.columns else [""] * frame.height
@@ -49,12 +49,12 @@ def read_subjects(path: str | Path | None) -> Given:
             raise InputError([Problem(str(path), table.place(row), "has an empty cell")])
         key = (str(study or "").replace("_", "-"), str(item))
         if found.setdefault(key, str(subject)) != str(subject):
-            raise InputError([Problem(str(path), table.place(row), f"{item} has the subject {found[key]} already")])
+            raise InputError([Problem(str(path), table.place(row), f"{item} already has the subject {found[key]}")])
     return found
 
 
-def shared(leading: Mapping[tuple[str, str], Held], given: Given) -> list[Subject]:
-    """Subjects that items of two or more studies are about, sorted, with what was found on each item."""
+def shared(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> list[Subject]:
+    """Subjects of items of two or more studies, sorted, with what was found about each item."""
     rows: dict[str, dict[tuple[str, str, str], OfSubject]] = defaultdict(dict)
     for subject, one in _of_all(leading, given):
         key = (one.study, one.item, one.measure)
@@ -68,31 +68,34 @@ def shared(leading: Mapping[tuple[str, str], Held], given: Given) -> list[Subjec
     ]
 
 
-def _of_all(leading: Mapping[tuple[str, str], Held], given: Given) -> Iterator[tuple[str, OfSubject]]:
-    """What every run that leads found on items that have a subject."""
-    for held in {id(one): one for one in leading.values()}.values():
-        if (about := _subjects(held, given)) and measuring_of(held.study).comparing is not None:
-            models = [model for model in held.asked if leading[held.kind, model] is held]
-            yield from _of_run(held, models, about)
+def _of_all(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> Iterator[tuple[str, OfSubject]]:
+    """What every leading run found about items that have a subject."""
+    for profiled in {id(one): one for one in leading.values()}.values():
+        if (about := _subjects(profiled, given)) and measuring_of(profiled.study).comparing is not None:
+            models = [model for model in profiled.asked if leading[profiled.kind, model] is profiled]
+            yield from _of_run(profiled, models, about)
 
 
-def _of_run(held: Held, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, OfSubject]]:
-    measuring, results = measuring_of(held.study), held.outcome.results
+def _of_run(profiled: ProfiledRun, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, OfSubject]]:
+    measuring, results = measuring_of(profiled.study), profiled.outcome.results
     assert results is not None
     assert measuring.comparing is not None
-    words = {name: one.text for name, one in words_of(held.study.items, results.items).items()}
-    sides = measuring.comparing.records(results, held.outcome.how)
-    told = measuring.profile.by_item if measuring.profile else {}
-    for model, measure in product(models, told):
+    words = {name: one.text for name, one in words_of(profiled.study.items, results.items).items()}
+    sides = measuring.comparing.records(results, profiled.outcome.how)
+    measures = measuring.profile.by_item if measuring.profile else {}
+    for model, measure in product(models, measures):
         one = next((one for one in sides.get(model, ()) if one.measure.name == measure), None)
         for item, said in _values(one):
             if item in about:
                 text = words.get(item, item.replace("-", " "))
-                yield about[item], OfSubject(held.kind, held.title, item, text, told[measure], {model: said})
+                yield (
+                    about[item],
+                    OfSubject(profiled.kind, profiled.title, item, text, measures[measure], {model: said}),
+                )
 
 
 def _values(one: Contribution | None) -> Iterator[tuple[str, str]]:
-    """What a mean or ratio is on each item, as it reads; other measures have no value for one item."""
+    """The value of a mean or ratio on each item, as displayed; other measures have no value for a single item."""
     if one is None or one.measure.of is not ratio:
         return
     for item, (above, below) in zip(one.items, one.parts, strict=True):
@@ -100,15 +103,15 @@ def _values(one: Contribution | None) -> Iterator[tuple[str, str]]:
             yield item, number(float(above / below), one.measure.kind)
 
 
-def _subjects(held: Held, given: Given) -> dict[str, str]:
-    """The subject of each item, by what the study compares by: what the person says, else the starter item's own."""
-    study, results = held.study, held.outcome.results
+def _subjects(profiled: ProfiledRun, given: Given) -> dict[str, str]:
+    """The subject of each item, by the study's unit of comparison: the user's, otherwise the starter item's own."""
+    study, results = profiled.study, profiled.outcome.results
     own = study.items.subjects() if study.items.subjects else {}
     starter = {item.id: item for item in read_items(study)} if own and study.items.starter else {}
     found = {}
     for item in results.items if results else ():
         name = study.items.about(item)
-        said = _given(held.kind, (name, item.id), given)
+        said = _given(profiled.kind, (name, item.id), given)
         if said is None and starter.get(item.id) == item:
             said = own.get(name)
         if said is not None:
@@ -117,5 +120,5 @@ def _subjects(held: Held, given: Given) -> dict[str, str]:
 
 
 def _given(study: str, names: Sequence[str], given: Given) -> str | None:
-    """What the person says of an item, for this study or any."""
+    """The subject that the user gives an item, for this study or any."""
     return next((given[key] for name in names for key in ((study, name), ("", name)) if key in given), None)

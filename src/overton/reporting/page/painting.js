@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------------------------------------ charts as bitmaps
 
-// A drawing is painted from its own elements: a picture of it would need a policy that allows pictures.
-const FINE = 3; // pixels of the bitmap for each of the screen's
+// A drawing is painted from its own elements: using it as an image would need a policy that allows images.
+const FINE = 3; // bitmap pixels per screen pixel
 
 function bitmap(svg) {
   const { width, height } = svg.getBoundingClientRect();
@@ -73,7 +73,7 @@ function trace(context, svg, mark, style, opacity) {
   }
 }
 
-// A colour as it is; a gradient from end to end of what it fills.
+// A colour unchanged; a gradient from end to end of what it fills.
 function shaded(context, svg, mark, fill) {
   const named = /^url\("?#([\w-]+)"?\)/.exec(fill);
   if (!named) return fill;

@@ -17,15 +17,15 @@ function add(trials, chunk) {
 const ROUND_BREAK = "\u001e";
 const TURN_BREAK = "\u001f";
 const ARROW = " \u2192 ";
-const ROW = 52; // pixels of a row of the list
-const AT_ONCE = 2_000; // rows looked at before the clock is
-const MOST_MS = 12; // milliseconds that a search may hold the page up
-const SHORT = 1_200; // characters of a prompt that is shown without being asked for
+const ROW = 52; // height of a list row in pixels
+const AT_ONCE = 2_000; // rows searched between looks at the clock
+const MOST_MS = 12; // milliseconds that a search may block the page
+const SHORT = 1_200; // characters of a prompt that is shown unfolded
 const LINK = "#trial=";
 
 const pause = () => new Promise((done) => setTimeout(done));
 
-// A list of which only the rows in sight are in the page.
+// A list of which only the visible rows are in the page.
 class List {
   constructor(box, describe, chosen) {
     Object.assign(this, { box, describe, chosen, rows: [], at: 0 });
@@ -141,8 +141,8 @@ class Reader {
   }
 
   select(facet, index) {
-    const held = new Set(this.trials.codes[index]);
-    const options = facet.labels.flatMap((label, code) => (held.has(code) ? [new Option(visible(label), code)] : []));
+    const used = new Set(this.trials.codes[index]);
+    const options = facet.labels.flatMap((label, code) => (used.has(code) ? [new Option(visible(label), code)] : []));
     return element("select", { name: "facet-" + index }, new Option("all", ""), ...options);
   }
 
@@ -151,25 +151,25 @@ class Reader {
     return codes.some((code) => code !== codes[0]);
   }
 
-  // A search goes on in pieces, so that the page answers while it does; a later one ends it.
+  // A search runs in slices, so that the page stays responsive; a later search ends it.
   async choose(wanted = this.current) {
     const search = ++this.search;
     const codes = this.selects.map((select) => (select && select.value !== "" ? Number(select.value) : null));
     const matches = this.matcher(this.query.value.trim().toLowerCase(), this.where.value);
     const found = [];
-    let begun = performance.now();
+    let started = performance.now();
     for (let row = 0; row < this.trials.answers.length; row++) {
-      if (row % AT_ONCE === AT_ONCE - 1 && performance.now() - begun > MOST_MS) {
+      if (row % AT_ONCE === AT_ONCE - 1 && performance.now() - started > MOST_MS) {
         await pause();
         if (search !== this.search) return;
-        begun = performance.now();
+        started = performance.now();
       }
       if (codes.every((code, facet) => code === null || this.trials.codes[facet][row] === code) && matches(row)) found.push(row);
     }
     const at = Math.max(0, found.indexOf(wanted));
     this.list.show(found, at);
     const all = this.trials.answers.length;
-    this.status.textContent = found.length === all ? `${count(all)} trials` : found.length ? `${count(found.length)} of ${count(all)} trials` : "No trial matches.";
+    this.status.textContent = found.length === all ? `${count(all)} trials` : found.length ? `${count(found.length)} of ${count(all)} trials` : "No trials match.";
     if (found.length) this.read(found[at]);
     else this.pane.replaceChildren();
   }
@@ -179,25 +179,25 @@ class Reader {
     const { answers, prompts, prompt, texts } = this.trials;
     const inAnswer = (row) => answers[row].toLowerCase().includes(query);
     if (where === "answers") return inAnswer;
-    const holding = new Set(texts.flatMap((text, index) => (text.toLowerCase().includes(query) ? [index] : [])));
-    const promptHolds = prompts.map((parts) => parts.some((part) => holding.has(part)));
-    return (row) => promptHolds[prompt[row]] || (where === "both" && inAnswer(row));
+    const matching = new Set(texts.flatMap((text, index) => (text.toLowerCase().includes(query) ? [index] : [])));
+    const inPrompt = prompts.map((parts) => parts.some((part) => matching.has(part)));
+    return (row) => inPrompt[prompt[row]] || (where === "both" && inAnswer(row));
   }
 
   // ------------------------------------------------------------------------------------------- links, and the keyboard
 
-  // To the trial that the address names, whatever was chosen.
+  // Goes to the trial that the address names, whatever the current filters.
   async follow() {
     if (!location.hash.startsWith(LINK)) return;
     let name = "";
     try {
       name = decodeURIComponent(location.hash.slice(LINK.length));
     } catch {
-      return; // no name of ours
+      return; // not one of our names
     }
     const row = this.places.get(name);
     if (row === undefined) {
-      this.status.textContent = "The trial that this link names is not in this file.";
+      this.status.textContent = "The trial in this link is not in this file.";
       return;
     }
     if (!this.list.rows.includes(row)) {
@@ -232,15 +232,15 @@ class Reader {
     return this.trials.facets[facet].labels[this.trials.codes[facet][row]] ?? "";
   }
 
-  // A line of the list: what the trial is about, then what else it is, then what was read from its answer.
+  // A line of the list: the trial's item, then its other facets, then what was read from its answer.
   line(row) {
     const { facets, item } = this.trials;
-    const told = (read) => facets.flatMap((facet, i) => (i !== item && facet.choose && facet.read === read && this.label(i, row) ? [visible(this.label(i, row))] : []));
+    const labels = (read) => facets.flatMap((facet, i) => (i !== item && facet.choose && facet.read === read && this.label(i, row) ? [visible(this.label(i, row))] : []));
     const head = item >= 0 ? visible(this.label(item, row)) : visible(this.trials.names[row]);
-    const readings = told(true).join(", ");
+    const readings = labels(true).join(", ");
     return [
       element("bdi", { className: "about", textContent: head }),
-      element("span", { className: "more" }, element("bdi", { textContent: told(false).join(" \u00b7 ") }), ...(readings ? [" ", element("b", { textContent: readings })] : [])),
+      element("span", { className: "more" }, element("bdi", { textContent: labels(false).join(" \u00b7 ") }), ...(readings ? [" ", element("b", { textContent: readings })] : [])),
     ];
   }
 
@@ -263,7 +263,7 @@ class Reader {
     return element("div", { className: "pane-head" }, element("h3", {}, element("bdi", { textContent: visible(about) })), element("p", { className: "name" }, element("bdi", { textContent: visible(this.trials.names[row]) }), " ", link));
   }
 
-  // For each value of a facet the trial that is otherwise most like this one: first of all on the same item.
+  // For each value of a facet, the trial that is otherwise most like this one, on the same item if possible.
   alike(row, facet) {
     const { facets, codes, item } = this.trials;
     const asked = facets.flatMap((one, i) => (i === facet || one.read ? [] : [i]));
@@ -292,7 +292,7 @@ class Reader {
     return box;
   }
 
-  // A trial: what it is, what was read, what was said, what was seen. Beside others, what differs from the first is marked.
+  // A trial: its facets, what was read, the prompt, the answer. Beside others, differences from the first are marked.
   trial(row, first = row, column = -1) {
     const { answers, cut, prompt } = this.trials;
     const more = cut.get(row);
@@ -324,7 +324,7 @@ class Reader {
     return element("div", {}, ...parts, this.trials.across ? this.across(turns) : this.down(turns));
   }
 
-  // Rounds from top to bottom, the turns of each beside each other.
+  // Rounds from top to bottom, each with its turns side by side.
   down(rounds) {
     const parts = rounds.map((turns, i) => {
       const said = turns.map((turn) => element("div", { className: "turn" }, ...this.spoken(turn)));
@@ -333,7 +333,7 @@ class Reader {
     return element("div", { className: "rounds" }, ...parts);
   }
 
-  // Rounds side by side, with a row for each turn; where rounds have no number, the first turn begins with a heading.
+  // Rounds side by side, with one row per turn; if rounds have no number, the first turn begins with a heading.
   across(rounds) {
     const numbered = this.trials.round !== "";
     const heads = rounds.map(([first], i) => element("th", { scope: "col" }, element("bdi", { textContent: visible(numbered ? `${this.trials.round} ${i + 1}` : first.split("\n\n")[0]) })));
@@ -348,7 +348,7 @@ class Reader {
     return box;
   }
 
-  // A turn's first paragraph says who speaks and what was read, with an arrow where it changed.
+  // A turn's first paragraph says who speaks and what was read, with an arrow if it changed.
   spoken(text) {
     const [head, ...rest] = text.split("\n\n");
     if (!rest.length && !head.includes(ARROW)) return [this.passage("answer", head)];
@@ -358,12 +358,12 @@ class Reader {
     return rest.length ? [said, this.passage("answer", rest.join("\n\n"))] : [said];
   }
 
-  // What of it the trial that this one stands beside did not see is underlined.
+  // Parts that the first of the trials side by side did not see are underlined.
   prompt(row, first, alone) {
     const { texts, prompts, prompt } = this.trials;
     const parts = prompts[prompt[row]];
     const known = new Set(row === first || prompt[first] < 0 ? parts : prompts[prompt[first]]);
-    const title = parts.every((part) => known.has(part)) ? "What it saw" : "What it saw; underlined, what the first did not";
+    const title = parts.every((part) => known.has(part)) ? "What it saw" : "What it saw; underlined: what the first did not see";
     const details = element("details", { className: "seen" }, element("summary", { textContent: title }));
     const fill = () => {
       const passage = this.passage("prompt", parts.map((part) => texts[part]).join(""));

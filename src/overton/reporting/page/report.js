@@ -18,7 +18,7 @@ function sortKey(row, column) {
 function compare(a, b, column, direction) {
   const [x, y] = [sortKey(a, column), sortKey(b, column)];
   if (x !== null && y !== null) return direction * (x - y);
-  if (x !== null || y !== null) return x === null ? 1 : -1; // what has no number stands last, either way
+  if (x !== null || y !== null) return x === null ? 1 : -1; // cells without a number come last, either way
   return direction * a.cells[column].textContent.localeCompare(b.cells[column].textContent);
 }
 
@@ -64,14 +64,14 @@ function showTips(tip) {
 
 // ------------------------------------------------------------------------------------- what stands beside an exhibit
 
-// What a spreadsheet would take for a formula begins with an apostrophe, also where it parts cells at other signs.
+// What a spreadsheet would take for a formula gets an apostrophe in front, whatever separator it splits cells at.
 const quoted = (text) => '"' + text.replace(/(^|[;,\t\r\n])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g, "$1$2'").replaceAll('"', '""') + '"';
 
 function words(cell) {
   return (cell.querySelector("button span, bdi, span") ?? cell).textContent.trim();
 }
 
-// A row of titles, then the rows as they stand: numbers as they are, with their limits and counts in columns of their own.
+// A row of titles, then the rows as shown: numbers unformatted, with their limits and counts in separate columns.
 function commaSeparated(table) {
   const headings = [...table.tHead.rows[0].cells];
   const rows = [...table.tBodies[0].rows];
@@ -120,7 +120,7 @@ function addTools(table) {
   table.parentElement.after(tools);
 }
 
-// A chart as a file of its own: the page's variables become the colours that they stand for now.
+// A chart as a standalone file: the page's variables become the colours that they stand for now.
 function drawing(svg) {
   const style = getComputedStyle(document.documentElement);
   const copy = svg.cloneNode(true);
@@ -131,7 +131,7 @@ function drawing(svg) {
   return text.replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
 }
 
-// A chart's data as they were drawn, in its own units; what only places marks is left out.
+// A chart's data as drawn, in its own units; fields that only place marks are left out.
 const OF_DRAWING = new Set(["tip", "slot", "order", "dark", "framed", "letter", "text"]);
 
 function dataOf(specification) {
@@ -181,9 +181,9 @@ function offer(label, name, type, text) {
 }
 
 async function content(name) {
-  const held = document.getElementById(name);
-  if (held.type === "application/json") return held.textContent;
-  const bytes = Uint8Array.from(atob(held.textContent), (character) => character.charCodeAt(0));
+  const holder = document.getElementById(name);
+  if (holder.type === "application/json") return holder.textContent;
+  const bytes = Uint8Array.from(atob(holder.textContent), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).text();
 }

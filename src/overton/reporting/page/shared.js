@@ -1,5 +1,5 @@
 "use strict";
-// Whatever a model or an item wrote reaches the page through textContent only, never as markup.
+// Whatever a model or an item wrote reaches the page only through textContent, never as markup.
 
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -7,7 +7,7 @@ function element(name, properties = {}, ...children) {
   return made;
 }
 
-// Control characters and those that turn the direction of writing are written out, as in [U+202E].
+// Control characters and those that change the writing direction are spelled out, as in [U+202E].
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff]/g;
 
 function visible(text) {
@@ -18,9 +18,9 @@ function visible(text) {
 
 const count = (number) => number.toLocaleString("en-US");
 
-// What is given to be saved is text, or a blob.
-function save(name, type, held) {
-  const address = URL.createObjectURL(new Blob([held], { type }));
+// Saves text or a blob as a file.
+function save(name, type, saved) {
+  const address = URL.createObjectURL(new Blob([saved], { type }));
   element("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

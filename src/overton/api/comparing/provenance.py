@@ -1,4 +1,4 @@
-"""What a run says of how it was asked, in a form that a baseline file can keep; no address and no path is in it."""
+"""What a run records of how it was asked, in a form that a baseline file can store, without addresses or paths."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from overton.engine import entries
 from overton.hosts.local import ModelEntry
 from overton.hosts.local.opening import published
 
-__all__ = ["NOBODY", "Answering", "Told", "Upstream", "told_of", "upstream_of"]
+__all__ = ["NOBODY", "Answering", "Provenance", "Upstream", "provenance_of", "upstream_of"]
 
 
 class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an endpoint said of itself with its replies, each different word once, sorted.
+    """What an endpoint reported about itself with its replies, each distinct value once, sorted.
 
-    Names of models, fingerprints of how they were set up, and who served them: a router's provider, or the package that
+    Names of models, fingerprints of their configuration, and who served them: a router's provider, or the package that
     computes on this machine.
     """
 
@@ -30,13 +30,13 @@ class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NOBODY = Upstream()
-"""Said nothing of itself."""
+"""Reported nothing about itself."""
 
 
 class Answering(msgspec.Struct, frozen=True):
-    """Who answered in a role: `identity` is what makes its calls the same, and the seed of its draws is no part of it.
+    """Who answered in a role: `identity` is what makes its calls the same; the seed of its draws is not part of it.
 
-    `reported`, `fingerprints` and `servers` are what its endpoint said of itself: see `Upstream`.
+    `reported`, `fingerprints` and `servers` are what its endpoint reported about itself: see `Upstream`.
     """
 
     name: str
@@ -51,16 +51,16 @@ class Answering(msgspec.Struct, frozen=True):
 
     @property
     def upstream(self) -> Upstream:
-        """What its endpoint said of itself."""
+        """What its endpoint reported about itself."""
         return Upstream(self.reported, self.fingerprints, self.servers)
 
     @property
     def instrument(self) -> tuple[Any, ...]:
-        """What makes it the same where it judges."""
+        """What makes it the same judge."""
         return self.identity, self.settings, self.holds_form, self.not_sent
 
 
-class Told(msgspec.Struct, frozen=True):
+class Provenance(msgspec.Struct, frozen=True):
     """How a run was asked. `items` maps ids to digests of what was asked; `cost` is in US dollars, of all calls."""
 
     study: str
@@ -74,18 +74,18 @@ class Told(msgspec.Struct, frozen=True):
     cost: float = 0.0
 
 
-def told_of(run: Run, *, journal: bool = False) -> Told:
-    """What a run tells; with `journal` also what its endpoints said of themselves."""
+def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
+    """How a run was asked; with `journal`, also what its endpoints reported about themselves."""
     manifest = run.manifest
     said = upstream_of(run) if journal else {}
-    return Told(
+    return Provenance(
         manifest.study,
         manifest.prompts,
         manifest.options,
         {item.id: blake2b(msgspec.json.encode(item), digest_size=16).hexdigest() for item in run.items()},
         {
-            role: [_answering(one, said.get(one.identity, NOBODY)) for one in held]
-            for role, held in manifest.models.items()
+            role: [_answering(one, said.get(one.identity, NOBODY)) for one in answerers]
+            for role, answerers in manifest.models.items()
         },
         manifest.seed,
         manifest.overton,
@@ -96,17 +96,17 @@ def told_of(run: Run, *, journal: bool = False) -> Told:
 
 def _answering(entry: ModelEntry, said: Upstream) -> Answering:
     settings = msgspec.to_builtins(msgspec.structs.replace(entry.settings, seed=None))
-    told = (entry.name, published(entry.spec), entry.identity, settings, entry.holds_form, tuple(entry.not_sent))
-    return Answering(*told, said.reported, said.fingerprints, said.servers)
+    own = (entry.name, published(entry.spec), entry.identity, settings, entry.holds_form, tuple(entry.not_sent))
+    return Answering(*own, said.reported, said.fingerprints, said.servers)
 
 
 def upstream_of(run: Run) -> dict[str, Upstream]:
-    """What endpoints said of themselves with their replies, by the answerer's identity, as the journal has it."""
+    """What endpoints reported about themselves with their replies, by the answerer's identity, from the journal."""
     journal = run.path / "journal.db"
     found: defaultdict[str, tuple[set[str], set[str], set[str]]] = defaultdict(lambda: (set(), set(), set()))
     for row in entries(journal) if journal.is_file() else ():
         if isinstance(reply := row.outcome, Reply):
             words = (reply.model, reply.fingerprint, reply.served_by)
-            for held, word in zip(found[row.place.answerer], words, strict=True):
-                held.update([word] if word else [])
-    return {identity: Upstream(*(tuple(sorted(held)) for held in words)) for identity, words in found.items()}
+            for seen, word in zip(found[row.place.answerer], words, strict=True):
+                seen.update([word] if word else [])
+    return {identity: Upstream(*(tuple(sorted(seen)) for seen in words)) for identity, words in found.items()}
