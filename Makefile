@@ -44,7 +44,7 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@echo 'Running every test'
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 	@$(MAKE) docs
-		@echo 'Running small benchmarks'
+	@echo 'Running small benchmarks'
 	@$(BIN)/python benchmarks/engine.py --quick --check
 	@$(BIN)/python benchmarks/measures.py --rows 200000 --rounds 2 --check
 	@$(BIN)/python benchmarks/dumps.py --megabytes 60 --rounds 1
@@ -103,7 +103,7 @@ help: ## this list
 	@touch .venv/installed-demo $@
 
 .venv/installed-docs: .venv/installed-test
-		@echo 'Installing what builds the site and runs the notebooks, into .venv'
+	@echo 'Installing what builds the site and runs the notebooks, into .venv'
 	@$(INSTALL) -e '.[embedded,docs,notebooks]'
 	@touch $@
 
@@ -116,7 +116,7 @@ help: ## this list
 
 # What an installation brings and nothing else: neither Overton itself nor what installed it.
 .venv/brought/made: .venv/made pyproject.toml constraints.txt
-		@echo 'Installing what Overton and its extras bring, into .venv/brought (a few minutes)'
+	@echo 'Installing what Overton and its extras bring, into .venv/brought (a few minutes)'
 	@$(PYTHON) -m venv --clear .venv/brought
 	@$(call install,.venv/brought) '.[embedded,retrieval,clustering,inspect,ray,testing]'
 	@.venv/brought/bin/python -m pip uninstall --quiet --yes overton setuptools pip
