@@ -1,4 +1,4 @@
-"""How often a run's calibration says what is true: models that answer as told, or surer than told, at random prompts.
+"""How often a run's calibration is right: models that answer as reported, or surer than reported, at random prompts.
 
     python benchmarks/calibration.py [--simulations 400]
 

@@ -3,12 +3,12 @@
     python benchmarks/compare.py [--pairs 1000] [--study NAME ...] [--items 5 12 50] [--lift 0] [--check]
 
 A simulation draws the values of the same items for two models: half of the items have one value for both, the others
-one for each, from one distribution. Records are made of them as `coverage.py` makes them, and what each item gives to
-each headline comes from the study itself. A cell has how many of a hundred pairs are called higher or lower, and how
-many equivalent by the default margin. With `--lift` the candidate's values are higher by so much, and the true
-difference of 20,000 items stands beside.
+one for each, from one distribution. Records are made from them as in `coverage.py`, and what each item contributes to
+each headline comes from the study itself. A cell gives the percentage of pairs called higher or lower, and the
+percentage found equivalent by the default margin. With `--lift` the candidate's values are higher by that much, and
+the true difference over 20,000 items is also shown.
 
-Wanted are 6.5 false verdicts of a hundred at most over all pairs of a headline. With --check more is an error.
+The target is at most 6.5% false verdicts over all pairs of a headline. With --check, more is an error.
 """
 
 from __future__ import annotations

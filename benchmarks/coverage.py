@@ -1,18 +1,18 @@
-"""Do intervals hold what they promise? Simulated items with known truths, through the measures of every study.
+"""Do intervals cover what they promise? Simulated items with known truths, through the measures of every study.
 
     python benchmarks/coverage.py [--simulations 1000] [--study NAME ...] [--items 3 5 12 50 100] [--answers 100]
                                   [--trials 15] [--check]
 
-A simulation gives each item a value of a named distribution, makes the records that such items have, and measures them
-as those of a real model. A cell says how many of a hundred intervals of 95% hold the truth, and behind it, where not
-all data sets have an interval, how many of a hundred have one. The truth is what the same measures give for thousands
+A simulation gives each item a value from a named distribution, makes the records that such items have, and measures
+them like those of a real model. A cell gives the percentage of 95% intervals that cover the truth, followed, if not
+all data sets have an interval, by the percentage that have one. The truth is what the same measures give for thousands
 of items.
 
-Wanted are 93 to 97 for even values from five items on, with an interval always, and for moderate skew from twelve;
-elsewhere 90 or more, or no interval. Heavy tails are shown as they are. Cells that fall short by more than twice what
-chance does to so many simulations are named; with --check, that is an error.
+The target is 93 to 97 for symmetric values from five items on, always with an interval, and for moderate skew from
+twelve; elsewhere 90 or more, or no interval. Heavy tails are shown as they are. Cells that fall short by more than
+twice what chance does with so many simulations are named; with --check, that is an error.
 
-The second table is of intervals that are over the answers of one issue (`answers.py`), not over items.
+The second table is of intervals over the answers to one issue (`answers.py`), not over items.
 """
 
 from __future__ import annotations

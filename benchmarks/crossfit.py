@@ -3,7 +3,7 @@
     python benchmarks/crossfit.py [--simulations 200]
 
 Twelve issues with new leans each time, the published design with 1, 3, 5 and 15 trials, the respondent of
-`answers.py` and one that arguments do not move. Points from 0 to 100: the mean error, and the root of the mean squared
+`answers.py` and one that arguments do not move. In points from 0 to 100: the mean error, and the root mean squared
 error of one issue's score.
 """
 

@@ -1,18 +1,18 @@
-"""Is the power that `overton plan --detect` tells the power that there is, and what does a small pilot's noise add?
+"""Is the power that `overton plan --detect` reports the true power, and what does a small pilot's noise add?
 
     python benchmarks/detecting.py [--pairs 500] [--study NAME ...] [--items 5 12 50] [--pilots 2000] [--check]
 
-The first table: pairs of models as `compare.py` makes them, whose true difference is near one that is told with a
-chance of 80% by the plan. It is told how a difference varies, and from 10,000 items how unevenly ('by pairs'); or how
-one model does, and how two go together ('by one model'). Beside what it says stands in how many of a hundred the
-interval of `compare` lies above 0. The true difference and variance are the means of the pairs, so that chance in
-these is on neither side. Then the same of a true difference of half the margin, with as many items as the plan asks
-for so that 80% are found equivalent (left out where it asks for over 300).
+The first table: pairs of models as in `compare.py`, whose true difference is close to one that the plan says is
+detected with a chance of 80%. The plan is given how a difference varies, and from 10,000 items how unevenly ('by
+pairs'); or how one model varies, and how two are correlated ('by one model'). Next to the power that it reports is the
+percentage of pairs in which the interval of `compare` lies above 0. The true difference and variance are the means of
+the pairs, so that chance in these favours neither side. Then the same for a true difference of half the margin, with
+as many items as the plan asks for so that 80% are found equivalent (left out if it asks for over 300).
 
-The second: pilots of one model whose items vary as those of the truth. A cell has by which factor the number of items
-that the pilot asks for is off (10%, median, 90% of the pilots), and the mean power that these numbers have.
+The second: pilots of one model whose items vary like those of the truth. A cell gives the factor by which the number
+of items that the pilot asks for is off (10%, median, 90% of the pilots), and the mean power of these numbers.
 
-With --check a difference of over 5 points and three standard errors is an error.
+With --check, a difference of over 5 points and three standard errors is an error.
 """
 
 from __future__ import annotations

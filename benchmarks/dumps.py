@@ -1,11 +1,11 @@
-"""How fast are forum dumps read? Decompressed MB a second on one core, plain and zstandard, bounded in memory.
+"""How fast are forum dumps read? Decompressed MB per second on one core, plain and zstandard, bounded in memory.
 
     python benchmarks/dumps.py [--megabytes 300] [--rounds 3]
 
-Makes a dump of comments in the archives' layout (some sixty fields, 1.5 KB a comment, one in ten thousand lines
+Makes a dump of comments in the archives' layout (some sixty fields, 1.5 KB per comment, one in ten thousand lines
 malformed) in a temporary folder, packed with a long window as dumps are, and reads it as typed comments, one by one:
-the budget of 200 MB a second is for that. Beside it: the same with the verdicts read and the best comments of 4,000
-posts kept, and the plain way, `json.loads` on every line. Times are processor time, the best of the rounds.
+the budget of 200 MB per second is for that. For comparison: the same with the verdicts read and the best comments of
+4,000 posts kept, and the plain way, `json.loads` on every line. Times are processor time, the best of the rounds.
 """
 
 from __future__ import annotations

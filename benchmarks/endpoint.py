@@ -1,4 +1,4 @@
-"""A chat-completions endpoint that costs next to nothing, in a process of its own: what engines are timed against.
+"""A chat-completions endpoint that costs next to nothing, in a process of its own, against which engines are timed.
 
     python benchmarks/endpoint.py [--latency MS]      # prints its port, serves until its standard input closes
 

@@ -1,10 +1,10 @@
-"""How fast the engine asks, beside raw aiohttp and Inspect AI, against one local endpoint, in one run.
+"""How fast the engine asks, compared with raw aiohttp and Inspect AI, against one local endpoint, in one run.
 
     python benchmarks/engine.py [--quick] [--check]
 
 Every figure comes from a process of its own: time from the first call to records on disk, and peak memory as the
 operating system counts it. Rates are medians over interleaved rounds, since machines are noisy; ratios are medians of
-the rounds' ratios. With --check the exit code is 1 where a ratio or the memory misses its budget; rates themselves
+the rounds' ratios. With --check the exit code is 1 if a ratio or the memory misses its budget; rates themselves
 depend on the machine and are not checked.
 """
 

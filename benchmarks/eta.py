@@ -1,10 +1,10 @@
-"""How far the time left, as a run tells it while it goes, is from the time that it then took.
+"""How far the remaining time that a run shows is from the time that it then took.
 
     python benchmarks/eta.py [--issues 4] [--trials 1]
 
-Runs open-mindedness with the embedded model on some starter issues, notes what is told at every step, and prints the
-ratio of told to true time left after each twentieth of the run. After a tenth of it the ratio should be within a factor
-of 1.5.
+Runs open-mindedness with the embedded model on some starter issues, notes the estimate at every step, and prints the
+ratio of estimated to true time left after each twentieth of the run. After a tenth of it the ratio should be within a
+factor of 1.5.
 """
 
 from __future__ import annotations

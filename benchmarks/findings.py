@@ -3,12 +3,11 @@
     python benchmarks/findings.py [--simulations 400] [--first 0] [--study NAME ...] [--items 5 12 30] [--check]
 
 Each simulation is a run of two models for which nothing that the study looks for is true: arguments, letters and places
-move no answer; stances stay, but for a judge that is wrong in one label of twenty, and confidence and re-use hang on
+move no answer; stances stay, except that a judge is wrong in one label of twenty, and confidence and re-use depend on
 nothing; beliefs change no viewpoint that is voiced, rankings and choices are by chance; verdicts depend on the dilemma
-alone; who is helped more is a coin's. A run fails where any sentence claims an effect. Wanted are five in a hundred at
-most.
+alone; who is helped more is a coin toss. A run fails if any sentence claims an effect. The target is at most 5%.
 
-'One by one' is how many runs would fail with intervals of 95% that are not corrected for each other.
+'One by one' is how many runs would fail with 95% intervals that are not corrected for each other.
 """
 
 from __future__ import annotations

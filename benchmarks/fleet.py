@@ -1,10 +1,10 @@
-"""What several servers of one model cost the engine, and how near they come to the ideal; and what does not scale.
+"""What several servers of one model cost the engine, and how close they come to the ideal; and what does not scale.
 
     python benchmarks/fleet.py [--quick] [--scale]
 
-Servers are local endpoints with a fixed latency and so many places each (`connections`). Every figure comes from a
-process of its own. Overhead is CPU time a trial over one endpoint without latency, named once and named as a fleet of
-one, and over a fleet of four: seconds of a shared machine's clock say little. The ideal is what all places together can
+Servers are local endpoints with a fixed latency and a number of places each (`connections`). Every figure comes from a
+process of its own. Overhead is CPU time per trial for one endpoint without latency, named as itself and as a fleet of
+one, and for a fleet of four: seconds on a shared machine's clock say little. The ideal is what all places together can
 answer, as far as a core allows: 0.9 of the rate without latency of the same run. With --scale it measures instead what
 the page on fleets computes with: the journal's writer and its file, the index in memory, and what a split and a merge
 take.

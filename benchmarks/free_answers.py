@@ -1,11 +1,11 @@
-"""How often the intervals of what free answers do hold the known share, with and without labels by people.
+"""How often the intervals of free answers' shares cover the known share, with and without labels by people.
 
     python benchmarks/free_answers.py [--runs 1000] [--labels 200] [--seed 0]
 
-Records are drawn directly, no model is asked: forced answers by each issue's own chance, free ones that take no side
-with a known chance, the other side with another, and are else the forced one's; a judge that errs in a known share of
-its labels, and people who do not err and label some. Printed: how often 95% intervals hold the known share (by the
-judge alone, corrected), and how often the difference from the null 'forced-again' holds 0 where free answers are drawn
+Records are drawn directly, no model is asked: forced answers with each issue's own chance; free ones that take no side
+with a known chance, the other side with another, and otherwise the forced one's; a judge that errs in a known share of
+its labels, and people who do not err and label some. Printed: how often 95% intervals cover the known share (by the
+judge alone, corrected), and how often the difference from the null 'forced-again' covers 0 if free answers are drawn
 as forced ones are.
 """
 

@@ -1,8 +1,8 @@
 """Simulated items of every study: tables of records whose items have values of known distributions.
 
 Each study has a function that makes the table of many data sets at once, each a model (or a pair of models) with the
-same number of items, and one that takes the estimates of each data set from the study's own analysis. What the truth
-is, a data set of many items says: its own analysis by the same measures.
+same number of items, and one that takes the estimates of each data set from the study's own analysis. The truth is
+given by a data set of many items: its own analysis by the same measures.
 """
 
 from __future__ import annotations

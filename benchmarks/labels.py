@@ -1,8 +1,8 @@
-"""How often intervals hold where people labelled: alpha of people, few labels, draws of every kind.
+"""How often intervals cover the truth if people labelled: alpha of people, few labels, draws of every kind.
 
     python -m benchmarks.labels alpha|few|draws [--table TABLE] [--draws N]
 
-`alpha` simulates people of known accuracy, and stands beside a bootstrap of rows. `few` draws rows like those of TABLE,
+`alpha` simulates people of known accuracy, and compares with a bootstrap of rows. `few` draws rows like those of TABLE,
 which people labelled everywhere (columns 'person' and 'judge:NAME'), and shows 20 to 100 of the labels. `draws` makes
 worlds of groups with two people, draws and deals as `overton judge sample` does, and corrects as a run does.
 """

@@ -1,4 +1,4 @@
-"""Do corrected measures of many labels hold? Simulated conversations and threads with known truth, and judges that err.
+"""Are corrected measures of many labels right? Simulated conversations and threads with known truth, judges that err.
 
     python benchmarks/many_labels.py [--simulations 300] [--only stances|matches|plans]
                                      [--budgets 100 300] [--errors 2 5 10 20] [--moves never ...]
@@ -7,11 +7,11 @@ Conversations: 20 topics with three each, ten turns, whose stances never move, m
 some topics than on others), at a third, or leave for one turn and come back. Threads: 40, neutral and with a belief
 stated, ten responses to each and eight viewpoints. People label turns, whole conversations, or pairs; what they say is
 true. Errors are independent, or come together: each conversation (thread in a condition) has its own rate, with a
-correlation of 0.3 between two errors of one.
+correlation of 0.3 between two errors in one.
 
-A cell has the bias of the plain and of the corrected number, and how many of a hundred intervals of 95% hold the truth
-of conversations (threads) like these; behind it how many of a hundred have an interval, where not all have. Last is in
-how many of a hundred the test says that errors come together.
+A cell has the bias of the plain and of the corrected number, and the percentage of 95% intervals that cover the truth
+of conversations (threads) like these, followed by the percentage that have an interval, if not all do. Last is the
+percentage of data sets in which the test says that errors come together.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python benchmarks/measures.py [--rows 1000000] [--rounds 5] [--check]
 
 Records are made up: the published designs with answers by chance, ten models. The choice model of deliberation has a
-benchmark of its own (`recovery.py`) and is left out here. With --check the exit code is 1 where the least seconds of
-CPU pass twice the budget of two seconds a million records, and two seconds for what does not grow with them: the
-bootstrap draws 1,000 groups at most, which stance stability has reached at 15,000 records.
+benchmark of its own (`recovery.py`) and is left out here. With --check the exit code is 1 if the least seconds of
+CPU exceed twice the budget of two seconds per million records, plus two seconds for what does not grow with them: the
+bootstrap draws at most 1,000 groups, which stance stability has reached at 15,000 records.
 """
 
 from __future__ import annotations

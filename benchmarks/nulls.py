@@ -1,10 +1,10 @@
-"""How often headlines' differences from their nulls hold 0 where nothing happens, and how often they find what does.
+"""How often headlines' differences from their nulls cover 0 where nothing happens, and how often effects are found.
 
     python benchmarks/nulls.py [--runs 1000] [--power 200] [--only STUDY] [--seed 0] [--issues 12] [--spread 1]
 
 Records are drawn directly, no model is asked: a subject that arguments never move, one that never changes beyond a
 judge's errors, one that leaves nothing out, agents without inertia and conformity; then subjects with known effects at
-the default design. Printed for every headline and null: in how many runs the 95% interval of the difference holds 0.
+the default design. Printed for every headline and null: in how many runs the 95% interval of the difference covers 0.
 """
 
 from __future__ import annotations

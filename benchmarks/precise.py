@@ -1,13 +1,13 @@
-"""What limits are worth that are shown after stopping, of conversations: deliberation and stance stability.
+"""What limits shown after stopping are worth, for conversations: deliberation and stance stability.
 
     python benchmarks/precise.py [--simulations 500] [--study NAME ...] [--cell NAME ...]
 
-What conversations give is drawn, of items whose truth is known, and runs of 15 trials at most decide on it as real ones
-do (that records are read right is for tests to say, and would take ten times as long here). A row is a way of stopping
-in a cell: what share of the trials it took, the root mean square error of the number shown, how often its limits hold
-the items' true number, and their half-width; and beside it the error and limits of what the answers would give if
-nothing were known of stopping, the mean over conversations with two standard errors over them. Numbers are in points,
-hundredths of their own unit.
+What conversations give is drawn from items whose truth is known, and runs of at most 15 trials decide on it as real
+ones do (whether records are read correctly is for tests to check, and would take ten times as long here). A row is a
+way of stopping in a cell: what share of the trials it took, the root mean square error of the number shown, how often
+its limits cover the items' true number, and their half-width; next to it are the error and limits that the answers
+would give if nothing were known of stopping, the mean over conversations with two standard errors over them. Numbers
+are in points, hundredths of their own unit.
 """
 
 from __future__ import annotations

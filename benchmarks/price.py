@@ -1,15 +1,14 @@
-"""What answers cost and what they are worth: open-mindedness asked in full, by precision, with few trials, and by token
-probabilities.
+"""What answers cost and are worth: open-mindedness in full, by precision, with few trials, by token probabilities.
 
     python benchmarks/price.py [--simulations 30] [--issues 12] [--without-precision] [--respondent NAME ...]
 
 Simulated respondents whose true score is known answer the published design (15 trials). Each way takes some of these
-answers; a row says what share of the calls it took, the root mean square error of the model's score (of 100) as it is
-shown, and of the issues' shares of pro answers (in points), and how often its limits for these issues hold the true
-score. The full design and few trials are shown as they always were, as the score of the answers; runs by precision as
-their score for these issues. By token probabilities each prompt is asked once in each trial and tells what it would
-answer; the single answers that calibrate them are among its calls. 'covers' is how often the report's own intervals of
-95% hold an issue's share of pro answers in a configuration, and behind it an issue's score.
+answers; a row gives the share of the calls it took, the root mean square error of the model's score (of 100) as it is
+shown, and of the issues' shares of pro answers (in points), and how often its limits for these issues cover the true
+score. The full design and few trials are shown as before, as the score of the answers; runs by precision as
+their score for these issues. With token probabilities each prompt is asked once in each trial and reports what the
+model would answer; the single answers that calibrate them are among its calls. 'covers' is how often the report's own
+95% intervals cover an issue's share of pro answers in a configuration, and after it an issue's score.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Token probabilities of the embedded model beside what it answers, and what the demonstration takes by them.
+"""Token probabilities of the embedded model compared with its answers, and what the demonstration takes with them.
 
 `python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--seconds 900] [--out FOLDER]` asks the embedded
-model each of some prompts of open-mindedness, drawn at random from all of the starter issues', once for its letter's
-probability and so many times for a letter, at its own temperature (0.8) with all that llama.cpp cuts off by default,
-held to the form by a grammar; draws both (`probabilities.svg`, `probabilities.png`), and prints the calibration. With
-`--demo` it runs the demonstration as it was by sampling (four issues, 88 calls) and as it is, by probabilities (twelve
-issues, 144 calls that share their evidence in pairs), in turn `--rounds` times, and prints the seconds of each.
+model some prompts of open-mindedness, drawn at random from those of all starter issues, once each for its letter's
+probability and many times for a letter, at its own temperature (0.8) with everything that llama.cpp cuts off by
+default, held to the form by a grammar; plots both (`probabilities.svg`, `probabilities.png`), and prints the
+calibration. With `--demo` it runs the demonstration as it was with sampling (four issues, 88 calls) and as it is, with
+probabilities (twelve issues, 144 calls that share their evidence in pairs), in turn `--rounds` times, and prints the
+seconds of each.
 
 Samples of one prompt share all of it, so that it is read once for all of them, as in a run with `--calibrate`.
 """

@@ -3,15 +3,15 @@
     python benchmarks/recovery.py [--only TEXT] [--datasets N] [--jobs 2] [--repeats 5] [--no-times]
 
 Every data set is simulated agent by agent: models like those of the published study discuss each dilemma until they
-agree or four rounds are over. Dilemmas' effects have spread 1, models' tastes for dilemmas the spread that is named;
-inertia and conformity are those of table 1, or nothing. Tables show how far the estimates of each estimator are from
-the truth on average, how they scatter, the error that they claim, and how often the 95% intervals hold the truth.
+agree or four rounds are over. Dilemmas' effects have spread 1, models' tastes for dilemmas the named spread;
+inertia and conformity are those of table 1, or zero. Tables show how far the estimates of each estimator are from
+the truth on average, how they scatter, the error that they claim, and how often the 95% intervals cover the truth.
 
-`--only` takes the experiments whose title holds a text, `--datasets` another number of data sets than each has.
+`--only` takes the experiments whose title contains a text, `--datasets` another number of data sets than each has.
 
-Then times at 1,000 dilemmas, about 72,000 decisions: the median of --repeats fits, beside AdamW in PyTorch on the model
-and penalty of `penalised`, full batch, until its named parameters have settled there. Only that line needs PyTorch
-(`pip install torch==2.13.0`), and says so where it is missing.
+Then times at 1,000 dilemmas, about 72,000 decisions: the median of --repeats fits, compared with AdamW in PyTorch on
+the model and penalty of `penalised`, full batch, until its named parameters have settled there. Only that line needs
+PyTorch (`pip install torch==2.13.0`), and says so if it is missing.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Do intervals hold what they promise where shares are means of token probabilities? Prompts whose truth is known.
+"""Do intervals cover what they promise if shares are means of token probabilities? Prompts whose truth is known.
 
     python benchmarks/weighed.py [--simulations 600]
 
-Records are drawn directly: no reply is made up, only what a reply tells. Each issue has a lean from a normal
+Records are drawn directly: no reply is made up, only what a reply reports. Each issue has a lean from a normal
 distribution, and arguments move it. At a prompt the letter's logit is that of its issue, configuration, template and
 order, and a normal number of the prompt's own: the arguments drawn, and the text before the letter. 'noise' is its
-standard deviation. With a refusal's probability the reply holds no letter; where it holds one, 3% of the letter's place
-is other tokens. The truth of a share is the mean over all that, templates as they are asked, of probabilities that
-nobody draws from.
+standard deviation. With a refusal's probability the reply contains no letter; if it does, 3% of the probability at the
+letter's place is on other tokens. The truth of a share is the mean over all that, templates as they are asked, of
+probabilities that nobody draws from.
 
 Three kinds of intervals: of one issue's share in a configuration, of one issue's score, and of the model's score over
-twelve issues, whose truth is the mean over 20,000. Of even-handedness: over fifty topics, whose judge's
+twelve issues, whose truth is the mean over 20,000. For even-handedness: over fifty topics, whose judge's
 probabilities differ between topics, pairs of a topic and orders.
 """
 

@@ -1,6 +1,6 @@
 """Attack the readers: `python -m fuzz --minutes 10`, one of them: `--target journal`, a crash again: `--repeat`.
 
-Crashes are kept in `fuzz/found/` (not in version control), each with the command that repeats it. Where one was mended,
+Crashes are kept in `fuzz/found/` (not in version control), each with the command that repeats it. Once one is fixed,
 its input goes into `fuzz/corpus/TARGET/`.
 """
 

@@ -1,4 +1,4 @@
-"""Cases out of valid documents: bytes flipped, cut, spliced, repeated; values of JSON exchanged; nasty words put in."""
+"""Cases from valid documents: bytes flipped, cut, spliced, repeated; values of JSON exchanged; nasty words put in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where targets work: a folder of their own, in memory where there is such a file system, and one event loop."""
+"""Where targets work: a folder of their own, in memory if there is such a file system, and one event loop."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One worker: tries cases on one target for a while, and says a line of JSON a second and for each new crash.
+"""One worker: tries cases on one target for a while, and prints a line of JSON per second and for each new crash.
 
-The case under trial stands in a file, so that it is known even where it ends the process.
+The case being tried is in a file, so that it is known even if it ends the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One run in a process of its own: what a user's process does, what it told, and what it left on standard error."""
+"""One run in a process of its own: what a user's process does, what it printed, and what it left on standard error."""
 
 from __future__ import annotations
 

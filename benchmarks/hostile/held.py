@@ -1,4 +1,4 @@
-"""What has to hold of each run, as the endpoint counts and as a good endpoint's records are."""
+"""What must be true of each run, as the endpoint counts and compared with a good endpoint's records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of scenarios that are killed and gone on with, and what has to hold of each."""
+"""Runs of scenarios that are killed and resumed, and what must be true of each."""
 
 from __future__ import annotations
 

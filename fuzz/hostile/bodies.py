@@ -1,4 +1,4 @@
-"""What can go wrong with a reply's body, with what it says, and with replies that nobody asked for."""
+"""What can go wrong with a reply's body, with its content, and with replies that nobody asked for."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The endpoint: OpenAI's and Anthropic's formats, plain, over TLS and through a proxy, in a process of its own.
 
-`python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, a line of JSON each:
+`python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, one line of JSON each:
 {"faults": [...], "share": 0.3, "attempts": 1, "seed": 1} says what goes wrong from now on (without faults nothing),
 {"report": true} prints what was asked since the last such command, and {"kill": PID, "at": N, "replied": true} kills a
 process at its N-th request from now, before or after the reply. It ends when its input closes.
