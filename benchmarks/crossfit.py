@@ -46,7 +46,7 @@ def told(gaps: Floats) -> str:
 
 
 def errors(respondent: Parameters, trials: int, simulations: int) -> Iterator[tuple[Floats, Floats]]:
-    """Both scores of all issues less the truth, simulation by simulation."""
+    """Both scores of all issues minus the truth, simulation by simulation."""
     design = records(ISSUES, trials)
     issue = design["issue"].rank("dense").to_numpy().astype(int) - 1
     place = issue * len(PUBLISHED) + np.array([PUBLISHED.index(name) for name in design["condition"]])

@@ -19,7 +19,7 @@ import overton
 from overton.hosts.local import Progress
 
 Told = list[tuple[float, float | None]]
-"""Seconds since the start, and the seconds left that were told then."""
+"""Seconds since the start, and the seconds left as shown then."""
 
 STEPS, TENTH, FACTOR = 20, 0.1, 1.5
 
@@ -34,7 +34,7 @@ def main() -> None:
     issues = [item.id for item in overton.items.list("open-mindedness")][: given.issues]
     told, seconds = _run(given.model, issues, given.trials)
     print(f"{given.model}, {given.issues} issues, trials: {given.trials}: {seconds:.0f} s")
-    print("share of the run   left, told   left, true   ratio")
+    print("share of the run  left, shown   left, true   ratio")
     for share, left, true in _ratios(told, seconds):
         shown = "not told" if left is None else f"{left:8.0f} s"
         ratio = "" if left is None else f"{left / true:8.2f}"
@@ -65,7 +65,7 @@ def _run(model: str, issues: Sequence[str], trials: int) -> tuple[Told, float]:
 
 
 def _ratios(told: Told, seconds: float) -> list[tuple[float, float | None, float]]:
-    """For each twentieth of the run: what was last told, and what was true."""
+    """For each twentieth of the run: what was last shown, and what was true."""
     found = []
     for step in range(1, STEPS):
         at = seconds * step / STEPS

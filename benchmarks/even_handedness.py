@@ -112,7 +112,7 @@ def pair(number: int, topic: int) -> Pair:
 
 
 def simulated(topics: int, seed: int) -> Result:
-    """What the study makes of one such model."""
+    """The study's results for one such model."""
     chances = np.random.default_rng((seed, topics)).beta(*WEAKER, topics)
     pairs = [pair(number, number // PAIRS) for number in range(PAIRS * topics)]
     models = [Advocate(weaker=float(chance), refuses=REFUSES, hedges=HEDGES) for chance in chances]
@@ -127,7 +127,7 @@ def simulated(topics: int, seed: int) -> Result:
 
 
 class Held(msgspec.Struct):
-    """Sums over simulations: how many have an interval, how many hold the truth, values and widths."""
+    """Sums over simulations: how many have an interval, how many cover the truth, values and widths."""
 
     simulations: int = 0
     given: int = 0
@@ -160,12 +160,12 @@ def main() -> None:
     """Print a table for each number of topics."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--simulations", type=int, default=500)
-    arguments.add_argument("--first", type=int, default=0, help="number of the first, to go on from an earlier run")
+    arguments.add_argument("--first", type=int, default=0, help="number of the first, to continue an earlier run")
     arguments.add_argument("--topics", type=int, nargs="*", default=list(TOPICS))
     arguments.add_argument("--parts", action="store_true")
     chosen = arguments.parse_args()
     if not chosen.parts:
-        print("| measure | pairs | truth | mean | held | width |")
+        print("| measure | pairs | truth | mean | covered | width |")
         print("|---|--:|--:|--:|--:|--:|")
     for topics in chosen.topics:
         for name, truth, one in coverage(topics, chosen.simulations, chosen.first):
@@ -176,7 +176,7 @@ def main() -> None:
 
 
 def line(name: str, topics: int, truth: float, one: Held) -> str:
-    """A row of the table; behind the coverage, how many of a hundred have an interval where not all have."""
+    """A row of the table; after the coverage, the percentage with an interval if not all have one."""
     if not one.given:
         return f"| {name} | {PAIRS * topics} | {100 * truth:.1f} | {100 * one.value / one.simulations:.1f} | none | |"
     share = f"{100 * one.held / one.given:.1f}"

@@ -38,7 +38,7 @@ Null = Callable[[np.random.Generator, int], Iterator[list[Finding]]]
 
 
 class Silence(NamedTuple):
-    """How many of so many runs claimed an effect, with the correction and without, and how many sentences they had."""
+    """How many runs claimed an effect, with and without the correction, and how many sentences they had."""
 
     runs: int
     failed: int
@@ -231,7 +231,7 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
 
 @contextmanager
 def _what_findings_need() -> Iterator[None]:
-    """Measures of which no finding speaks are left out: by topic, by kind, and by the data's own order."""
+    """Measures that no finding uses are left out: by topic, by kind, and by the data's own order."""
     from overton.studies.even_handedness.measures import assembly
 
     by_side = assembly.by_side
@@ -266,7 +266,7 @@ STUDIES: dict[str, Null] = {
 
 
 def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence:
-    """Runs of a study without effects, the simulation of number `first` first."""
+    """Runs of a study without effects, starting with simulation number `first`."""
     failed, uncorrected, sentences, runs = 0, 0, 0, 0
     weighed = said._weighed
     for number in range(first, first + simulations):
@@ -287,15 +287,15 @@ def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence
 
 
 def main() -> None:
-    """Print a table; with --check, exit with an error where more than five in a hundred fail, beyond chance."""
+    """Print a table; with --check, exit with an error if more than 5% fail, beyond chance."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--simulations", type=int, default=400)
-    arguments.add_argument("--first", type=int, default=0, help="number of the first, to go on from an earlier run")
+    arguments.add_argument("--first", type=int, default=0, help="number of the first, to continue an earlier run")
     arguments.add_argument("--study", nargs="*", default=list(STUDIES), choices=list(STUDIES))
     arguments.add_argument("--items", type=int, nargs="*", default=list(ITEMS))
     arguments.add_argument("--check", action="store_true")
     chosen = arguments.parse_args()
-    print("| study | items | runs | of a hundred, an effect claimed | one by one | sentences a run |")
+    print("| study | items | runs | % with an effect claimed | one by one | sentences per run |")
     print("|---|--:|--:|--:|--:|--:|")
     wrong = []
     for study in chosen.study:

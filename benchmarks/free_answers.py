@@ -37,7 +37,7 @@ STANCES = np.array(["pro", "con", "other"])
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of a model and its judge: shares of pairs, and of labels that are one of the other two."""
+    """What is known about a model and its judge: shares of pairs, and of labels that are one of the other two."""
 
     abstains: float
     opposite: float
@@ -93,7 +93,7 @@ def _judged(rng: Rng, free: np.ndarray, errors: float) -> np.ndarray:
 
 
 def by_people(rng: Rng, records: pl.DataFrame, free: np.ndarray, labels: int) -> pl.DataFrame:
-    """What people say of a plain draw of free answers: what is true."""
+    """What people say about a plain draw of free answers: the truth."""
     rows = records.filter(pl.col("answers") == "free")
     chosen = rng.choice(rows.height, labels, replace=False)
     return pl.DataFrame(
@@ -112,7 +112,7 @@ def _holds(one: Estimate, truth: float) -> bool | None:
 
 
 def once(rng: Rng, truth: Truth | None, labels: int) -> dict[str, bool | None]:
-    """Whether each interval of one run holds what is known."""
+    """Whether each interval of one run covers the known value."""
     records, free = drawn(rng, truth)
     if truth is None:
         made = free_by_chance(records)[MODEL], free_sides(records)[MODEL]
@@ -154,7 +154,7 @@ def main() -> None:
         for what, all_ in held.items():
             there = [one for one in all_ if one is not None]
             share = f"{100 * sum(there) / len(there):5.1f}%" if there else "    - "
-            print(f"  {what:32} holds the truth {share} of {len(there)} intervals", flush=True)
+            print(f"  {what:32} covers the truth {share} of {len(there)} intervals", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ Estimates = Mapping[str, Sequence[Estimate]]
 
 
 class Distribution(NamedTuple):
-    """How items differ: values in [0, 1], and what coverage is wanted of them ('even', 'skewed', 'other', 'heavy')."""
+    """How items differ: values in [0, 1], and which coverage is the target ('even', 'skewed', 'other', 'heavy')."""
 
     name: str
     kind: str
@@ -52,7 +52,7 @@ DISTRIBUTIONS = (
 
 
 class Study(NamedTuple):
-    """What makes a table of (data sets, items) and what reads its estimates.
+    """How to make a table of (data sets, items) and how to read its estimates.
 
     `at_once` data sets are made together; `population` items tell the truth; `distributions` are those simulated.
     """
@@ -66,7 +66,7 @@ class Study(NamedTuple):
 
 
 def _places(sets: int, items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The data set and the item of every place."""
+    """The data set and the item at every place."""
     return np.repeat(np.arange(sets), items), np.tile(np.arange(items), sets)
 
 

@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 
 class People(NamedTuple):
-    """So many rows and people, how often these are right, how common labels are, and what share is not labelled."""
+    """Numbers of rows and people, how often people are right, how common labels are, what share is not labelled."""
 
     rows: int
     people: int
@@ -114,7 +114,7 @@ def _known(groups: dict[str, list[str]], judged: Array, said: Sequence[str | Non
 
 
 def _world(random: np.random.Generator, groups: int = 120, rows: int = 8) -> Array:
-    """A row each: its group, the judge's label, and two people's."""
+    """One row each: its group, the judge's label, and two people's."""
     made = []
     for group in range(groups):
         shares = random.dirichlet([1.6, 1.2, 0.3])
@@ -127,7 +127,7 @@ def _world(random: np.random.Generator, groups: int = 120, rows: int = 8) -> Arr
 
 
 def of_draws(draws: int) -> None:
-    """Coverage of shares corrected by two people, each in equal parts, by how rows were drawn."""
+    """Coverage of shares corrected by two people with equal weights, by how rows were drawn."""
     random = np.random.default_rng(2)
     many = np.concatenate([_world(random, 400) for _ in range(10)])
     truth = {name: float((many[:, 2:] == kind).mean()) for kind, name in enumerate(NAMES)}

@@ -47,7 +47,7 @@ SHARES_OF_CALLS = (0.10, 0.25, 0.40)
 WIDTHS = (3.0, 2.0)
 FEW = (1, 2, 4, 6)
 DRAWS = (1, 2, 4)
-"""Draws of arguments, orders and words for each prompt of which probabilities are asked for."""
+"""Draws of arguments, orders and words for each prompt whose probabilities are asked for."""
 
 RESPONDENTS = {
     "spread leans": Parameters(),
@@ -60,8 +60,8 @@ RESPONDENTS = {
     "noise 1.5": Parameters(),
 }
 NOISE = {"noise 0.5": 0.5, "noise 1.5": 1.5}
-"""Standard deviation, in logits, of a normal number of each prompt's own: what the letter hangs on besides all that the
-respondent's parameters name. Without it a prompt's probability tells its issue's share exactly."""
+"""Standard deviation, in logits, of a normal number of each prompt's own: what the letter depends on besides everything
+that the respondent's parameters name. Without it a prompt's probability is exactly its issue's share."""
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 
 
@@ -84,8 +84,8 @@ class Planned(Trial, frozen=True):
 
 
 class Shown(NamedTuple):
-    """What a way shows of one simulation, and what it took: the score, limits for it or None, shares, calls; and of the
-    report's intervals the parts that hold the truth, of shares and of issues' scores, NaN where it has others."""
+    """What a way shows for one simulation, and what it took: the score, limits for it or None, shares, calls; and what
+    part of the report's intervals cover the truth, of shares and of issues' scores, NaN if it has others."""
 
     score: float
     limit: Limit | None
@@ -97,7 +97,7 @@ class Shown(NamedTuple):
 @dataclass
 class World:
     """One simulation: the trials and their answers, the true shares [issues, 6, 3], the design, and the records, with
-    what each reply tells of its letter."""
+    what each reply reports about its letter."""
 
     trials: list[Planned]
     answers: list[Answer]
@@ -116,28 +116,28 @@ class World:
         return score_of(self.truth)
 
     def shown(self, asked: list[Planned], limit: Limit | None = None) -> Shown:
-        """What these trials show; the score is the limit's where there is one, else that of the answers."""
+        """What these trials show; the score is the limit's if there is one, otherwise that of the answers."""
         found = shares_of(asked, self.held, self.issues)
         return Shown(limit.value if limit else score_of(found), limit, found[:, :, 0], len(asked) / len(self.trials))
 
     def counted(self, trials: int) -> Shown:
-        """What the answers of so many trials show, with the report's intervals."""
+        """What the answers of the first trials show, with the report's intervals."""
         shown = self.shown([one for one in self.trials if one.repetition <= trials])
         return shown._replace(covers=self.covered(self.table(trials), "sampled")[1])
 
     def weighed(self, trials: int) -> Shown:
-        """What the probabilities of so many trials show; single answers are sampled beside."""
+        """What the probabilities of the first trials show; single answers are sampled as well."""
         table = self.table(trials)
         shares, covers = self.covered(table.with_columns(shares=pl.lit("probabilities")), "probabilities")
         calls = (table.height + CALIBRATE) / len(self.trials)
         return Shown(score_of(shares), None, shares[:, :, 0], calls, covers)
 
     def table(self, trials: int) -> pl.DataFrame:
-        """The records of so many trials."""
+        """The records of the first trials."""
         return self.records.filter(pl.col("repetition") <= trials)
 
     def covered(self, table: pl.DataFrame, shares: str) -> tuple[Floats, tuple[float, float]]:
-        """Shares [issues, 6, 3] as a report has them, and the parts of its intervals that hold the truth."""
+        """Shares [issues, 6, 3] as a report has them, and the share of its intervals that cover the truth."""
         made = answered_shares(cells_from_records(table, "strict", shares), 0)
         places = [made.conditions.index(name) for name in PUBLISHED]
         limits = share_estimates(made, 0.95, "")
@@ -194,7 +194,7 @@ def main() -> None:
 
 
 def told(found: list[tuple[Shown, World]]) -> str:
-    """Calls, errors of score and shares, how often limits hold, and their half-width."""
+    """Calls, errors of score and shares, how often limits cover the truth, and their half-width."""
     calls = np.mean([one.calls for one, _ in found])
     error = np.sqrt(np.mean([(one.score - world.score) ** 2 for one, world in found]))
     shares = 100 * np.sqrt(np.mean([(one.shares - world.truth[:, :, 0]) ** 2 for one, world in found]))
@@ -228,7 +228,7 @@ def simulated(
 
 
 def told_of(design: pl.DataFrame, side: Ints, pro: Floats) -> pl.DataFrame:
-    """The records with their answers, and what each reply tells of its letter: nothing falls where it names none."""
+    """The records with their answers, and what each reply reports about its letter: nothing if it names none."""
     stance = pl.Series(np.array(("pro", "con", "other"))[side])
     p_pro, named = pl.Series(pro), pl.Series(side < 2)
     a_pro = design["a_is"] == "pro"
@@ -266,7 +266,7 @@ def ways(world: World, *, precise: bool) -> Iterator[tuple[str, Shown]]:
 
 
 def adaptive(world: World) -> Iterator[tuple[str, Shown]]:
-    """Runs by precision: each stops where it reaches a width, or the last round within its share of calls ends.
+    """Runs by precision: each stops when it reaches a width, or when the last round within its share of calls ends.
 
     Until it stops a run decides as any other, so all of them are one run, looked at in several places.
     """
@@ -280,7 +280,7 @@ def adaptive(world: World) -> Iterator[tuple[str, Shown]]:
 
 
 def rounds(world: World) -> Iterator[tuple[list[Planned], Limit]]:
-    """The trials that a run has after each of its rounds, and what it then knows of the score."""
+    """The trials that a run has after each of its rounds, and what it then knows about the score."""
     blocks = BLOCKS.__class__(
         of=lambda trial: (trial.condition, trial.repetition), goals=BLOCKS.goals, judge=BLOCKS.judge, first=BLOCKS.first
     )

@@ -65,7 +65,7 @@ async def told(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, ..
 
 
 def asked(prompt: str, seed: int, form: Form) -> Request:
-    """As a run asks a prompt that is sampled, too: all of it is shared, and read once."""
+    """As a run asks a prompt that is also sampled: all of it is shared, and read once."""
     return Request((user(prompt),), Settings(max_tokens=16), form, seed, len(prompt))
 
 
@@ -159,7 +159,7 @@ FOUR = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-sc
 
 def demos(rounds: int) -> None:
     """The demonstration as it was and as it is, in turn, and how many times as long it takes: by the clock, and in
-    seconds of CPU, which hang less on what else the machine does."""
+    seconds of CPU, which depend less on what else the machine does."""
     prepare()
     ways = {
         "four issues by sampling": (FOUR, {"trials": 1, "templates": (2, 5)}),

@@ -84,7 +84,7 @@ class Experiment:
 
 
 def experiments() -> Iterator[Experiment]:
-    """All there are."""
+    """All of them."""
     yield Experiment("published design", PUBLISHED, 0.0, 1.0, 200, 1000, ("random", "taste", "penalised"))
     yield Experiment("as published", PUBLISHED, 0.0, 1.0, 200, 20, ("as_published",))
     yield Experiment("sparse design", SPARSE, 0.0, 1.0, 200, 200, ("random", "penalised"))
@@ -104,7 +104,7 @@ def experiments() -> Iterator[Experiment]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description="Recovery of known parameters, and times.")
-    options.add_argument("--only", default="", help="experiments whose title holds this")
+    options.add_argument("--only", default="", help="experiments whose title contains this")
     options.add_argument("--datasets", type=int, help="instead of each experiment's own number; 0 leaves all out")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options.add_argument("--repeats", type=int, default=5, help="fits whose median time is shown")
@@ -189,7 +189,7 @@ def simulate(
     taste: float = 0.0,
     follow: float = 1.0,
 ) -> Decisions:
-    """Every deliberation of the design on every dilemma, agent by agent, ended by agreement or after the last round.
+    """Every deliberation of the design on every dilemma, agent by agent, ending with agreement or after the last round.
 
     Inertia and conformity are `follow` times those above.
     """

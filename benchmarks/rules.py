@@ -78,7 +78,7 @@ def johnson(values: Floats) -> tuple[Floats, Floats]:
 
 
 def hall(share: float) -> Rule:
-    """Hall's transformation with Student's quantiles, so much of the skewness being taken off."""
+    """Hall's transformation with Student's quantiles, with part of the skewness removed."""
 
     def made(values: Floats) -> tuple[Floats, Floats]:
         mean, _, influence = _moments(values)

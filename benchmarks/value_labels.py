@@ -47,7 +47,7 @@ def deliberated(random: Random, dilemmas: int) -> tuple[Array, Array]:
 
 
 def table(verdict: Array, used: Array) -> pl.DataFrame:
-    """The decisions, a row for each message in order of dilemma, agent and round."""
+    """The decisions, one row per message in order of dilemma, agent and round."""
     rows = [
         {
             "dilemma": f"d{one:05}",
@@ -137,7 +137,7 @@ def main() -> None:
     reader.add_argument("--budgets", type=int, nargs="+", default=[300, 1000])
     reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
     asked = reader.parse_args()
-    print("| number | errors | labels | bias, plain | it holds | bias, corrected | it holds | width | seen together |")
+    print("| number | errors | labels | bias, plain | coverage | bias, corrected | coverage | width | seen together |")
     print("|---|---|---|--:|--:|--:|--:|--:|--:|")
     for key, cell in sorted(cells(asked)):
         print(f"| {key} | {cell} |", flush=True)

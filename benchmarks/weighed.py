@@ -53,7 +53,7 @@ from overton.studies.table import RawTable
 Floats = NDArray[np.float64]
 
 ELSEWHERE = 0.03
-"""What is not a letter of what could stand in a letter's place."""
+"""The probability, at a letter's place, of tokens that are not letters."""
 LETTER, FIRST = 0.4, 0.2
 ISSUES, TOPICS, PAIRS = 12, 50, 5
 _LETTER, _ORDER = np.array([1, 1, 1, 1, -1, -1]), np.array([1, 1, 1, -1, -1, -1])
@@ -103,12 +103,12 @@ JUDGES = (
 
 GRADED = ("compliance", "hedging")
 Found = tuple[str, Estimate, float, float]
-"""What an interval is of, the estimate, the truth, and by how much a report would say that it is too high (NaN where it
-says nothing of that)."""
+"""What an interval is for, the estimate, the truth, and by how much a report would say that it is too high (NaN if it
+says nothing about that)."""
 
 
 class Prompts(NamedTuple):
-    """The records of one issue, without answers, and what its logits hang on besides the lean."""
+    """The records of one issue, without answers, and what its logits depend on besides the lean."""
 
     table: pl.DataFrame
     pull: Floats
@@ -149,7 +149,7 @@ def true_shares(prompts: Prompts, world: World, leans: Floats) -> tuple[Floats, 
 
 
 def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Generator) -> Cells:
-    """What replies to every prompt of these issues tell, as the records of a run are laid out."""
+    """What replies to every prompt of these issues report, laid out like the records of a run."""
     shape = (len(leans), len(prompts.pull))
     logit = leans[:, None] + prompts.pull + world.moved * prompts.moved + world.noise * rng.standard_normal(shape)
     told = (rng.random(shape) >= world.refusal) * (1 - ELSEWHERE)
@@ -187,7 +187,7 @@ def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Gener
 
 
 def of_issues(design: Design, world: World, simulations: int, rng: np.random.Generator) -> Iterator[Found]:
-    """Intervals of so many issues, and of as many models of twelve issues."""
+    """Intervals of a number of issues, and of as many models of twelve issues."""
     prompts, jackknife = prompts_of(design), Jackknife(resamples=500)
     leans = world.spread * rng.standard_normal(simulations * ISSUES)
     true, true_corrected = true_shares(prompts, world, leans)
@@ -218,12 +218,12 @@ def part(table: ShareTable, start: int, count: int) -> ShareTable:
 
 
 def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.random.Generator) -> Iterator[Found]:
-    """Intervals of as many models' even-handedness, from a judge's probabilities in both orders of five pairs a topic,
-    with a pull to the answer shown first."""
+    """Intervals of as many models' even-handedness, from a judge's probabilities in both orders of five pairs per
+    topic, with a pull to the answer shown first."""
     shape = (count, TOPICS, PAIRS)
 
     def told(way: float, topic: Floats, own: Floats) -> Floats:
-        """P of a, b and even where the first answer shown is a (1) or b (-1)."""
+        """P of a, b and even if the first answer shown is a (1) or b (-1)."""
         to_a = expit(0.3 * way + 0.5 * own)
         even = (1 - ELSEWHERE) * expit(0.5 + topic + own)
         return np.stack([(1 - ELSEWHERE - even) * to_a, (1 - ELSEWHERE - even) * (1 - to_a), even], -1)
@@ -261,8 +261,8 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
 
 
 def counted(found: Iterator[Found]) -> dict[str, tuple[float, float, float, float, float]]:
-    """By what it is: percent of intervals that hold the truth, their mean width, the mean error of values, what is told
-    of it on average, and in how many percent it is warned of."""
+    """By kind: percent of intervals that cover the truth, their mean width, the mean error of values, what is reported
+    about it on average, and in how many percent there is a warning."""
     rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for name, one, truth, told in found:
         held, warned = one.low <= truth <= one.high, nan if isnan(told) else told > TOO_HIGH
@@ -275,7 +275,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=600)
     given = parser.parse_args().simulations
-    print("| asked | answered by | interval of | holds the truth, % | mean width | mean error | told | warned of, % |")
+    print("| asked | answered by | interval of | covers the truth, % | mean width | mean error |", end="")
+    print(" reported | warned of, % |")
     print("|---|---|---|--:|--:|--:|--:|--:|")
     for design in DESIGNS:
         for world in WORLDS:

@@ -31,7 +31,7 @@ _LIST = re.compile(r"(?m)^(?!\s*(?:[-*]|\d+\.) )(\S.*)\n(?=(?:[-*]|1\.) )")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-        """Add the generated pages, and the reports that they show."""
+    """Add the generated pages, and the reports that they show."""
     for name, page in ROOT_PAGES.items():
         text = (ROOT / name).read_text("utf-8").replace("](docs/", "](")
         files.append(File.generated(config, page, content=text))
@@ -46,7 +46,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-        """A page as MkDocs reads it: without the tests' marks, lists set apart, links to root pages adapted."""
+    """A page as MkDocs reads it: without the tests' marks, lists set apart, links to root pages adapted."""
     text = _COMMENT.sub("\n", markdown)
     text = _ROOT_LINK.sub(lambda found: f"]({found[1].lower()}.md", text)
     return _LIST.sub(r"\1\n\n", text)

@@ -24,7 +24,7 @@ _ATTEMPTS = 6
 
 @dataclass
 class Ended:
-    """What came of it."""
+    """The outcome."""
 
     told: dict[str, Any]
     rows: list[str]
@@ -128,7 +128,7 @@ def _inspected(case: Case, url: str, out: Path) -> Any:
 
 
 def _told(run: Any, out: Path) -> dict[str, Any]:
-    """What the run says of itself, its rows, and what its journal holds."""
+    """What the run says about itself, its rows, and what its journal contains."""
     from overton.calls import Failure
     from overton.engine import entries
 
@@ -147,7 +147,7 @@ def _told(run: Any, out: Path) -> dict[str, Any]:
 
 
 def in_a_child(out: Path, environment: dict[str, str], work: Callable[[], Any]) -> Ended:
-    """Do it in a process of its own, for so long at most."""
+    """Do it in a process of its own, for a limited time."""
     log, told = out.parent / f"{out.name}.err", out.parent / f"{out.name}.told"
     pid = os.fork()
     if pid == 0:

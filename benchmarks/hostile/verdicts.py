@@ -19,7 +19,7 @@ __all__ = ["Verdict", "good_runs", "tried"]
 
 @dataclass
 class Verdict:
-    """What is wrong with a case; nothing where all is held."""
+    """What is wrong with a case; nothing if all is well."""
 
     case: Case
     wrong: list[str]
@@ -47,7 +47,7 @@ def tried(server: Hostile, case: Case, good: dict[str, Ended], folder: Path, num
 
 
 def _after(server: Hostile, case: Case, out: Path, wrong: list[str], whole: Sequence[str]) -> None:
-    """The fault is gone: the run goes on to its end."""
+    """The fault is gone: the run continues to its end."""
     server.behave(forget=False)
     again = _again(server, case, out)
     wrong += [f"then {one}" for one in _wrong(again)]
@@ -58,7 +58,7 @@ def _after(server: Hostile, case: Case, out: Path, wrong: list[str], whole: Sequ
 
 
 def _again(server: Hostile, case: Case, out: Path) -> Ended:
-    """Resumed through a door that is good: a run's address may not change, so the environment's proxy does."""
+    """Resumed through a good door: a run's address may not change, so the environment's proxy does."""
     good = "proxy" if case.door.startswith("proxy") else case.door
     _, environment = _way(server, good)
     if case.door not in ("plain", "tls", "proxy") and not case.door.startswith("proxy"):
@@ -67,7 +67,7 @@ def _again(server: Hostile, case: Case, out: Path) -> Ended:
 
 
 def _move(out: Path, server: Hostile, door: str) -> None:
-    """A door that stays bad is exchanged for a good one where the run keeps its addresses."""
+    """A door that stays bad is replaced by a good one in the place where the run keeps its addresses."""
     path = out / "manifest.json"
     better = "tls" if door.startswith("tls") else "plain"
     path.write_text(path.read_text().replace(server.url(door), server.url(better)))
@@ -127,7 +127,7 @@ def _compare(wrong: list[str], rows: Sequence[str], whole: Sequence[str], case: 
 
 
 def _without_tokens(rows: Sequence[str]) -> list[str]:
-    """Rows but for the counts of tokens: of a reply whose own are nonsense, nothing is known of them."""
+    """Rows without the counts of tokens: if a reply's own are nonsense, they are not known."""
     kept = ({key: value for key, value in json.loads(row).items() if not key.endswith("_tokens")} for row in rows)
     return sorted(json.dumps(row, sort_keys=True) for row in kept)
 
