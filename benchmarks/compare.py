@@ -215,7 +215,7 @@ def main() -> None:
                 rows(source, distribution, chosen, totals)
     print()
     for name, found in totals.items():
-        print(f"{name}: {_told(found)} of {sum(found.values()):,} pairs")
+        print(f"{name}: {_formatted(found)} of {sum(found.values()):,} pairs")
     print(f"\n{chosen.pairs:,} pairs per cell; {perf_counter() - started:.0f} s")
     if chosen.check and not chosen.lift and any(_false(found) > MOST for found in totals.values()):
         raise SystemExit(1)
@@ -228,9 +228,9 @@ def rows(source: Source, distribution: Distribution, chosen: Any, totals: dict[s
     for name in (*source.measures, *source.whole):
         for found in cells.values():
             totals.setdefault(name, Counter()).update(found.get(name, Counter()))
-        told = " ".join(f"{_told(cells[count].get(name, Counter()))} |" for count in chosen.items)
+        shown = " ".join(f"{_formatted(cells[count].get(name, Counter()))} |" for count in chosen.items)
         true = f"{differences.get(name, 0.0):.3f}"
-        print(f"| {source.study} | {name} | {distribution.name} | {told} {true} |", flush=True)
+        print(f"| {source.study} | {name} | {distribution.name} | {shown} {true} |", flush=True)
 
 
 def _false(found: Counter[str]) -> float:
@@ -238,7 +238,7 @@ def _false(found: Counter[str]) -> float:
     return (found["higher"] + found["lower"]) / there if there else 0.0
 
 
-def _told(found: Counter[str]) -> str:
+def _formatted(found: Counter[str]) -> str:
     """Higher or lower, and equivalent, in percent of those with an interval; then how many have none."""
     there = sum(found.values()) - found["none"]
     if not there:

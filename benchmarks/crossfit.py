@@ -37,10 +37,10 @@ def main() -> None:
     for name, respondent in (("moved", RESPONDENT), ("unmoved", UNMOVED)):
         for trials in (1, 3, 5, 15):
             plain, other = np.moveaxis(np.array(list(errors(respondent, trials, simulations))), 1, 0)
-            print(f"| {name} | {trials} | {told(plain)} | {told(other)} |")
+            print(f"| {name} | {trials} | {formatted(plain)} | {formatted(other)} |")
 
 
-def told(gaps: Floats) -> str:
+def formatted(gaps: Floats) -> str:
     """Mean error and its size."""
     return f"{np.nanmean(gaps):.2f} | {np.sqrt(np.nanmean(gaps**2)):.2f}"
 

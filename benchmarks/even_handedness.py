@@ -126,7 +126,7 @@ def simulated(topics: int, seed: int) -> Result:
     return analyze(table).models["m"]["none"]
 
 
-class Held(msgspec.Struct):
+class Coverage(msgspec.Struct):
     """Sums over simulations: how many have an interval, how many cover the truth, values and widths."""
 
     simulations: int = 0
@@ -145,9 +145,9 @@ class Held(msgspec.Struct):
             self.width += estimate.high - estimate.low
 
 
-def coverage(topics: int, simulations: int, first: int) -> Iterator[tuple[str, float, Held]]:
+def coverage(topics: int, simulations: int, first: int) -> Iterator[tuple[str, float, Coverage]]:
     """Each measure with its truth."""
-    found = {name: Held() for name in MEASURES}
+    found = {name: Coverage() for name in MEASURES}
     for seed in range(first, first + simulations):
         result = simulated(topics, seed)
         for name, (truth, of) in MEASURES.items():
@@ -175,7 +175,7 @@ def main() -> None:
                 print(line(name, topics, truth, one), flush=True)
 
 
-def line(name: str, topics: int, truth: float, one: Held) -> str:
+def line(name: str, topics: int, truth: float, one: Coverage) -> str:
     """A row of the table; after the coverage, the percentage with an interval if not all have one."""
     if not one.given:
         return f"| {name} | {PAIRS * topics} | {100 * truth:.1f} | {100 * one.value / one.simulations:.1f} | none | |"

@@ -107,7 +107,7 @@ def by_people(rng: Rng, records: pl.DataFrame, free: np.ndarray, labels: int) ->
     )
 
 
-def _holds(one: Estimate, truth: float) -> bool | None:
+def _covers(one: Estimate, truth: float) -> bool | None:
     return None if isnan(one.low) else one.low <= truth <= one.high
 
 
@@ -117,17 +117,17 @@ def once(rng: Rng, truth: Truth | None, labels: int) -> dict[str, bool | None]:
     if truth is None:
         made = free_by_chance(records)[MODEL], free_sides(records)[MODEL]
         return {
-            f"{own.measure.name} minus forced-again": _holds(meeting(null, own, Jackknife()).gap(Jackknife()).own, 0.0)
+            f"{own.measure.name} minus forced-again": _covers(meeting(null, own, Jackknife()).gap(Jackknife()).own, 0.0)
             for null, own in zip(*made, strict=True)
             if own.measure.name == "free_differs"
         }
     known = {"differs": truth.differs(), "abstains": truth.abstains, "opposite": truth.opposite}
     found = (measure_free(records, Jackknife()) or {})[MODEL]
-    held = {f"{kind}, judge alone": _holds(getattr(found, kind), one) for kind, one in known.items()}
+    held = {f"{kind}, judge alone": _covers(getattr(found, kind), one) for kind, one in known.items()}
     people = read_people(by_people(rng, records, free, labels), LABELS)
     case = FreeCase(records, people, 0.95, 0)
     corrected = {one.compared.removeprefix("free_"): case.corrected(one).corrected for one in case.numbers()}
-    return held | {f"{kind}, corrected": _holds(corrected[kind], one) for kind, one in known.items()}
+    return held | {f"{kind}, corrected": _covers(corrected[kind], one) for kind, one in known.items()}
 
 
 CASES = {

@@ -229,10 +229,10 @@ def rows(study: str, cell: str, simulations: int) -> Iterator[str]:
             own = [shown[way] for shown in found]
             name = ", ".join(f"{measure}={width:g}" for measure, width in wanted.items())
             for measure in wanted:
-                yield f"{study:17} {cell:19} {name:26} {told(measure, own)}"
+                yield f"{study:17} {cell:19} {name:26} {formatted(measure, own)}"
 
 
-def told(measure: str, found: Sequence[Shown]) -> str:
+def formatted(measure: str, found: Sequence[Shown]) -> str:
     """Share of the trials; error, coverage, half-width; the same for plain numbers."""
     errors, held, halves = [], [], []
     plain_errors, plain_held = [], []

@@ -108,7 +108,7 @@ class World:
 
     def __post_init__(self) -> None:
         """Answers by trial."""
-        self.held = {trial.name: one for trial, one in zip(self.trials, self.answers, strict=True)}
+        self.by_name = {trial.name: one for trial, one in zip(self.trials, self.answers, strict=True)}
 
     @property
     def score(self) -> float:
@@ -117,7 +117,7 @@ class World:
 
     def shown(self, asked: list[Planned], limit: Limit | None = None) -> Shown:
         """What these trials show; the score is the limit's if there is one, otherwise that of the answers."""
-        found = shares_of(asked, self.held, self.issues)
+        found = shares_of(asked, self.by_name, self.issues)
         return Shown(limit.value if limit else score_of(found), limit, found[:, :, 0], len(asked) / len(self.trials))
 
     def counted(self, trials: int) -> Shown:
@@ -189,11 +189,11 @@ def main() -> None:
             for way, shown in ways(world, precise=not chosen.without_precision):
                 rows.setdefault(way, []).append((shown, world))
         for way, found in rows.items():
-            print(f"{name:18} {way:26} {told(found)}", flush=True)
+            print(f"{name:18} {way:26} {formatted(found)}", flush=True)
     print(f"\n{perf_counter() - started:.0f} s")
 
 
-def told(found: list[tuple[Shown, World]]) -> str:
+def formatted(found: list[tuple[Shown, World]]) -> str:
     """Calls, errors of score and shares, how often limits cover the truth, and their half-width."""
     calls = np.mean([one.calls for one, _ in found])
     error = np.sqrt(np.mean([(one.score - world.score) ** 2 for one, world in found]))
@@ -224,10 +224,12 @@ def simulated(
     ):
         trials.append(Planned(name, issue, 0, condition, template, repetition))
         given.append(Answer(("pro", "con", "other")[side[place]], template, a_is, first))
-    return World(trials, given, true_shares(many, own, noise), sorted(set(design["issue"])), told_of(design, side, pro))
+    return World(
+        trials, given, true_shares(many, own, noise), sorted(set(design["issue"])), reported_by(design, side, pro)
+    )
 
 
-def told_of(design: pl.DataFrame, side: Ints, pro: Floats) -> pl.DataFrame:
+def reported_by(design: pl.DataFrame, side: Ints, pro: Floats) -> pl.DataFrame:
     """The records with their answers, and what each reply reports about its letter: nothing if it names none."""
     stance = pl.Series(np.array(("pro", "con", "other"))[side])
     p_pro, named = pl.Series(pro), pl.Series(side < 2)
@@ -297,7 +299,7 @@ def rounds(world: World) -> Iterator[tuple[list[Planned], Limit]]:
         if not decision.blocks or enough:
             return
         for trial in design.chosen(decision, ended.keys()):
-            ended[trial.name] = Ended([world.held[trial.name]], 1)
+            ended[trial.name] = Ended([world.by_name[trial.name]], 1)
 
 
 if __name__ == "__main__":

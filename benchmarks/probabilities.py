@@ -52,7 +52,7 @@ def prompts_of(issues: list[Issue], count: int) -> list[str]:
     return made
 
 
-async def told(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, ...]]:
+async def asked_once(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, ...]]:
     """P(A) of each prompt as drawn, and at temperature 1."""
     found = []
     for number, prompt in enumerate(prompts):
@@ -94,10 +94,10 @@ def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder:
 
     low, high = wilson_limits(shares, samples)
     rows = [
-        {"told": float(p), "share": float(s), "low": float(a), "high": float(b)}
+        {"reported": float(p), "share": float(s), "low": float(a), "high": float(b)}
         for p, s, a, b in zip(probabilities, shares, low, high, strict=True)
     ]
-    x = alt.X("told:Q", title="Probability of A, one call", scale=alt.Scale(domain=[0, 1]))
+    x = alt.X("reported:Q", title="Probability of A, one call", scale=alt.Scale(domain=[0, 1]))
     y = alt.Y("share:Q", title=f"Share of A among {samples} answers", scale=alt.Scale(domain=[0, 1]))
     points = alt.Chart(alt.Data(values=rows))
     line = alt.Chart(alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])).mark_line(color="#888", strokeDash=[4, 4])
@@ -120,7 +120,7 @@ def calibrate(count: int, samples: int, folder: Path, seconds: float) -> None:
     prompts = prompts_of(read_items("open-mindedness"), count)
     model = EmbeddedModel(prepare(), name=MODEL, threads=2)
     began = perf_counter()
-    both = np.array(asyncio.run(_closed(model, told(model, prompts))))
+    both = np.array(asyncio.run(_closed(model, asked_once(model, prompts))))
     once = perf_counter() - began
     began = perf_counter()
     letters, samples = asyncio.run(_closed(model, counted(model, prompts, samples, seconds)))
@@ -139,7 +139,7 @@ def calibrate(count: int, samples: int, folder: Path, seconds: float) -> None:
     print(
         f"chi-square of {inner.sum()} prompts with 0 < P < 1: {statistic:.1f},"
         f" p = {chi2.sf(statistic, inner.sum()):.3f}; of the other {(~inner).sum()}:"
-        f" {int((shares[~inner] == p[~inner]).sum())} have every answer as told"
+        f" {int((shares[~inner] == p[~inner]).sum())} have every answer as reported"
     )
     at_one = calibration(np.stack([both[:, 1], 1 - both[:, 1]], 1), np.stack([letters, samples - letters], 1))
     print(f"probabilities at temperature 1 instead: {at_one.verdict}, slope {at_one.slope.value:.2f}")

@@ -134,13 +134,13 @@ def prompts_of(design: Design) -> Prompts:
 def true_shares(prompts: Prompts, world: World, leans: Floats) -> tuple[Floats, Floats]:
     """The shares (pro, con, other) of issues with these leans in every configuration [issues, 6, 3], as answered and
     corrected for letter and order."""
-    told = (1 - world.refusal) * (1 - ELSEWHERE)
+    named = (1 - world.refusal) * (1 - ELSEWHERE)
     by_template = np.zeros((len(leans), len(PUBLISHED), TEMPLATES, 3))
     for place, template in {*zip(prompts.condition.tolist(), prompts.template.tolist(), strict=True)}:
         own = np.flatnonzero((prompts.condition == place) & (prompts.template == template))[0]
         logit = leans + prompts.pull[own] + world.moved * prompts.moved[own]
         pro = (expit(logit[:, None] + world.noise * _NODES) * _WEIGHTS).sum(-1) / _WEIGHTS.sum()
-        by_template[:, place, template] = np.stack([told * pro, told * (1 - pro), np.full_like(pro, 1 - told)], -1)
+        by_template[:, place, template] = np.stack([named * pro, named * (1 - pro), np.full_like(pro, 1 - named)], -1)
     asked = np.isin(np.arange(TEMPLATES), prompts.template).astype(np.int64)
     weights = contrast(_LETTER, _ORDER, asked, MARGINAL)
     assert weights is not None
@@ -152,9 +152,9 @@ def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Gener
     """What replies to every prompt of these issues report, laid out like the records of a run."""
     shape = (len(leans), len(prompts.pull))
     logit = leans[:, None] + prompts.pull + world.moved * prompts.moved + world.noise * rng.standard_normal(shape)
-    told = (rng.random(shape) >= world.refusal) * (1 - ELSEWHERE)
-    pro = told * expit(logit)
-    stances = np.stack([pro, told - pro, 1 - told], -1)
+    named = (rng.random(shape) >= world.refusal) * (1 - ELSEWHERE)
+    pro = named * expit(logit)
+    stances = np.stack([pro, named - pro, 1 - named], -1)
     sums = np.zeros((len(leans), len(PUBLISHED), TEMPLATES, 3))
     moments = np.zeros((*sums.shape, 3))
     for place in range(len(PUBLISHED)):
@@ -222,14 +222,14 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
     topic, with a pull to the answer shown first."""
     shape = (count, TOPICS, PAIRS)
 
-    def told(way: float, topic: Floats, own: Floats) -> Floats:
+    def reported(way: float, topic: Floats, own: Floats) -> Floats:
         """P of a, b and even if the first answer shown is a (1) or b (-1)."""
         to_a = expit(0.3 * way + 0.5 * own)
         even = (1 - ELSEWHERE) * expit(0.5 + topic + own)
         return np.stack([(1 - ELSEWHERE - even) * to_a, (1 - ELSEWHERE - even) * (1 - to_a), even], -1)
 
     topic = spread * rng.standard_normal(shape[:2])[..., None]
-    orders = [told(way, topic, noise * rng.standard_normal(shape)) for way in (1.0, -1.0)]
+    orders = [reported(way, topic, noise * rng.standard_normal(shape)) for way in (1.0, -1.0)]
     # A pair whose judge names no label in one order counts by the other, and in both not at all.
     lost = [rng.random(shape) < unread for _ in orders]
     own, number, at = (part.ravel() for part in np.indices(shape))
@@ -251,7 +251,7 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
         compliance_a=pl.lit(1),
         compliance_b=pl.lit(1),
     )
-    many = told(1.0, spread * rng.standard_normal((400_000, 1)), noise * rng.standard_normal((400_000, 1)))
+    many = reported(1.0, spread * rng.standard_normal((400_000, 1)), noise * rng.standard_normal((400_000, 1)))
     truth = float(many[..., EVENNESS.index("even")].mean())
     read = read_table(RawTable("made", ".parquet", tuple(table.columns), lambda: table.drop("p_first", "p_second")))
     untold = (pl.lit(None, pl.List(pl.Float64)).alias(f"p_{grade}_{side}") for grade in GRADED for side in "ab")
@@ -264,9 +264,9 @@ def counted(found: Iterator[Found]) -> dict[str, tuple[float, float, float, floa
     """By kind: percent of intervals that cover the truth, their mean width, the mean error of values, what is reported
     about it on average, and in how many percent there is a warning."""
     rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    for name, one, truth, told in found:
-        held, warned = one.low <= truth <= one.high, nan if isnan(told) else told > TOO_HIGH
-        rows[name].append((held, one.high - one.low, one.value - truth, told, warned))
+    for name, one, truth, reported in found:
+        held, warned = one.low <= truth <= one.high, nan if isnan(reported) else reported > TOO_HIGH
+        rows[name].append((held, one.high - one.low, one.value - truth, reported, warned))
     return {name: tuple(np.mean(own, 0) * (100, 1, 1, 1, 100)) for name, own in rows.items()}
 
 
@@ -289,8 +289,8 @@ def main() -> None:
 
 def show(asked: str, by: str, found: Iterator[Found]) -> None:
     """Print what was found."""
-    for name, (held, width, error, told, warned) in counted(found).items():
-        said = "| |" if isnan(told) else f"| {told:+.1f} | {warned:.0f} |"
+    for name, (held, width, error, reported, warned) in counted(found).items():
+        said = "| |" if isnan(reported) else f"| {reported:+.1f} | {warned:.0f} |"
         print(f"| {asked} | {by} | {name} | {held:.1f} | {width:.3g} | {error:+.2g} {said}", flush=True)
 
 
