@@ -72,7 +72,7 @@ def mutated(chance: Random, target: Target, seeds: Sequence[bytes]) -> bytes:
     return data
 
 
-# Of any bytes
+# Any bytes
 
 
 def _span(chance: Random, data: bytes, most: int = 64) -> tuple[int, int]:
