@@ -4,7 +4,7 @@
 
 Records are drawn directly, no model is asked: a subject that arguments never move, one that never changes beyond a
 judge's errors, one that leaves nothing out, agents without inertia and conformity; then subjects with known effects at
-the default design. Printed for every headline and null: in how many runs the 95% interval of the difference covers 0.
+the default design. Printed for every headline and null: in how many runs the 95% interval of the difference holds 0.
 """
 
 from __future__ import annotations
@@ -394,7 +394,7 @@ def main() -> None:
                 for (measure, null), one in tallied(name, drawing[name], runs, happens, given.seed).items():
                     hold = f"{100 * one.hold / one.intervals:5.1f}%" if one.intervals else "    - "
                     print(
-                        f"  {measure:34} {null:15} covers 0 {hold} of {one.intervals:5} intervals in {one.runs};"
+                        f"  {measure:34} {null:15} holds 0 {hold} of {one.intervals:5} intervals in {one.runs};"
                         f" clear in {100 * one.clear / max(one.runs, 1):5.1f}%",
                         flush=True,
                     )
