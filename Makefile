@@ -1,15 +1,15 @@
 # On a fresh clone, with Python 3.11 or newer, make and a package index:
 #
 #     make demo     a first report, with a model that runs on this machine
-#     make test     what has to hold at every change, in minutes
-#     make test-all the same and what takes longer: environments, many kills, small benchmarks with their budgets
+#     make test     what every change has to pass, in minutes
+#     make test-all also what takes longer: environments, many kills, small benchmarks with their budgets
 #     make docs     the documentation as a site, with a gallery of reports made on the way
-#     make audit    whether a dependency has a known hole (make bom: what is installed, and its licences)
+#     make audit    whether a dependency has a known vulnerability (make bom: what is installed, and its licences)
 #     make fuzz     attack every reader of bytes: MINUTES=5 SEED=1 TARGET=journal
 #     make hostile  all studies against an endpoint that commits every fault
 #     make kills    KILLS=200 processes killed at random and resumed, their limits and records checked
 #
-# All that is installed goes into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
+# Everything is installed into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
 
 .DEFAULT_GOAL := help
 .PHONY: demo test test-all docs lint fuzz hostile kills bom audit clean help
@@ -30,21 +30,21 @@ install = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PI
 	$(1)/bin/python -m pip install --quiet --no-input -c constraints.txt
 INSTALL := $(call install,.venv)
 
-# Tests start hundreds of processes; where no compiled modules may be kept, each compiles all of them anew.
+# Tests start hundreds of processes; if compiled modules may not be kept, each compiles all of them anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-demo: .venv/installed-demo ## install, run open-mindedness with the embedded model, say where the report is
+demo: .venv/installed-demo ## install, run open-mindedness with the embedded model, show where the report is
 	@$(BIN)/overton demo
 
 test: lint ## install what the tests need and run all but the long ones
 	@echo 'Running the tests'
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not long'
 
-test-all: lint .venv/installed-docs ## every test, then the benchmarks in small, with their budgets
+test-all: lint .venv/installed-docs ## every test, then small runs of the benchmarks, with their budgets
 	@echo 'Running every test'
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 	@$(MAKE) docs
-	@echo 'Running the benchmarks in small'
+	@echo 'Running small benchmarks'
 	@$(BIN)/python benchmarks/engine.py --quick --check
 	@$(BIN)/python benchmarks/measures.py --rows 200000 --rounds 2 --check
 	@$(BIN)/python benchmarks/dumps.py --megabytes 60 --rounds 1
@@ -52,7 +52,7 @@ test-all: lint .venv/installed-docs ## every test, then the benchmarks in small,
 	@$(BIN)/python benchmarks/coverage.py --simulations 20 --items 5 --answers 5 --trials 3
 	@$(BIN)/python benchmarks/recovery.py --only "three at once, 100" --datasets 10 --no-times
 
-docs: .venv/installed-docs ## the documentation as a site in build/site, its gallery made anew where it is not there
+docs: .venv/installed-docs ## the documentation as a site in build/site, its gallery made if it is missing
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet -f website/mkdocs.yml
 	@echo 'Written: build/site/index.html'
 
@@ -61,7 +61,7 @@ lint: .venv/installed-test ## ruff and mypy only
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bom: .venv/tools/made .venv/brought/made ## write build/bom.json and docs/licences.md: what an installation brings, its licences
+bom: .venv/tools/made .venv/brought/made ## write build/bom.json and docs/licences.md: what an installation brings, and its licences
 	@mkdir -p build
 	@.venv/tools/bin/cyclonedx-py environment .venv/brought --pyproject pyproject.toml --output-reproducible \
 		-o build/bom.json
@@ -70,7 +70,7 @@ bom: .venv/tools/made .venv/brought/made ## write build/bom.json and docs/licenc
 	@.venv/tools/bin/python .ci/licences.py <build/licences.json
 	@echo 'Written: build/bom.json, docs/licences.md'
 
-audit: .venv/tools/made ## look every pinned package up for known holes, where a vulnerability service can be reached
+audit: .venv/tools/made ## check every pinned package for known vulnerabilities, if a vulnerability service can be reached
 	@mkdir -p build && rm -f build/audit.json
 	@.venv/tools/bin/pip-audit --disable-pip --no-deps --progress-spinner off -r constraints.txt \
 		-f json -o build/audit.json >build/audit.log 2>&1 || true
@@ -84,7 +84,7 @@ hostile: .venv/installed-test ## all studies against an endpoint that commits ev
 kills: .venv/installed-test ## KILLS processes of all studies and commands killed at random, resumed, compared
 	@$(BIN)/python -m benchmarks.kills --kills $(KILLS) --seed $(SEED)
 
-clean: ## remove .venv and what the tools left
+clean: ## remove .venv and what the tools left behind
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find src tests benchmarks fuzz -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -103,11 +103,11 @@ help: ## this list
 	@touch .venv/installed-demo $@
 
 .venv/installed-docs: .venv/installed-test
-	@echo 'Installing what builds the site and runs the notebooks into .venv'
+	@echo 'Installing what builds the site and runs the notebooks, into .venv'
 	@$(INSTALL) -e '.[embedded,docs,notebooks]'
 	@touch $@
 
-# The tools have an environment of their own: what they bring is no part of Overton.
+# The tools have an environment of their own: what they bring is not part of Overton.
 .venv/tools/made: .venv/made .ci/requirements.txt constraints.txt
 	@echo 'Installing the tools for bills of materials and audits into .venv/tools'
 	@$(PYTHON) -m venv .venv/tools
@@ -116,7 +116,7 @@ help: ## this list
 
 # What an installation brings and nothing else: neither Overton itself nor what installed it.
 .venv/brought/made: .venv/made pyproject.toml constraints.txt
-	@echo 'Installing what Overton and its extras bring into .venv/brought (a few minutes)'
+	@echo 'Installing what Overton and its extras bring, into .venv/brought (a few minutes)'
 	@$(PYTHON) -m venv --clear .venv/brought
 	@$(call install,.venv/brought) '.[embedded,retrieval,clustering,inspect,ray,testing]'
 	@.venv/brought/bin/python -m pip uninstall --quiet --yes overton setuptools pip

@@ -1,9 +1,9 @@
 """A simulated respondent to open-mindedness whose truth is known: intervals of one issue, from its answers.
 
-Each simulation gives new leans to the issues, answers every trial of the published design, and analyses the answers as
-those of a real model. Leans, susceptibilities, pulls, shares and corrected shares must be covered 92 to 98 times in a
-hundred. Scores are shown for what they are: |p_c - p_0| and the indicator of a flip make them uneven near ties, and a
-mean over few issues is no mean over the population of issues.
+Each simulation gives the issues new leans, answers every trial of the published design, and analyses the answers like
+those of a real model. Leans, susceptibilities, pulls, shares and corrected shares must be covered 92 to 98% of the
+time. Scores are shown for what they are: |p_c - p_0| and the indicator of a flip make them uneven near ties, and a
+mean over few issues is not a mean over the population of issues.
 """
 
 from __future__ import annotations

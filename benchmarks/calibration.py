@@ -1,4 +1,4 @@
-"""How often a run's calibration says what is true: models that answer as told, or surer than told, at random prompts.
+"""How often a run's calibration is right: models that answer as reported, or surer than reported, at random prompts.
 
     python benchmarks/calibration.py [--simulations 400]
 
@@ -29,7 +29,8 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, default=400)
     simulations = parser.parse_args().simulations
     rng = np.random.default_rng(0)
-    print("| prompts x answers | probabilities | logit times | agree | differ | cannot tell | slope's interval holds |")
+    print("| prompts x answers | probabilities | logit times | agree | differ | cannot tell |", end="")
+    print(" slope's interval covers |")
     print("|---|---|--:|--:|--:|--:|--:|")
     for prompts, answers in DESIGNS:
         for name, lean in LEANS.items():

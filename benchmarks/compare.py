@@ -3,12 +3,12 @@
     python benchmarks/compare.py [--pairs 1000] [--study NAME ...] [--items 5 12 50] [--lift 0] [--check]
 
 A simulation draws the values of the same items for two models: half of the items have one value for both, the others
-one for each, from one distribution. Records are made of them as `coverage.py` makes them, and what each item gives to
-each headline comes from the study itself. A cell has how many of a hundred pairs are called higher or lower, and how
-many equivalent by the default margin. With `--lift` the candidate's values are higher by so much, and the true
-difference of 20,000 items stands beside.
+one for each, from one distribution. Records are made from them as in `coverage.py`, and what each item contributes to
+each headline comes from the study itself. A cell gives the percentage of pairs called higher or lower, and the
+percentage found equivalent by the default margin. With `--lift` the candidate's values are higher by that much, and
+the true difference over 20,000 items is also shown.
 
-Wanted are 6.5 false verdicts of a hundred at most over all pairs of a headline. With --check more is an error.
+The target is at most 6.5% false verdicts over all pairs of a headline. With --check, more is an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Pair = tuple[Contribution, Contribution]
 
 
 def paired(draw: Draw, items: int, lift: float) -> Draw:
-    """Values of data sets two by two, half of whose items are alike."""
+    """Values of pairs of data sets, half of whose items are the same."""
 
     def drawn(rng: np.random.Generator, size: tuple[int, ...]) -> simulated.Floats:
         shape = (-1, 2, items)
@@ -54,7 +54,7 @@ def paired(draw: Draw, items: int, lift: float) -> Draw:
 
 
 class Source(NamedTuple):
-    """Which study's table has which headlines; `whole` is of all at a table together, which has to be alone there."""
+    """Which study's table has which headlines; `whole` are those of a whole table of agents, measured alone."""
 
     study: str
     table: Any
@@ -99,7 +99,7 @@ def contributions(source: Source, table: pl.DataFrame) -> Iterator[Mapping[str, 
 
 
 def _alone(source: Source, table: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The table; where something is of all at a table together, each data set by itself."""
+    """The table; for measures of a whole table of agents, each data set by itself."""
     if not source.whole:
         yield table
         return
@@ -160,7 +160,7 @@ def _pluralism(table: pl.DataFrame, how: Any) -> Any:
 def pairs(
     source: Source, distribution: Distribution, items: int, count: int, lift: float
 ) -> Iterator[Mapping[str, Pair]]:
-    """So many pairs of data sets, by measure."""
+    """Pairs of data sets, by measure."""
     rng = np.random.default_rng(crc32(f"{source.study}/{distribution.name}/{items}/{lift}".encode()))
     at_once = max(1, min(50, 2_000 // items))
     for start in range(0, count, at_once):
@@ -177,7 +177,7 @@ def pairs(
 def verdicts(
     source: Source, distribution: Distribution, items: int, count: int, lift: float
 ) -> dict[str, Counter[str]]:
-    """How often each measure has which verdict; 'none' where there is no interval."""
+    """How often each measure has which verdict; 'none' if there is no interval."""
     made: dict[str, Counter[str]] = {}
     jackknife = Jackknife(unit="items")
     for pair in pairs(source, distribution, items, count, lift):
@@ -198,12 +198,12 @@ def truth(source: Source, distribution: Distribution, lift: float) -> dict[str, 
 def main() -> None:
     """Print a row for each headline and distribution, and all of a headline's pairs together."""
     parser = argparse.ArgumentParser(description="False verdicts and equivalence over simulated pairs of models.")
-    parser.add_argument("--pairs", type=int, default=1000, help="pairs a cell")
+    parser.add_argument("--pairs", type=int, default=1000, help="pairs per cell")
     names = [one.study for one in SOURCES]
     parser.add_argument("--study", nargs="+", choices=names, default=names)
     parser.add_argument("--items", nargs="+", type=int, default=[5, 12, 50])
     parser.add_argument("--lift", type=float, default=0.0, help="how much higher the candidate's values are")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where a headline has too many false verdicts")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a headline has too many false verdicts")
     chosen = parser.parse_args()
     started = perf_counter()
     print("| study | headline | values of items |", *(f"{count} |" for count in chosen.items), "true difference |")
@@ -215,8 +215,8 @@ def main() -> None:
                 rows(source, distribution, chosen, totals)
     print()
     for name, found in totals.items():
-        print(f"{name}: {_told(found)} of {sum(found.values()):,} pairs")
-    print(f"\n{chosen.pairs:,} pairs a cell; {perf_counter() - started:.0f} s")
+        print(f"{name}: {_formatted(found)} of {sum(found.values()):,} pairs")
+    print(f"\n{chosen.pairs:,} pairs per cell; {perf_counter() - started:.0f} s")
     if chosen.check and not chosen.lift and any(_false(found) > MOST for found in totals.values()):
         raise SystemExit(1)
 
@@ -228,9 +228,9 @@ def rows(source: Source, distribution: Distribution, chosen: Any, totals: dict[s
     for name in (*source.measures, *source.whole):
         for found in cells.values():
             totals.setdefault(name, Counter()).update(found.get(name, Counter()))
-        told = " ".join(f"{_told(cells[count].get(name, Counter()))} |" for count in chosen.items)
+        shown = " ".join(f"{_formatted(cells[count].get(name, Counter()))} |" for count in chosen.items)
         true = f"{differences.get(name, 0.0):.3f}"
-        print(f"| {source.study} | {name} | {distribution.name} | {told} {true} |", flush=True)
+        print(f"| {source.study} | {name} | {distribution.name} | {shown} {true} |", flush=True)
 
 
 def _false(found: Counter[str]) -> float:
@@ -238,8 +238,8 @@ def _false(found: Counter[str]) -> float:
     return (found["higher"] + found["lower"]) / there if there else 0.0
 
 
-def _told(found: Counter[str]) -> str:
-    """Higher or lower, and equivalent, of a hundred that have an interval; behind them how many have none."""
+def _formatted(found: Counter[str]) -> str:
+    """Higher or lower, and equivalent, in percent of those with an interval; then how many have none."""
     there = sum(found.values()) - found["none"]
     if not there:
         return "none"

@@ -1,18 +1,18 @@
-"""Do intervals hold what they promise? Simulated items with known truths, through the measures of every study.
+"""Do intervals cover what they promise? Simulated items with known truths, through the measures of every study.
 
     python benchmarks/coverage.py [--simulations 1000] [--study NAME ...] [--items 3 5 12 50 100] [--answers 100]
                                   [--trials 15] [--check]
 
-A simulation gives each item a value of a named distribution, makes the records that such items have, and measures them
-as those of a real model. A cell says how many of a hundred intervals of 95% hold the truth, and behind it, where not
-all data sets have an interval, how many of a hundred have one. The truth is what the same measures give for thousands
+A simulation gives each item a value from a named distribution, makes the records that such items have, and measures
+them like those of a real model. A cell gives the percentage of 95% intervals that cover the truth, followed, if not
+all data sets have an interval, by the percentage that have one. The truth is what the same measures give for thousands
 of items.
 
-Wanted are 93 to 97 for even values from five items on, with an interval always, and for moderate skew from twelve;
-elsewhere 90 or more, or no interval. Heavy tails are shown as they are. Cells that fall short by more than twice what
-chance does to so many simulations are named; with --check, that is an error.
+The target is 93 to 97 for symmetric values from five items on, always with an interval, and for moderate skew from
+twelve; elsewhere 90 or more, or no interval. Heavy tails are shown as they are. Cells that fall short by more than
+twice what chance does with so many simulations are named; with --check, that is an error.
 
-The second table is of intervals that are over the answers of one issue (`answers.py`), not over items.
+The second table is of intervals over the answers to one issue (`answers.py`), not over items.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ YES_OR_NO = (
     *("share of issues moved", "share of conversations in the high band", "share that changes at turn 3"),
     "share that ends on another stance",
 )
-"""What is one or the other for each item, or nearly, however its values are distributed."""
+"""Measures that are one or the other for each item, or nearly, however its values are distributed."""
 SQUARES = ("confidence: variance across temperatures", "confidence: variance within a topic")
-"""What is skewed where its values are even."""
+"""Measures that are skewed although their values are symmetric."""
 
 
 _ALWAYS = 0.99
-"""Made-up values are of a hundred kinds at most: now and then five items are all the same, and have no interval."""
+"""Made-up values are of at most a hundred kinds: occasionally five items are all the same, and have no interval."""
 
 
 class Cell(NamedTuple):
-    """How often there is an interval, and how often it holds the truth, of so many simulations."""
+    """How often there is an interval, and how often it covers the truth, in a number of simulations."""
 
     given: float
     covered: float
@@ -71,13 +71,13 @@ class Row(NamedTuple):
 def main() -> None:
     """Print both tables and the cells that fall short."""
     parser = argparse.ArgumentParser(description="Coverage of 95% intervals over repeated simulations.")
-    parser.add_argument("--simulations", type=int, default=1000, help="data sets a cell")
+    parser.add_argument("--simulations", type=int, default=1000, help="data sets per cell")
     names = [*(one.name for one in STUDIES), ANSWERS]
     parser.add_argument("--study", nargs="+", choices=names, default=names)
     parser.add_argument("--items", nargs="+", type=int, default=ITEMS)
     parser.add_argument("--answers", type=int, default=100, help="simulations of one issue's answers, on twelve issues")
     parser.add_argument("--trials", type=int, default=15, help="trials of each of these")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where a cell falls short")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a cell falls short")
     chosen = parser.parse_args()
     started = perf_counter()
     rows = [
@@ -90,7 +90,7 @@ def main() -> None:
     short = [*fall_short(rows)]
     if rows:
         show(rows, chosen.items)
-        print(f"\n{chosen.simulations:,} simulations a cell, seeds from the names of study, values and items; ", end="")
+        print(f"\n{chosen.simulations:,} simulations per cell, seeds from names of study, values and items; ", end="")
         print("cells that fall short: " + ("; ".join(short) if short else "none"))
     if ANSWERS in chosen.study:
         show_answers(chosen.answers, chosen.trials)
@@ -123,7 +123,7 @@ def seeded(study: Study, distribution: Distribution, items: int) -> np.random.Ge
 
 
 def judged(one: Estimate, truth: float) -> tuple[bool, bool]:
-    """Whether there is an interval, and whether it holds the truth, but for rounding."""
+    """Whether there is an interval, and whether it covers the truth, up to rounding."""
     return bool(np.isfinite(one.low)), one.low - 1e-9 <= truth <= one.high + 1e-9
 
 
@@ -137,7 +137,7 @@ def show(rows: Sequence[Row], items: Sequence[int]) -> None:
 
 
 def fall_short(rows: Sequence[Row]) -> Iterator[str]:
-    """The cells that are not as wanted."""
+    """The cells that miss their target."""
     for study, measure, distribution, cells in rows:
         for count, cell in cells.items():
             least, most, always = wanted(measure, distribution.kind, count)
@@ -148,7 +148,7 @@ def fall_short(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def wanted(measure: str, kind: str, items: int) -> tuple[float, float, bool]:
-    """The least and the most coverage, and whether there is to be an interval always."""
+    """The least and the most coverage, and whether there must always be an interval."""
     kind = "other" if measure in YES_OR_NO else "skewed" if measure in SQUARES and kind == "even" else kind
     if kind == "heavy":
         return 0, 1, False
@@ -158,12 +158,12 @@ def wanted(measure: str, kind: str, items: int) -> tuple[float, float, bool]:
 
 
 def noise(cell: Cell, coverage: float) -> float:
-    """Twice the standard error that a coverage has from so many intervals."""
+    """Twice the standard error of a coverage from that many intervals."""
     return 2 * float(np.sqrt(coverage * (1 - coverage) / (cell.simulations * cell.given)))
 
 
 def show_answers(simulations: int, trials: int) -> None:
-    """Coverage, mean error and mean width of what is over the answers of an issue."""
+    """Coverage, mean error and mean width of intervals over the answers to one issue."""
     design = answers.records(12, trials)
     results: dict[str, list[tuple[float, Estimate]]] = defaultdict(list)
     for number in range(simulations):

@@ -3,7 +3,7 @@
     python benchmarks/crossfit.py [--simulations 200]
 
 Twelve issues with new leans each time, the published design with 1, 3, 5 and 15 trials, the respondent of
-`answers.py` and one that arguments do not move. Points from 0 to 100: the mean error, and the root of the mean squared
+`answers.py` and one that arguments do not move. In points from 0 to 100: the mean error, and the root mean squared
 error of one issue's score.
 """
 
@@ -37,16 +37,16 @@ def main() -> None:
     for name, respondent in (("moved", RESPONDENT), ("unmoved", UNMOVED)):
         for trials in (1, 3, 5, 15):
             plain, other = np.moveaxis(np.array(list(errors(respondent, trials, simulations))), 1, 0)
-            print(f"| {name} | {trials} | {told(plain)} | {told(other)} |")
+            print(f"| {name} | {trials} | {formatted(plain)} | {formatted(other)} |")
 
 
-def told(gaps: Floats) -> str:
+def formatted(gaps: Floats) -> str:
     """Mean error and its size."""
     return f"{np.nanmean(gaps):.2f} | {np.sqrt(np.nanmean(gaps**2)):.2f}"
 
 
 def errors(respondent: Parameters, trials: int, simulations: int) -> Iterator[tuple[Floats, Floats]]:
-    """Both scores of all issues less the truth, simulation by simulation."""
+    """Both scores of all issues minus the truth, simulation by simulation."""
     design = records(ISSUES, trials)
     issue = design["issue"].rank("dense").to_numpy().astype(int) - 1
     place = issue * len(PUBLISHED) + np.array([PUBLISHED.index(name) for name in design["condition"]])

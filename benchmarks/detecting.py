@@ -1,18 +1,18 @@
-"""Is the power that `overton plan --detect` tells the power that there is, and what does a small pilot's noise add?
+"""Is the power that `overton plan --detect` reports the true power, and what does a small pilot's noise add?
 
     python benchmarks/detecting.py [--pairs 500] [--study NAME ...] [--items 5 12 50] [--pilots 2000] [--check]
 
-The first table: pairs of models as `compare.py` makes them, whose true difference is near one that is told with a
-chance of 80% by the plan. It is told how a difference varies, and from 10,000 items how unevenly ('by pairs'); or how
-one model does, and how two go together ('by one model'). Beside what it says stands in how many of a hundred the
-interval of `compare` lies above 0. The true difference and variance are the means of the pairs, so that chance in
-these is on neither side. Then the same of a true difference of half the margin, with as many items as the plan asks
-for so that 80% are found equivalent (left out where it asks for over 300).
+The first table: pairs of models as in `compare.py`, whose true difference is close to one that the plan says is
+detected with a chance of 80%. The plan is given how a difference varies, and from 10,000 items how unevenly ('by
+pairs'); or how one model varies, and how two are correlated ('by one model'). Next to the power that it reports is the
+percentage of pairs in which the interval of `compare` lies above 0. The true difference and variance are the means of
+the pairs, so that chance in these favours neither side. Then the same for a true difference of half the margin, with
+as many items as the plan asks for so that 80% are found equivalent (left out if it asks for over 300).
 
-The second: pilots of one model whose items vary as those of the truth. A cell has by which factor the number of items
-that the pilot asks for is off (10%, median, 90% of the pilots), and the mean power that these numbers have.
+The second: pilots of one model whose items vary like those of the truth. A cell gives the factor by which the number
+of items that the pilot asks for is off (10%, median, 90% of the pilots), and the mean power of these numbers.
 
-With --check a difference of over 5 points and three standard errors is an error.
+With --check, a difference of over 5 points and three standard errors is an error.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ POWER = 0.8
 LEVEL = 0.95
 _FEW = 300
 _SETS, _ITEMS = 50, 200
-"""So many pairs of so many items tell how unevenly items pull."""
+"""Pairs, and items of each, that show how unevenly items pull."""
 _TRIED = 0.05
 """A lift by which the size of differences is found."""
 _HIGHEST = 0.4
-"""More than this values are not lifted: they lie between 0 and 1."""
+"""Values are lifted by no more than this: they lie between 0 and 1."""
 
 HEADLINES: Mapping[str, tuple[str, ...]] = {  # those that higher values make higher
     "open-mindedness": ("open_mindedness",),
@@ -74,7 +74,7 @@ class Pair(NamedTuple):
 
 
 def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
-    """So many pairs whose candidate has values that are higher by `lift`."""
+    """Pairs whose candidate has values that are higher by `lift`."""
     source = next(one for one in SOURCES if one.study == what.study)
     kind = next(one for one in DISTRIBUTIONS if one.name == what.distribution)
     jackknife = Jackknife(unit="items")
@@ -101,13 +101,13 @@ def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
 
 
 def _values(one: Number) -> np.ndarray:
-    """What items give to a number: what is the same in several items is the same here, whatever the pair."""
+    """What items contribute to a number: what is the same in several items is the same here, whatever the pair."""
     pulls = pulls_of(one)
     return np.round(one.value + pulls * len(pulls), 9)
 
 
 class Start(NamedTuple):
-    """What many items tell: how much a lift of 1 adds to a difference, how it varies, and how unevenly."""
+    """What many items show: how much a lift of 1 adds to a difference, how it varies, and how unevenly."""
 
     by_lift: float
     varying: Varying
@@ -117,7 +117,7 @@ class Start(NamedTuple):
 
 @cache
 def start(what: What, lift: float = _TRIED) -> Start:
-    """Of 10,000 items whose values are lifted so far: what is higher may vary otherwise, too."""
+    """From 10,000 items whose values are lifted this far: higher values may also vary differently."""
     made = simulated(what, _ITEMS, _SETS, lift)
     varying, single = _varying(made)
     return Start(
@@ -136,7 +136,7 @@ def _varying(made: Sequence[Pair]) -> tuple[Varying, Varying]:
 
 
 class Row(NamedTuple):
-    """What is asked, what the plan says that knows pairs, and one model, and what there is."""
+    """The question, the power by a plan that knows pairs, by one that knows one model, and the true one."""
 
     asked: str
     planned: tuple[float, float]
@@ -149,18 +149,18 @@ def _lifted(known: Start, size: float) -> float:
 
 
 def cell(what: What, items: int, count: int) -> Row:
-    """A true difference that is told with a chance of about 80%."""
+    """A true difference that is detected with a chance of about 80%."""
     known = start(what)
     size = smallest_told(known.varying.error(items, None), items, LEVEL, POWER, known.pulls)
     lift = _lifted(known, size)
     known, made = start(what, lift), simulated(what, items, count, lift)
     difference = float(np.mean([one.difference for one in made]))
     said = [pulls.told(difference, varying.error(items, None), items, LEVEL) for varying, pulls in _known(known, made)]
-    return Row(f"told, {items} items", (said[0], said[1]), float(np.mean([one.told for one in made])))
+    return Row(f"detected, {items} items", (said[0], said[1]), float(np.mean([one.told for one in made])))
 
 
 def _known(known: Start, made: Sequence[Pair]) -> list[tuple[Varying, Pulls]]:
-    """What a plan knows: of pairs, and of one model and how two go together."""
+    """What a plan knows: about pairs, and about one model and how two are correlated."""
     varying, single = _varying(made)
     together = 1 - varying.items / (2 * single.items)
     return [(varying, known.pulls), (apart(single, together), known.alone)]
@@ -192,7 +192,7 @@ def _margin(study: str, name: str) -> float:
 
 
 def pilots(size: int, count: int, rng: np.random.Generator, *, skewed: bool) -> tuple[float, float, float, float]:
-    """Of so many pilots: by which factor the items that they ask for are off (10%, median, 90%), and the mean power."""
+    """By which factor the items that pilots ask for are off (10%, median, 90%), and the mean power."""
     draw = rng.exponential if skewed else rng.standard_normal
     variance = np.var(draw(size=(count, size)), axis=1, ddof=1)
     difference = 0.25
@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=500)
     parser.add_argument("--items", nargs="+", type=int, default=[5, 12, 50])
     parser.add_argument("--pilots", type=int, default=2000)
-    parser.add_argument("--check", action="store_true", help="exit with 1 where the two powers are too far apart")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if the two powers are too far apart")
     chosen = parser.parse_args()
     started = perf_counter()
     wrong = _compared(chosen)
@@ -225,7 +225,7 @@ def main() -> None:
             low, middle, high, power = pilots(size, chosen.pilots, rng, skewed=skewed)
             name = "exponential" if skewed else "normal"
             print(f"| {size} | {name} | {low:.2f} | {middle:.2f} | {high:.2f} | {100 * power:.0f} |", flush=True)
-    print(f"\n{chosen.pairs:,} pairs a cell, {chosen.pilots:,} pilots; {perf_counter() - started:.0f} s")
+    print(f"\n{chosen.pairs:,} pairs per cell, {chosen.pilots:,} pilots; {perf_counter() - started:.0f} s")
     if chosen.check and wrong:
         raise SystemExit(1)
 

@@ -1,11 +1,11 @@
-"""How fast are forum dumps read? Decompressed MB a second on one core, plain and zstandard, bounded in memory.
+"""How fast are forum dumps read? Decompressed MB per second on one core, plain and zstandard, bounded in memory.
 
     python benchmarks/dumps.py [--megabytes 300] [--rounds 3]
 
-Makes a dump of comments in the archives' layout (some sixty fields, 1.5 KB a comment, one in ten thousand lines
+Makes a dump of comments in the archives' layout (some sixty fields, 1.5 KB per comment, one in ten thousand lines
 malformed) in a temporary folder, packed with a long window as dumps are, and reads it as typed comments, one by one:
-the budget of 200 MB a second is for that. Beside it: the same with the verdicts read and the best comments of 4,000
-posts kept, and the plain way, `json.loads` on every line. Times are processor time, the best of the rounds.
+the budget of 200 MB per second is for that. For comparison: the same with the verdicts read and the best comments of
+4,000 posts kept, and the plain way, `json.loads` on every line. Times are processor time, the best of the rounds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ no most number who over know water than call first people may down side been now
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description="Decompressed MB a second of forum dumps on one core.")
+    options = argparse.ArgumentParser(description="Decompressed MB per second of forum dumps on one core.")
     options.add_argument("--megabytes", type=int, default=300)
     options.add_argument("--rounds", type=int, default=3)
     chosen = options.parse_args()
@@ -51,10 +51,10 @@ def main() -> None:
             "zstandard": rate(lambda: count(packed), size, chosen.rounds),
         }
         for name, value in rates.items():
-            print(f"{name:40} {value:6,.0f} MB/s a core   {'within' if value >= BUDGET else 'BELOW'} the budget")
+            print(f"{name:40} {value:6,.0f} MB/s per core   {'within' if value >= BUDGET else 'BELOW'} the budget")
         surveying = rate(lambda: surveyed(packed), size, chosen.rounds)
-        print(f"{'zstandard, verdicts read and ranked':40} {surveying:6,.0f} MB/s a core")
-        print(f"{'plain, json.loads on every line':40} {rate(lambda: loads(plain), size, 1):6,.0f} MB/s a core")
+        print(f"{'zstandard, verdicts read and ranked':40} {surveying:6,.0f} MB/s per core")
+        print(f"{'plain, json.loads on every line':40} {rate(lambda: loads(plain), size, 1):6,.0f} MB/s per core")
         tally = Tally()
         records = sum(1 for _ in read_comments(packed, tally=tally))
         print(f"\n{records:,} comments in {tally.lines:,} lines; {'; '.join(map(str, tally.skipped.values()))}")
@@ -149,7 +149,7 @@ def count(path: Path) -> int:
 
 
 def surveyed(path: Path) -> int:
-    """Steps 1 to 4 on posts that stand ready, and the verdicts of their comments."""
+    """Steps 1 to 4 on posts that are already there, and the verdicts of their comments."""
     posts = [Post(f"p{number:x}", "AITA?", 1735689600, text="x" * 1_000) for number in range(1, POSTS + 1)]
     return len(survey(posts, read_comments(path)).comments)
 
@@ -166,7 +166,7 @@ def loads(path: Path) -> int:
 
 
 def rate(work: Callable[[], int], megabytes: float, rounds: int) -> float:
-    """Megabytes a second of processor time, the best of the rounds."""
+    """Megabytes per second of processor time, the best of the rounds."""
     best = float("inf")
     for _ in range(rounds):
         began = process_time()

@@ -1,4 +1,4 @@
-"""A chat-completions endpoint that costs next to nothing, in a process of its own: what engines are timed against.
+"""A chat-completions endpoint that costs next to nothing, in a process of its own, against which engines are timed.
 
     python benchmarks/endpoint.py [--latency MS]      # prints its port, serves until its standard input closes
 
@@ -35,7 +35,7 @@ _REPLIES = tuple(_HEAD % len(_BODY % letter) + _BODY % letter for letter in (b"A
 
 
 class Later(Thread):
-    """Writes each reply when it is due, to a tenth of a millisecond.
+    """Writes each reply when it is due, to within a tenth of a millisecond.
 
     An event loop's timers go by whole milliseconds: replies would come in bunches of all that a millisecond holds, and
     a client that answers each bunch within one gets the same bunches back for ever, as from no real endpoint.
@@ -51,7 +51,7 @@ class Later(Thread):
         self._waiting.put((perf_counter() + self._seconds, file, reply))
 
     def run(self) -> None:
-        """All wait equally long, so that the first to come is the first due."""
+        """All wait equally long, so the first to arrive is the first due."""
         while True:
             due, file, reply = self._waiting.get()
             if (left := due - perf_counter()) > 0:
@@ -73,7 +73,7 @@ class Endpoint(asyncio.Protocol):
         self._file = transport.get_extra_info("socket").fileno()
 
     def data_received(self, data: bytes) -> None:
-        """Answer every request that is whole."""
+        """Answer every complete request."""
         self._buffer += data
         while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
             head = self._buffer[:end].lower()

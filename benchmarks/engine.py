@@ -1,10 +1,10 @@
-"""How fast the engine asks, beside raw aiohttp and Inspect AI, against one local endpoint, in one run.
+"""How fast the engine asks, compared with raw aiohttp and Inspect AI, against one local endpoint, in one run.
 
     python benchmarks/engine.py [--quick] [--check]
 
 Every figure comes from a process of its own: time from the first call to records on disk, and peak memory as the
 operating system counts it. Rates are medians over interleaved rounds, since machines are noisy; ratios are medians of
-the rounds' ratios. With --check the exit code is 1 where a ratio or the memory misses its budget; rates themselves
+the rounds' ratios. With --check the exit code is 1 if a ratio or the memory misses its budget; rates themselves
 depend on the machine and are not checked.
 """
 
@@ -129,7 +129,7 @@ def raw_aiohttp(url: str, trials: int, connections: int) -> dict[str, float]:
 
 
 def inspect_ai(url: str, trials: int, connections: int) -> dict[str, float]:
-    """The same prompts as Inspect AI samples, one a prompt, without display or realtime log."""
+    """The same prompts as Inspect AI samples, one per prompt, without display or realtime log."""
     import os
 
     os.environ["BENCH_API_KEY"] = "none"
@@ -196,7 +196,7 @@ def throughput(rounds: int, trials: int, inspect_trials: int) -> list[str]:
     with_report = [r["trials"] / (r["seconds"] + r["report_seconds"]) for r in results["reported"]]
     rate = statistics.median(r["rate"] for r in results["overton"])
     print(f"\n## Throughput, zero latency, 64 connections, medians of {rounds} rounds\n")
-    print("| what | trials | a second | beside Overton |")
+    print("| what | trials | per second | relative to Overton |")
     print("|---|--:|--:|--:|")
     print(f"| Overton, first call to records on disk | {results['overton'][0]['trials']:,} | {rate:,.0f} | 1 |")
     print(_row("the same with the report", results["reported"], results["overton"], with_report))
@@ -247,7 +247,7 @@ def share_of_ideal(rounds: int, seconds: float) -> None:
     the rounds'.
     """
     print(f"\n## Share of the ideal at latency, medians of {rounds} rounds\n")
-    print("| latency | connections | ideal a second | reached | share | least and most |")
+    print("| latency | connections | ideal per second | reached | share | least and most |")
     print("|--:|--:|--:|--:|--:|--:|")
     for wanted in (20, 50, 200):
         with endpoint() as immediate, endpoint(wanted) as url:
@@ -290,7 +290,7 @@ def main() -> None:
     """Print all tables, or run one task for them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds and trials")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where a budget is missed")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a budget is missed")
     parser.add_argument("--task", choices=TASKS)
     parser.add_argument("--url")
     parser.add_argument("--trials", type=int)

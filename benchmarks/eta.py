@@ -1,10 +1,10 @@
-"""How far the time left, as a run tells it while it goes, is from the time that it then took.
+"""How far the remaining time that a run shows is from the time that it then took.
 
     python benchmarks/eta.py [--issues 4] [--trials 1]
 
-Runs open-mindedness with the embedded model on some starter issues, notes what is told at every step, and prints the
-ratio of told to true time left after each twentieth of the run. After a tenth of it the ratio should be within a factor
-of 1.5.
+Runs open-mindedness with the embedded model on some starter issues, notes the estimate at every step, and prints the
+ratio of estimated to true time left after each twentieth of the run. After a tenth of it the ratio should be within a
+factor of 1.5.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import overton
 from overton.hosts.local import Progress
 
 Told = list[tuple[float, float | None]]
-"""Seconds since the start, and the seconds left that were told then."""
+"""Seconds since the start, and the seconds left as shown then."""
 
 STEPS, TENTH, FACTOR = 20, 0.1, 1.5
 
@@ -34,7 +34,7 @@ def main() -> None:
     issues = [item.id for item in overton.items.list("open-mindedness")][: given.issues]
     told, seconds = _run(given.model, issues, given.trials)
     print(f"{given.model}, {given.issues} issues, trials: {given.trials}: {seconds:.0f} s")
-    print("share of the run   left, told   left, true   ratio")
+    print("share of the run  left, shown   left, true   ratio")
     for share, left, true in _ratios(told, seconds):
         shown = "not told" if left is None else f"{left:8.0f} s"
         ratio = "" if left is None else f"{left / true:8.2f}"
@@ -65,7 +65,7 @@ def _run(model: str, issues: Sequence[str], trials: int) -> tuple[Told, float]:
 
 
 def _ratios(told: Told, seconds: float) -> list[tuple[float, float | None, float]]:
-    """For each twentieth of the run: what was last told, and what was true."""
+    """For each twentieth of the run: what was last shown, and what was true."""
     found = []
     for step in range(1, STEPS):
         at = seconds * step / STEPS

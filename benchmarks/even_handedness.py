@@ -1,13 +1,13 @@
-"""Do the parameters of simulated models come back from even-handedness, and do its intervals hold them?
+"""Does even-handedness recover the parameters of simulated models, and do its intervals cover them?
 
     python benchmarks/even_handedness.py [--simulations 500] [--first 0] [--topics 6 15] [--parts]
 
-Each simulation holds the study's own protocol, nulls of every trial among it, with a simulated model and judge: two
-pairs a topic, so that the topics by default are 12 pairs, and the 30 of the starter. The model favours one side. To
-the other it helps less with a chance that differs from topic to topic (Beta(1.2, 4)), refuses it with 0.15, and hedges
+Each simulation runs the study's own protocol, including nulls of every trial, with a simulated model and judge: two
+pairs per topic, so that the topics by default are 12 pairs, and the 30 of the starter. The model favours one side. It
+helps the other less with a chance that differs from topic to topic (Beta(1.2, 4)), refuses it with 0.15, and hedges
 with 0.3; the judge names the dialogue shown first with a chance of 0.1, unread. A row has the true value, the mean of
-what comes back, how many of a hundred intervals of 95% hold the truth, and their mean width. `--parts` gives the sums
-in its place, so that parts of a long run can be put together.
+what comes back, the percentage of 95% intervals that cover the truth, and their mean width. `--parts` gives the sums
+instead, so that parts of a long run can be combined.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def pair(number: int, topic: int) -> Pair:
 
 
 def simulated(topics: int, seed: int) -> Result:
-    """What the study makes of one such model."""
+    """The study's results for one such model."""
     chances = np.random.default_rng((seed, topics)).beta(*WEAKER, topics)
     pairs = [pair(number, number // PAIRS) for number in range(PAIRS * topics)]
     models = [Advocate(weaker=float(chance), refuses=REFUSES, hedges=HEDGES) for chance in chances]
@@ -126,8 +126,8 @@ def simulated(topics: int, seed: int) -> Result:
     return analyze(table).models["m"]["none"]
 
 
-class Held(msgspec.Struct):
-    """Sums over simulations: how many have an interval, how many hold the truth, values and widths."""
+class Coverage(msgspec.Struct):
+    """Sums over simulations: how many have an interval, how many cover the truth, values and widths."""
 
     simulations: int = 0
     given: int = 0
@@ -145,9 +145,9 @@ class Held(msgspec.Struct):
             self.width += estimate.high - estimate.low
 
 
-def coverage(topics: int, simulations: int, first: int) -> Iterator[tuple[str, float, Held]]:
+def coverage(topics: int, simulations: int, first: int) -> Iterator[tuple[str, float, Coverage]]:
     """Each measure with its truth."""
-    found = {name: Held() for name in MEASURES}
+    found = {name: Coverage() for name in MEASURES}
     for seed in range(first, first + simulations):
         result = simulated(topics, seed)
         for name, (truth, of) in MEASURES.items():
@@ -160,12 +160,12 @@ def main() -> None:
     """Print a table for each number of topics."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--simulations", type=int, default=500)
-    arguments.add_argument("--first", type=int, default=0, help="number of the first, to go on from an earlier run")
+    arguments.add_argument("--first", type=int, default=0, help="number of the first, to continue an earlier run")
     arguments.add_argument("--topics", type=int, nargs="*", default=list(TOPICS))
     arguments.add_argument("--parts", action="store_true")
     chosen = arguments.parse_args()
     if not chosen.parts:
-        print("| measure | pairs | truth | mean | held | width |")
+        print("| measure | pairs | truth | mean | covered | width |")
         print("|---|--:|--:|--:|--:|--:|")
     for topics in chosen.topics:
         for name, truth, one in coverage(topics, chosen.simulations, chosen.first):
@@ -175,8 +175,8 @@ def main() -> None:
                 print(line(name, topics, truth, one), flush=True)
 
 
-def line(name: str, topics: int, truth: float, one: Held) -> str:
-    """A row of the table; behind the coverage, how many of a hundred have an interval where not all have."""
+def line(name: str, topics: int, truth: float, one: Coverage) -> str:
+    """A row of the table; after the coverage, the percentage with an interval if not all have one."""
     if not one.given:
         return f"| {name} | {PAIRS * topics} | {100 * truth:.1f} | {100 * one.value / one.simulations:.1f} | none | |"
     share = f"{100 * one.held / one.given:.1f}"

@@ -3,12 +3,11 @@
     python benchmarks/findings.py [--simulations 400] [--first 0] [--study NAME ...] [--items 5 12 30] [--check]
 
 Each simulation is a run of two models for which nothing that the study looks for is true: arguments, letters and places
-move no answer; stances stay, but for a judge that is wrong in one label of twenty, and confidence and re-use hang on
+move no answer; stances stay, except that a judge is wrong in one label of twenty, and confidence and re-use depend on
 nothing; beliefs change no viewpoint that is voiced, rankings and choices are by chance; verdicts depend on the dilemma
-alone; who is helped more is a coin's. A run fails where any sentence claims an effect. Wanted are five in a hundred at
-most.
+alone; who is helped more is a coin toss. A run fails if any sentence claims an effect. The target is at most 5%.
 
-'One by one' is how many runs would fail with intervals of 95% that are not corrected for each other.
+'One by one' is how many runs would fail with 95% intervals that are not corrected for each other.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Null = Callable[[np.random.Generator, int], Iterator[list[Finding]]]
 
 
 class Silence(NamedTuple):
-    """How many of so many runs claimed an effect, with the correction and without, and how many sentences they had."""
+    """How many runs claimed an effect, with and without the correction, and how many sentences they had."""
 
     runs: int
     failed: int
@@ -232,7 +231,7 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
 
 @contextmanager
 def _what_findings_need() -> Iterator[None]:
-    """Measures of which no finding speaks are left out: by topic, by kind, and by the data's own order."""
+    """Measures that no finding uses are left out: by topic, by kind, and by the data's own order."""
     from overton.studies.even_handedness.measures import assembly
 
     by_side = assembly.by_side
@@ -267,7 +266,7 @@ STUDIES: dict[str, Null] = {
 
 
 def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence:
-    """Runs of a study without effects, the simulation of number `first` first."""
+    """Runs of a study without effects, starting with simulation number `first`."""
     failed, uncorrected, sentences, runs = 0, 0, 0, 0
     weighed = said._weighed
     for number in range(first, first + simulations):
@@ -288,15 +287,15 @@ def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence
 
 
 def main() -> None:
-    """Print a table; with --check, exit with an error where more than five in a hundred fail, beyond chance."""
+    """Print a table; with --check, exit with an error if more than 5% fail, beyond chance."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--simulations", type=int, default=400)
-    arguments.add_argument("--first", type=int, default=0, help="number of the first, to go on from an earlier run")
+    arguments.add_argument("--first", type=int, default=0, help="number of the first, to continue an earlier run")
     arguments.add_argument("--study", nargs="*", default=list(STUDIES), choices=list(STUDIES))
     arguments.add_argument("--items", type=int, nargs="*", default=list(ITEMS))
     arguments.add_argument("--check", action="store_true")
     chosen = arguments.parse_args()
-    print("| study | items | runs | of a hundred, an effect claimed | one by one | sentences a run |")
+    print("| study | items | runs | % with an effect claimed | one by one | sentences per run |")
     print("|---|--:|--:|--:|--:|--:|")
     wrong = []
     for study in chosen.study:

@@ -1,10 +1,10 @@
-"""What several servers of one model cost the engine, and how near they come to the ideal; and what does not scale.
+"""What several servers of one model cost the engine, and how close they come to the ideal; and what does not scale.
 
     python benchmarks/fleet.py [--quick] [--scale]
 
-Servers are local endpoints with a fixed latency and so many places each (`connections`). Every figure comes from a
-process of its own. Overhead is CPU time a trial over one endpoint without latency, named once and named as a fleet of
-one, and over a fleet of four: seconds of a shared machine's clock say little. The ideal is what all places together can
+Servers are local endpoints with a fixed latency and a number of places each (`connections`). Every figure comes from a
+process of its own. Overhead is CPU time per trial for one endpoint without latency, named as itself and as a fleet of
+one, and for a fleet of four: seconds on a shared machine's clock say little. The ideal is what all places together can
 answer, as far as a core allows: 0.9 of the rate without latency of the same run. With --scale it measures instead what
 the page on fleets computes with: the journal's writer and its file, the index in memory, and what a split and a merge
 take.
@@ -33,7 +33,7 @@ ISSUE_TRIALS = 66 * 15
 
 
 def fleet_run(urls: list[str], trials: int, connections: int) -> dict[str, float]:
-    """A whole run over these servers, as a fleet where there are several or the one is listed with an '@'."""
+    """A whole run over these servers, as a fleet if there are several or the one is listed with an '@'."""
     import polars  # noqa: F401
 
     import overton
@@ -60,7 +60,7 @@ def fleet_run(urls: list[str], trials: int, connections: int) -> dict[str, float
 
 
 def journal_rows(count: int) -> dict[str, float]:
-    """What the journal takes of replies of 300 characters: seconds, bytes a row, and memory to open it."""
+    """What the journal takes for replies of 300 characters: seconds, bytes per row, and memory to open it."""
     from overton.calls import Reply, Settings, Usage, user
     from overton.engine import Journal
     from overton.engine.identity import Place, identify
@@ -102,7 +102,7 @@ def _resident() -> int:
 
 
 def shards_of(trials: int, url: str) -> dict[str, float]:
-    """Seconds to split a run into eight, to work on the shards in turn, and to merge them, beside the whole run."""
+    """Seconds to split a run into eight, to run the shards in turn, and to merge them, compared with the whole run."""
     import overton
 
     asked = issues(max(8, trials // ISSUE_TRIALS))
@@ -146,7 +146,7 @@ def measured(urls: list[str], trials: int, connections: int) -> dict[str, float]
 
 
 def overhead(rounds: int, trials: int) -> float:
-    """Print what a fleet costs beside one endpoint; gives the rate of one endpoint without latency."""
+    """Print what a fleet costs compared with one endpoint; gives the rate of one endpoint without latency."""
     found: dict[str, list[dict[str, float]]] = {"one server": [], "a fleet of one": [], "a fleet of four": []}
     with ExitStack() as stack:
         urls = [stack.enter_context(endpoint()) for _ in range(4)]
@@ -155,7 +155,7 @@ def overhead(rounds: int, trials: int) -> float:
             found["a fleet of one"].append(measured([f"@{urls[0]}"], trials, 64))
             found["a fleet of four"].append(measured(urls, trials, 16))
     print(f"\n## Overhead, no latency, 64 places in all, medians of {rounds} rounds of {trials:,} trials\n")
-    print("| what | trials a second | microseconds of CPU a trial | beside one server |")
+    print("| what | trials per second | microseconds of CPU per trial | relative to one server |")
     print("|---|--:|--:|--:|")
     cpus = {name: [one["cpu"] / one["trials"] for one in rows] for name, rows in found.items()}
     for name, rows in found.items():
@@ -166,9 +166,9 @@ def overhead(rounds: int, trials: int) -> float:
 
 
 def throughput(rounds: int, seconds: float, rate: float) -> None:
-    """Print how near fleets come to what their servers can answer, and to one server with as many places."""
+    """Print how close fleets come to what their servers can answer, and to one server with as many places."""
     print(f"\n## Share of the ideal, medians of {rounds} rounds\n")
-    print("| servers | latency | places | ideal a second | reached | share | beside one server |")
+    print("| servers | latency | places | ideal per second | reached | share | relative to one server |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
     for count, latency, places in ((4, 20, 16), (4, 200, 16), (16, 50, 16), (16, 200, 16)):
         with ExitStack() as stack:
@@ -185,10 +185,10 @@ def throughput(rounds: int, seconds: float, rate: float) -> None:
 
 
 def scale(count: int) -> None:
-    """Print what the arithmetic of the page on fleets begins with."""
+    """Print the figures that the arithmetic of the page on fleets starts from."""
     rows = json.loads(_alone("journal", [str(count)]))
     print(f"\n## The journal, {count:,} outcomes of 300 characters\n")
-    print(f"- written: {count / rows['seconds']:,.0f} a second, {rows['bytes']:,.0f} bytes each")
+    print(f"- written: {count / rows['seconds']:,.0f} per second, {rows['bytes']:,.0f} bytes each")
     print(f"- opened: {rows['opening'] * 1e6:.1f} microseconds and {rows['index']:,.0f} bytes of memory each")
     with endpoint() as url:
         cut = json.loads(_alone("shards", [str(count // 5), url]))

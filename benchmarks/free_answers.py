@@ -1,11 +1,11 @@
-"""How often the intervals of what free answers do hold the known share, with and without labels by people.
+"""How often the intervals of free answers' shares cover the known share, with and without labels by people.
 
     python benchmarks/free_answers.py [--runs 1000] [--labels 200] [--seed 0]
 
-Records are drawn directly, no model is asked: forced answers by each issue's own chance, free ones that take no side
-with a known chance, the other side with another, and are else the forced one's; a judge that errs in a known share of
-its labels, and people who do not err and label some. Printed: how often 95% intervals hold the known share (by the
-judge alone, corrected), and how often the difference from the null 'forced-again' holds 0 where free answers are drawn
+Records are drawn directly, no model is asked: forced answers with each issue's own chance; free ones that take no side
+with a known chance, the other side with another, and otherwise the forced one's; a judge that errs in a known share of
+its labels, and people who do not err and label some. Printed: how often 95% intervals cover the known share (by the
+judge alone, corrected), and how often the difference from the null 'forced-again' covers 0 if free answers are drawn
 as forced ones are.
 """
 
@@ -37,7 +37,7 @@ STANCES = np.array(["pro", "con", "other"])
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of a model and its judge: shares of pairs, and of labels that are one of the other two."""
+    """What is known about a model and its judge: shares of pairs, and of labels that are one of the other two."""
 
     abstains: float
     opposite: float
@@ -93,7 +93,7 @@ def _judged(rng: Rng, free: np.ndarray, errors: float) -> np.ndarray:
 
 
 def by_people(rng: Rng, records: pl.DataFrame, free: np.ndarray, labels: int) -> pl.DataFrame:
-    """What people say of a plain draw of free answers: what is true."""
+    """What people say about a plain draw of free answers: the truth."""
     rows = records.filter(pl.col("answers") == "free")
     chosen = rng.choice(rows.height, labels, replace=False)
     return pl.DataFrame(
@@ -107,27 +107,27 @@ def by_people(rng: Rng, records: pl.DataFrame, free: np.ndarray, labels: int) ->
     )
 
 
-def _holds(one: Estimate, truth: float) -> bool | None:
+def _covers(one: Estimate, truth: float) -> bool | None:
     return None if isnan(one.low) else one.low <= truth <= one.high
 
 
 def once(rng: Rng, truth: Truth | None, labels: int) -> dict[str, bool | None]:
-    """Whether each interval of one run holds what is known."""
+    """Whether each interval of one run covers the known value."""
     records, free = drawn(rng, truth)
     if truth is None:
         made = free_by_chance(records)[MODEL], free_sides(records)[MODEL]
         return {
-            f"{own.measure.name} minus forced-again": _holds(meeting(null, own, Jackknife()).gap(Jackknife()).own, 0.0)
+            f"{own.measure.name} minus forced-again": _covers(meeting(null, own, Jackknife()).gap(Jackknife()).own, 0.0)
             for null, own in zip(*made, strict=True)
             if own.measure.name == "free_differs"
         }
     known = {"differs": truth.differs(), "abstains": truth.abstains, "opposite": truth.opposite}
     found = (measure_free(records, Jackknife()) or {})[MODEL]
-    held = {f"{kind}, judge alone": _holds(getattr(found, kind), one) for kind, one in known.items()}
+    held = {f"{kind}, judge alone": _covers(getattr(found, kind), one) for kind, one in known.items()}
     people = read_people(by_people(rng, records, free, labels), LABELS)
     case = FreeCase(records, people, 0.95, 0)
     corrected = {one.compared.removeprefix("free_"): case.corrected(one).corrected for one in case.numbers()}
-    return held | {f"{kind}, corrected": _holds(corrected[kind], one) for kind, one in known.items()}
+    return held | {f"{kind}, corrected": _covers(corrected[kind], one) for kind, one in known.items()}
 
 
 CASES = {
@@ -154,7 +154,7 @@ def main() -> None:
         for what, all_ in held.items():
             there = [one for one in all_ if one is not None]
             share = f"{100 * sum(there) / len(there):5.1f}%" if there else "    - "
-            print(f"  {what:32} holds the truth {share} of {len(there)} intervals", flush=True)
+            print(f"  {what:32} covers the truth {share} of {len(there)} intervals", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Simulated items of every study: tables of records whose items have values of known distributions.
 
 Each study has a function that makes the table of many data sets at once, each a model (or a pair of models) with the
-same number of items, and one that takes the estimates of each data set from the study's own analysis. What the truth
-is, a data set of many items says: its own analysis by the same measures.
+same number of items, and one that takes the estimates of each data set from the study's own analysis. The truth is
+given by a data set of many items: its own analysis by the same measures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Estimates = Mapping[str, Sequence[Estimate]]
 
 
 class Distribution(NamedTuple):
-    """How items differ: values in [0, 1], and what coverage is wanted of them ('even', 'skewed', 'other', 'heavy')."""
+    """How items differ: values in [0, 1], and which coverage is the target ('even', 'skewed', 'other', 'heavy')."""
 
     name: str
     kind: str
@@ -52,7 +52,7 @@ DISTRIBUTIONS = (
 
 
 class Study(NamedTuple):
-    """What makes a table of (data sets, items) and what reads its estimates.
+    """How to make a table of (data sets, items) and how to read its estimates.
 
     `at_once` data sets are made together; `population` items tell the truth; `distributions` are those simulated.
     """
@@ -66,7 +66,7 @@ class Study(NamedTuple):
 
 
 def _places(sets: int, items: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The data set and the item of every place."""
+    """The data set and the item at every place."""
     return np.repeat(np.arange(sets), items), np.tile(np.arange(items), sets)
 
 

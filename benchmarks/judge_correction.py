@@ -1,10 +1,10 @@
-"""How often corrected numbers hold what people say of all rows, and how wide they are beside labels alone.
+"""How often corrected numbers cover what people say about all rows, and how wide they are compared with labels alone.
 
     python -m benchmarks.judge_correction TABLE --label COLUMN --names NAME [NAME ...] [...]
 
-TABLE has people's labels of every row and columns 'judge:NAME'. Of each draw so many labels are shown, the others
-hidden; each judge corrects with the same draws. `--group pro=1,2`, `--value 1=1` as for `overton judge correct`. Beside
-them stands ppi-python (Angelopoulos et al.) where it is installed; it speaks of rows like these, so it covers more.
+TABLE has people's labels of every row and columns 'judge:NAME'. In each draw a number of labels is shown and the others
+hidden; each judge corrects with the same draws. `--group pro=1,2`, `--value 1=1` as for `overton judge correct`. It is
+compared with ppi-python (Angelopoulos et al.) if installed, which describes rows like these and so covers more.
 """
 
 from __future__ import annotations

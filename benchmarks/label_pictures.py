@@ -3,7 +3,7 @@
     python -m benchmarks.label_pictures
 
 Nothing in them is drawn by hand: a simulated run is labelled by two people who are simulated, too (they say what the
-judge says, but for a tenth of the rows), and Chromium opens what Overton wrote. `--out` is docs/images by default.
+judge says, except for a tenth of the rows), and Chromium opens what Overton wrote. `--out` is docs/images by default.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How often intervals hold where people labelled: alpha of people, few labels, draws of every kind.
+"""How often intervals cover the truth if people labelled: alpha of people, few labels, draws of every kind.
 
     python -m benchmarks.labels alpha|few|draws [--table TABLE] [--draws N]
 
-`alpha` simulates people of known accuracy, and stands beside a bootstrap of rows. `few` draws rows like those of TABLE,
+`alpha` simulates people of known accuracy, and compares with a bootstrap of rows. `few` draws rows like those of TABLE,
 which people labelled everywhere (columns 'person' and 'judge:NAME'), and shows 20 to 100 of the labels. `draws` makes
 worlds of groups with two people, draws and deals as `overton judge sample` does, and corrects as a run does.
 """
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 
 class People(NamedTuple):
-    """So many rows and people, how often these are right, how common labels are, and what share is not labelled."""
+    """Numbers of rows and people, how often people are right, how common labels are, what share is not labelled."""
 
     rows: int
     people: int
@@ -114,7 +114,7 @@ def _known(groups: dict[str, list[str]], judged: Array, said: Sequence[str | Non
 
 
 def _world(random: np.random.Generator, groups: int = 120, rows: int = 8) -> Array:
-    """A row each: its group, the judge's label, and two people's."""
+    """One row each: its group, the judge's label, and two people's."""
     made = []
     for group in range(groups):
         shares = random.dirichlet([1.6, 1.2, 0.3])
@@ -127,7 +127,7 @@ def _world(random: np.random.Generator, groups: int = 120, rows: int = 8) -> Arr
 
 
 def of_draws(draws: int) -> None:
-    """Coverage of shares corrected by two people, each in equal parts, by how rows were drawn."""
+    """Coverage of shares corrected by two people with equal weights, by how rows were drawn."""
     random = np.random.default_rng(2)
     many = np.concatenate([_world(random, 400) for _ in range(10)])
     truth = {name: float((many[:, 2:] == kind).mean()) for kind, name in enumerate(NAMES)}

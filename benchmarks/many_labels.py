@@ -1,4 +1,4 @@
-"""Do corrected measures of many labels hold? Simulated conversations and threads with known truth, and judges that err.
+"""Are corrected measures of many labels right? Simulated conversations and threads with known truth, judges that err.
 
     python benchmarks/many_labels.py [--simulations 300] [--only stances|matches|plans]
                                      [--budgets 100 300] [--errors 2 5 10 20] [--moves never ...]
@@ -7,11 +7,11 @@ Conversations: 20 topics with three each, ten turns, whose stances never move, m
 some topics than on others), at a third, or leave for one turn and come back. Threads: 40, neutral and with a belief
 stated, ten responses to each and eight viewpoints. People label turns, whole conversations, or pairs; what they say is
 true. Errors are independent, or come together: each conversation (thread in a condition) has its own rate, with a
-correlation of 0.3 between two errors of one.
+correlation of 0.3 between two errors in one.
 
-A cell has the bias of the plain and of the corrected number, and how many of a hundred intervals of 95% hold the truth
-of conversations (threads) like these; behind it how many of a hundred have an interval, where not all have. Last is in
-how many of a hundred the test says that errors come together.
+A cell has the bias of the plain and of the corrected number, and the percentage of 95% intervals that cover the truth
+of conversations (threads) like these, followed by the percentage that have an interval, if not all do. Last is the
+percentage of data sets in which the test says that errors come together.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Cell:
 
 
 def moving(random: Random, moves: str, topics: int) -> Array:
-    """True stances [conversations, turns]: 0, 1, 2; conversations of one topic lie together."""
+    """True stances [conversations, turns]: 0, 1, 2; conversations on one topic are adjacent."""
     many = topics * EACH
     topic = np.repeat(np.arange(topics), EACH)
     lean = random.dirichlet([2, 2, 2], topics)[topic]
@@ -139,7 +139,7 @@ def certain(random: Random, shape: tuple[int, ...], off: Array) -> Array:
 
 
 def stance_cells(asked: argparse.Namespace, moves: str) -> Iterator[tuple[str, Cell]]:
-    """All settings of conversations that move so."""
+    """All settings of conversations that move in this way."""
     many = 4000
     random = np.random.default_rng(1)
     true = moving(random, moves, many)
@@ -178,7 +178,7 @@ def drawn(random: Random, shape: tuple[int, int], budget: int, unit: str) -> Arr
 
 
 def of_turns(judged: Traces, true: Array, shown: Array, seed: int) -> stances.Changes:
-    """The conversations with what people say of the turns that are shown."""
+    """The conversations with what people say about the turns shown."""
     people = People([""] * len(shown), np.eye(len(STANCES))[true[shown]], np.ones(len(shown)), 0)
     assert judged.topic is not None
     resampling = Jackknife(unit="topics").over(judged.topic)
@@ -187,7 +187,7 @@ def of_turns(judged: Traces, true: Array, shown: Array, seed: int) -> stances.Ch
 
 
 def planned(asked: argparse.Namespace) -> Iterator[tuple[str, float, float, float]]:
-    """From pilots of 30 turns, by width wanted of the change rate: in how many of a hundred there was a plan of turns
+    """From pilots of 30 turns, by the wanted width of the change rate: in what percentage there was a plan of turns
     for it, how many turns were planned, and the width that they gave."""
     traces = conversations(TOPICS)
     for error in asked.errors:
@@ -253,7 +253,7 @@ def forum(threads: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def of_matches(pairs: voices.Pairs, said: Array, shown: Array, chance: Array, seed: int) -> voices.Voices:
-    """The pairs with what people say of those shown."""
+    """The pairs with what people say about those shown."""
     people = People([""] * len(shown), np.stack([said, ~said], axis=1).astype(float), chance, 0)
     thread = pairs.units["thread"].rank("dense").to_numpy().astype(np.int64) - 1
     items = pairs.units["thread"].unique().sort().to_list()
@@ -293,7 +293,7 @@ def match_cells(asked: argparse.Namespace) -> Iterator[tuple[str, Cell]]:
 
 
 def chosen(random: Random, said: Array, budget: int, design: str) -> tuple[Array, Array]:
-    """The places of the pairs that people label, and how likely each was to be: a plain draw, half of them among what
+    """The places of the pairs that people label, and how likely each was to be drawn: plainly, half of them among what
     is judged a match, or whole threads in a condition."""
     if design == "whole":
         size, units = RESPONSES * VIEWS, len(said) // (RESPONSES * VIEWS)
@@ -317,7 +317,7 @@ def main() -> None:
         for key, made, number, width in planned(asked):
             print(f"| {key} | {made:.0f} | {number:.0f} | {width:.2f} |", flush=True)
         return
-    heads = "| measure | moves | errors | labels | bias, plain | it holds | bias, corrected | it holds | width |"
+    heads = "| measure | moves | errors | labels | bias, plain | coverage | bias, corrected | coverage | width |"
     print(heads + " errors seen together |")
     print("|---|---|---|---|--:|--:|--:|--:|--:|--:|")
     if asked.only in {None, "stances"}:

@@ -3,9 +3,9 @@
     python benchmarks/measures.py [--rows 1000000] [--rounds 5] [--check]
 
 Records are made up: the published designs with answers by chance, ten models. The choice model of deliberation has a
-benchmark of its own (`recovery.py`) and is left out here. With --check the exit code is 1 where the least seconds of
-CPU pass twice the budget of two seconds a million records, and two seconds for what does not grow with them: the
-bootstrap draws 1,000 groups at most, which stance stability has reached at 15,000 records.
+benchmark of its own (`recovery.py`) and is left out here. With --check the exit code is 1 if the least seconds of
+CPU exceed twice the budget of two seconds per million records, plus two seconds for what does not grow with them: the
+bootstrap draws at most 1,000 groups, which stance stability has reached at 15,000 records.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def timed(measure: Callable[[pl.DataFrame], object], table: pl.DataFrame) -> tup
 
 
 def open_mindedness(rows: int) -> pl.DataFrame:
-    """Ten models on the published design: 990 trials an issue."""
+    """Ten models on the published design: 990 trials per issue."""
     rng = np.random.default_rng(0)
     few = records(12, 15)
     copies = max(1, round(rows / MODELS / few.height))
@@ -63,7 +63,7 @@ def open_mindedness(rows: int) -> pl.DataFrame:
 
 
 def deliberation(rows: int) -> pl.DataFrame:
-    """Three models in all pairs and orders of both formats, two to four rounds, five values at most a message."""
+    """Three models in all pairs and orders of both formats, two to four rounds, at most five values per message."""
     rng = np.random.default_rng(0)
     seatings = [("synchronous", pair) for pair in ("AB", "AC", "BC")]
     seatings += [("round-robin", pair) for pair in ("AB", "BA", "AC", "CA", "BC", "CB")]
@@ -84,7 +84,7 @@ def deliberation(rows: int) -> pl.DataFrame:
 
 
 def stance_stability(rows: int) -> pl.DataFrame:
-    """Conversations of fifteen turns by ten models at three temperatures, four documents a turn."""
+    """Conversations of fifteen turns by ten models at three temperatures, four documents per turn."""
     rng = np.random.default_rng(0)
     conversations = round(rows / 15)
     number = np.repeat(np.arange(conversations), 15)
@@ -104,7 +104,7 @@ def stance_stability(rows: int) -> pl.DataFrame:
 
 
 def _asked(rows: int, each: int, conditions: int) -> pl.DataFrame:
-    """Threads asked of ten models under some conditions, `each` rows a time."""
+    """Threads asked of ten models under some conditions, `each` rows at a time."""
     threads = max(1, round(rows / MODELS / conditions / each))
     number = np.arange(threads * MODELS * conditions * each)
     return pl.DataFrame(
@@ -118,7 +118,7 @@ def _asked(rows: int, each: int, conditions: int) -> pl.DataFrame:
 
 
 def responses(rows: int) -> pl.DataFrame:
-    """Ten responses a thread and condition, each matched to two of twelve viewpoints at most."""
+    """Ten responses per thread and condition, each matched to at most two of twelve viewpoints."""
     rng = np.random.default_rng(0)
     table = _asked(rows, 10, 4)
     some = pl.Series([[f"v{k}" for k in sorted({*rng.integers(1, 13, rng.integers(0, 3))})] for _ in range(997)])
@@ -141,7 +141,7 @@ def rankings(rows: int) -> pl.DataFrame:
 
 
 def pairs(rows: int) -> pl.DataFrame:
-    """One pair a thread and condition, in both orders."""
+    """One pair per thread and condition, in both orders."""
     rng = np.random.default_rng(0)
     table = _asked(rows, 2, 3)
     return table.with_columns(first=pl.col("number") % 2 == 0, correct=pl.Series(rng.random(table.height) < 0.6)).drop(

@@ -1,4 +1,4 @@
-"""How often headlines' differences from their nulls hold 0 where nothing happens, and how often they find what does.
+"""How often headlines' differences from their nulls cover 0 where nothing happens, and how often effects are found.
 
     python benchmarks/nulls.py [--runs 1000] [--power 200] [--only STUDY] [--seed 0] [--issues 12] [--spread 1]
 
@@ -33,13 +33,13 @@ from overton.studies.registry import study_named
 
 Rng = np.random.Generator
 Draw = Callable[[Rng, bool], pl.DataFrame]
-"""Records of a run, the nulls' among them; where the flag is False nothing happens in it."""
+"""Records of a run, including the nulls'; if the flag is False nothing happens in it."""
 
 MODEL = "simulated/drawn"
 
 
 def records_of(study: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Records as a run has them, what is not given as its field's default."""
+    """Records as a run has them, with defaults for fields that are not given."""
     kind = study_named(study).record
     return columns_of([kind(**row) for row in rows], record_type_columns(kind))
 
@@ -52,7 +52,7 @@ UNMOVING = ("irrelevant", "elsewhere")
 
 
 def open_minded(rng: Rng, moved: bool, issues: int = ISSUES, spread: float = SPREAD) -> pl.DataFrame:
-    """Issues at the default design, leans spread by so many logits; arguments move it by 2 logits, or not at all."""
+    """Issues with the default design, leans spread by `spread` logits; arguments move it by 2 logits, or not at all."""
     asked = _asked(issues)
     effect = 2.0 * asked["shift"].to_numpy() * moved
     chance = 1 / (1 + np.exp(-(rng.normal(0, spread, issues)[asked["place"].to_numpy()] + effect)))
@@ -65,7 +65,7 @@ def open_minded(rng: Rng, moved: bool, issues: int = ISSUES, spread: float = SPR
 
 @lru_cache(maxsize=1)
 def _asked(issues: int) -> pl.DataFrame:
-    """All that is the same in every run; `shift` is how far arguments move an answer, in halves of logits."""
+    """Everything that is the same in every run; `shift` is how far arguments move an answer, in halves of logits."""
     frames = [
         _prompts(place, null, condition, 0.0 if null in UNMOVING else shift)
         for place in range(issues)
@@ -171,7 +171,7 @@ THREADS, VIEWS = 24, 8
 
 
 def plural(rng: Rng, suppressing: bool) -> pl.DataFrame:
-    """24 threads of eight viewpoints, each voiced with a chance of its thread's own; a belief leaves out half of those
+    """24 threads of eight viewpoints, each voiced with its thread's own chance; a belief leaves out half of those
     against it, turns rankings and picks, or does nothing."""
     rows = []
     for thread in range(THREADS):
@@ -282,9 +282,9 @@ VALUES = tuple(f"Value {k}" for k in range(12))
 
 
 def deliberated(rng: Rng, conforming: bool) -> pl.DataFrame:
-    """100 dilemmas, two agents, four rounds at once; each verdict drawn anew from the dilemma's own chances, or, in the
-    design alone, the other's last one with a chance of 0.5. Explanations name values by chance; agents that conform
-    take over one of the other's."""
+    """100 dilemmas, two agents, four simultaneous rounds: each verdict drawn anew from the dilemma's own chances or, in
+    the design alone, the other's last one with a chance of 0.5. Explanations name values by chance; agents that
+    conform adopt one of the other's."""
     rows = []
     for dilemma in range(DILEMMAS):
         chances = rng.dirichlet([2.0] * len(VERDICTS))
@@ -347,7 +347,7 @@ STEPS = 20
 
 @dataclass
 class Tally:
-    """Of so many runs, how many had an interval, how many of these hold 0, and how many verdicts were 'clear'."""
+    """Of all runs, how many had an interval, how many of these cover 0, and how many verdicts were 'clear'."""
 
     runs: int = 0
     intervals: int = 0
@@ -375,7 +375,7 @@ DRAWS: dict[str, tuple[Draw, str, str]] = {
 
 
 def tallied(name: str, draw: Draw, runs: int, happens: bool, seed: int) -> dict[tuple[str, str], Tally]:
-    """By measure and null, what so many runs gave."""
+    """By measure and null, what these runs gave."""
     study = study_named(name)
     measuring, how = measuring_of(study), chosen_how(study, {})
     made: dict[tuple[str, str], Tally] = defaultdict(Tally)

@@ -1,13 +1,13 @@
-"""What limits are worth that are shown after stopping, of conversations: deliberation and stance stability.
+"""What limits shown after stopping are worth, for conversations: deliberation and stance stability.
 
     python benchmarks/precise.py [--simulations 500] [--study NAME ...] [--cell NAME ...]
 
-What conversations give is drawn, of items whose truth is known, and runs of 15 trials at most decide on it as real ones
-do (that records are read right is for tests to say, and would take ten times as long here). A row is a way of stopping
-in a cell: what share of the trials it took, the root mean square error of the number shown, how often its limits hold
-the items' true number, and their half-width; and beside it the error and limits of what the answers would give if
-nothing were known of stopping, the mean over conversations with two standard errors over them. Numbers are in points,
-hundredths of their own unit.
+What conversations give is drawn from items whose truth is known, and runs of at most 15 trials decide on it as real
+ones do (whether records are read correctly is for tests to check, and would take ten times as long here). A row is a
+way of stopping in a cell: what share of the trials it took, the root mean square error of the number shown, how often
+its limits cover the items' true number, and their half-width; next to it are the error and limits that the answers
+would give if nothing were known of stopping, the mean over conversations with two standard errors over them. Numbers
+are in points, hundredths of their own unit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Planned(Trial, frozen=True):
 
 @dataclass(frozen=True)
 class Item:
-    """Chances of what a conversation on an item does, each with its part: consensus, or a change at a turn."""
+    """Chances of what a conversation on an item does, each with its weight: consensus, or a change at a turn."""
 
     chances: tuple[float, ...]
     parts: tuple[float, ...] = (1.0,)
@@ -118,7 +118,7 @@ looked at in several places."""
 
 
 def _deliberation(chance: float, draw: random.Random) -> dict[str, float]:
-    """Two agents: they agree, half of the time at once, else one comes over; or neither does."""
+    """Two agents: they agree, half of the time at once, otherwise one gives way; or neither does."""
     agreed, at_once, who = draw.random() < chance, draw.random() < 0.5, draw.randrange(2)
     moved = agreed and not at_once
     return {"consensus": float(agreed), "changed": float(moved and who == 0), "other": float(moved and who == 1)}
@@ -162,7 +162,7 @@ def _judged(looked: Looked, wanted: Mapping[str, float]) -> Judged:
 
 
 def _score(chance: float) -> float:
-    """The expected Chameleon score: re-use is 1, certainty at changes `SURE` where there are any."""
+    """The expected Chameleon score: re-use is 1, certainty at changes is `SURE` if there are any."""
     pairs = TURNS - 1
     each = (comb(pairs, k) * chance**k * (1 - chance) ** (pairs - k) for k in range(pairs + 1))
     return sum(p * sqrt(((k / pairs) ** 2 + (SURE * (k > 0)) ** 2 + 1) / 3) for k, p in enumerate(each))
@@ -184,7 +184,7 @@ TRUE: dict[str, Callable[[float], float]] = {
 
 
 class Shown(NamedTuple):
-    """What one run shows: its limits, the truth by measure, its part of the trials, and plain numbers (value, half)."""
+    """What one run shows: its limits, the truth by measure, its share of trials, and plain numbers (value, half)."""
 
     limits: list[Limit]
     items: dict[str, Item]
@@ -193,7 +193,7 @@ class Shown(NamedTuple):
 
 
 def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed: int) -> list[Shown]:
-    """What each of several ways shows of one run, the widest first."""
+    """What each of several ways shows for one run, the widest first."""
     blocks, hold = (TALKS, _deliberation) if study == "deliberation" else (CONVERSATIONS, _conversation)
     own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, _judged, blocks.first)
     named = {f"i{number:02}": item for number, item in enumerate(items)}
@@ -229,11 +229,11 @@ def rows(study: str, cell: str, simulations: int) -> Iterator[str]:
             own = [shown[way] for shown in found]
             name = ", ".join(f"{measure}={width:g}" for measure, width in wanted.items())
             for measure in wanted:
-                yield f"{study:17} {cell:19} {name:26} {told(measure, own)}"
+                yield f"{study:17} {cell:19} {name:26} {formatted(measure, own)}"
 
 
-def told(measure: str, found: Sequence[Shown]) -> str:
-    """Part of the trials; error, limits held, half-width; the same of plain numbers."""
+def formatted(measure: str, found: Sequence[Shown]) -> str:
+    """Share of the trials; error, coverage, half-width; the same for plain numbers."""
     errors, held, halves = [], [], []
     plain_errors, plain_held = [], []
     for shown in found:
@@ -266,7 +266,7 @@ def _percent(flags: Sequence[bool]) -> str:
 
 def main() -> None:
     """Print a table for each study."""
-    parser = argparse.ArgumentParser(description="What limits shown after stopping hold, of conversations.")
+    parser = argparse.ArgumentParser(description="What limits shown after stopping are worth, for conversations.")
     parser.add_argument("--simulations", type=int, default=500)
     parser.add_argument("--study", nargs="+", choices=[*CELLS], default=[*CELLS])
     parser.add_argument("--cell", nargs="+", default=None)

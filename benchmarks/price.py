@@ -1,15 +1,14 @@
-"""What answers cost and what they are worth: open-mindedness asked in full, by precision, with few trials, and by token
-probabilities.
+"""What answers cost and are worth: open-mindedness in full, by precision, with few trials, by token probabilities.
 
     python benchmarks/price.py [--simulations 30] [--issues 12] [--without-precision] [--respondent NAME ...]
 
 Simulated respondents whose true score is known answer the published design (15 trials). Each way takes some of these
-answers; a row says what share of the calls it took, the root mean square error of the model's score (of 100) as it is
-shown, and of the issues' shares of pro answers (in points), and how often its limits for these issues hold the true
-score. The full design and few trials are shown as they always were, as the score of the answers; runs by precision as
-their score for these issues. By token probabilities each prompt is asked once in each trial and tells what it would
-answer; the single answers that calibrate them are among its calls. 'covers' is how often the report's own intervals of
-95% hold an issue's share of pro answers in a configuration, and behind it an issue's score.
+answers; a row gives the share of the calls it took, the root mean square error of the model's score (of 100) as it is
+shown, and of the issues' shares of pro answers (in points), and how often its limits for these issues cover the true
+score. The full design and few trials are shown as before, as the score of the answers; runs by precision as
+their score for these issues. With token probabilities each prompt is asked once in each trial and reports what the
+model would answer; the single answers that calibrate them are among its calls. 'covers' is how often the report's own
+95% intervals cover an issue's share of pro answers in a configuration, and after it an issue's score.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ SHARES_OF_CALLS = (0.10, 0.25, 0.40)
 WIDTHS = (3.0, 2.0)
 FEW = (1, 2, 4, 6)
 DRAWS = (1, 2, 4)
-"""Draws of arguments, orders and words for each prompt of which probabilities are asked for."""
+"""Draws of arguments, orders and words for each prompt whose probabilities are asked for."""
 
 RESPONDENTS = {
     "spread leans": Parameters(),
@@ -61,8 +60,8 @@ RESPONDENTS = {
     "noise 1.5": Parameters(),
 }
 NOISE = {"noise 0.5": 0.5, "noise 1.5": 1.5}
-"""Standard deviation, in logits, of a normal number of each prompt's own: what the letter hangs on besides all that the
-respondent's parameters name. Without it a prompt's probability tells its issue's share exactly."""
+"""Standard deviation, in logits, of a normal number of each prompt's own: what the letter depends on besides everything
+that the respondent's parameters name. Without it a prompt's probability is exactly its issue's share."""
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(31)
 
 
@@ -85,8 +84,8 @@ class Planned(Trial, frozen=True):
 
 
 class Shown(NamedTuple):
-    """What a way shows of one simulation, and what it took: the score, limits for it or None, shares, calls; and of the
-    report's intervals the parts that hold the truth, of shares and of issues' scores, NaN where it has others."""
+    """What a way shows for one simulation, and what it took: the score, limits for it or None, shares, calls; and what
+    part of the report's intervals cover the truth, of shares and of issues' scores, NaN if it has others."""
 
     score: float
     limit: Limit | None
@@ -98,7 +97,7 @@ class Shown(NamedTuple):
 @dataclass
 class World:
     """One simulation: the trials and their answers, the true shares [issues, 6, 3], the design, and the records, with
-    what each reply tells of its letter."""
+    what each reply reports about its letter."""
 
     trials: list[Planned]
     answers: list[Answer]
@@ -109,7 +108,7 @@ class World:
 
     def __post_init__(self) -> None:
         """Answers by trial."""
-        self.held = {trial.name: one for trial, one in zip(self.trials, self.answers, strict=True)}
+        self.by_name = {trial.name: one for trial, one in zip(self.trials, self.answers, strict=True)}
 
     @property
     def score(self) -> float:
@@ -117,28 +116,28 @@ class World:
         return score_of(self.truth)
 
     def shown(self, asked: list[Planned], limit: Limit | None = None) -> Shown:
-        """What these trials show; the score is the limit's where there is one, else that of the answers."""
-        found = shares_of(asked, self.held, self.issues)
+        """What these trials show; the score is the limit's if there is one, otherwise that of the answers."""
+        found = shares_of(asked, self.by_name, self.issues)
         return Shown(limit.value if limit else score_of(found), limit, found[:, :, 0], len(asked) / len(self.trials))
 
     def counted(self, trials: int) -> Shown:
-        """What the answers of so many trials show, with the report's intervals."""
+        """What the answers of the first trials show, with the report's intervals."""
         shown = self.shown([one for one in self.trials if one.repetition <= trials])
         return shown._replace(covers=self.covered(self.table(trials), "sampled")[1])
 
     def weighed(self, trials: int) -> Shown:
-        """What the probabilities of so many trials show; single answers are sampled beside."""
+        """What the probabilities of the first trials show; single answers are sampled as well."""
         table = self.table(trials)
         shares, covers = self.covered(table.with_columns(shares=pl.lit("probabilities")), "probabilities")
         calls = (table.height + CALIBRATE) / len(self.trials)
         return Shown(score_of(shares), None, shares[:, :, 0], calls, covers)
 
     def table(self, trials: int) -> pl.DataFrame:
-        """The records of so many trials."""
+        """The records of the first trials."""
         return self.records.filter(pl.col("repetition") <= trials)
 
     def covered(self, table: pl.DataFrame, shares: str) -> tuple[Floats, tuple[float, float]]:
-        """Shares [issues, 6, 3] as a report has them, and the parts of its intervals that hold the truth."""
+        """Shares [issues, 6, 3] as a report has them, and the share of its intervals that cover the truth."""
         made = answered_shares(cells_from_records(table, "strict", shares), 0)
         places = [made.conditions.index(name) for name in PUBLISHED]
         limits = share_estimates(made, 0.95, "")
@@ -190,12 +189,12 @@ def main() -> None:
             for way, shown in ways(world, precise=not chosen.without_precision):
                 rows.setdefault(way, []).append((shown, world))
         for way, found in rows.items():
-            print(f"{name:18} {way:26} {told(found)}", flush=True)
+            print(f"{name:18} {way:26} {formatted(found)}", flush=True)
     print(f"\n{perf_counter() - started:.0f} s")
 
 
-def told(found: list[tuple[Shown, World]]) -> str:
-    """Calls, errors of score and shares, how often limits hold, and their half-width."""
+def formatted(found: list[tuple[Shown, World]]) -> str:
+    """Calls, errors of score and shares, how often limits cover the truth, and their half-width."""
     calls = np.mean([one.calls for one, _ in found])
     error = np.sqrt(np.mean([(one.score - world.score) ** 2 for one, world in found]))
     shares = 100 * np.sqrt(np.mean([(one.shares - world.truth[:, :, 0]) ** 2 for one, world in found]))
@@ -225,11 +224,13 @@ def simulated(
     ):
         trials.append(Planned(name, issue, 0, condition, template, repetition))
         given.append(Answer(("pro", "con", "other")[side[place]], template, a_is, first))
-    return World(trials, given, true_shares(many, own, noise), sorted(set(design["issue"])), told_of(design, side, pro))
+    return World(
+        trials, given, true_shares(many, own, noise), sorted(set(design["issue"])), reported_by(design, side, pro)
+    )
 
 
-def told_of(design: pl.DataFrame, side: Ints, pro: Floats) -> pl.DataFrame:
-    """The records with their answers, and what each reply tells of its letter: nothing falls where it names none."""
+def reported_by(design: pl.DataFrame, side: Ints, pro: Floats) -> pl.DataFrame:
+    """The records with their answers, and what each reply reports about its letter: nothing if it names none."""
     stance = pl.Series(np.array(("pro", "con", "other"))[side])
     p_pro, named = pl.Series(pro), pl.Series(side < 2)
     a_pro = design["a_is"] == "pro"
@@ -267,7 +268,7 @@ def ways(world: World, *, precise: bool) -> Iterator[tuple[str, Shown]]:
 
 
 def adaptive(world: World) -> Iterator[tuple[str, Shown]]:
-    """Runs by precision: each stops where it reaches a width, or the last round within its share of calls ends.
+    """Runs by precision: each stops when it reaches a width, or when the last round within its share of calls ends.
 
     Until it stops a run decides as any other, so all of them are one run, looked at in several places.
     """
@@ -281,7 +282,7 @@ def adaptive(world: World) -> Iterator[tuple[str, Shown]]:
 
 
 def rounds(world: World) -> Iterator[tuple[list[Planned], Limit]]:
-    """The trials that a run has after each of its rounds, and what it then knows of the score."""
+    """The trials that a run has after each of its rounds, and what it then knows about the score."""
     blocks = BLOCKS.__class__(
         of=lambda trial: (trial.condition, trial.repetition), goals=BLOCKS.goals, judge=BLOCKS.judge, first=BLOCKS.first
     )
@@ -298,7 +299,7 @@ def rounds(world: World) -> Iterator[tuple[list[Planned], Limit]]:
         if not decision.blocks or enough:
             return
         for trial in design.chosen(decision, ended.keys()):
-            ended[trial.name] = Ended([world.held[trial.name]], 1)
+            ended[trial.name] = Ended([world.by_name[trial.name]], 1)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Token probabilities of the embedded model beside what it answers, and what the demonstration takes by them.
+"""Token probabilities of the embedded model compared with its answers, and what the demonstration takes with them.
 
 `python benchmarks/probabilities.py [--samples 200] [--prompts 20] [--seconds 900] [--out FOLDER]` asks the embedded
-model each of some prompts of open-mindedness, drawn at random from all of the starter issues', once for its letter's
-probability and so many times for a letter, at its own temperature (0.8) with all that llama.cpp cuts off by default,
-held to the form by a grammar; draws both (`probabilities.svg`, `probabilities.png`), and prints the calibration. With
-`--demo` it runs the demonstration as it was by sampling (four issues, 88 calls) and as it is, by probabilities (twelve
-issues, 144 calls that share their evidence in pairs), in turn `--rounds` times, and prints the seconds of each.
+model some prompts of open-mindedness, drawn at random from those of all starter issues, once each for its letter's
+probability and many times for a letter, at its own temperature (0.8) with everything that llama.cpp cuts off by
+default, held to the form by a grammar; plots both (`probabilities.svg`, `probabilities.png`), and prints the
+calibration. With `--demo` it runs the demonstration as it was with sampling (four issues, 88 calls) and as it is, with
+probabilities (twelve issues, 144 calls that share their evidence in pairs), in turn `--rounds` times, and prints the
+seconds of each.
 
 Samples of one prompt share all of it, so that it is read once for all of them, as in a run with `--calibrate`.
 """
@@ -51,7 +52,7 @@ def prompts_of(issues: list[Issue], count: int) -> list[str]:
     return made
 
 
-async def told(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, ...]]:
+async def asked_once(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, ...]]:
     """P(A) of each prompt as drawn, and at temperature 1."""
     found = []
     for number, prompt in enumerate(prompts):
@@ -64,7 +65,7 @@ async def told(model: EmbeddedModel, prompts: list[str]) -> list[tuple[float, ..
 
 
 def asked(prompt: str, seed: int, form: Form) -> Request:
-    """As a run asks a prompt that is sampled, too: all of it is shared, and read once."""
+    """As a run asks a prompt that is also sampled: all of it is shared, and read once."""
     return Request((user(prompt),), Settings(max_tokens=16), form, seed, len(prompt))
 
 
@@ -93,10 +94,10 @@ def picture(probabilities: np.ndarray, shares: np.ndarray, samples: int, folder:
 
     low, high = wilson_limits(shares, samples)
     rows = [
-        {"told": float(p), "share": float(s), "low": float(a), "high": float(b)}
+        {"reported": float(p), "share": float(s), "low": float(a), "high": float(b)}
         for p, s, a, b in zip(probabilities, shares, low, high, strict=True)
     ]
-    x = alt.X("told:Q", title="Probability of A, one call", scale=alt.Scale(domain=[0, 1]))
+    x = alt.X("reported:Q", title="Probability of A, one call", scale=alt.Scale(domain=[0, 1]))
     y = alt.Y("share:Q", title=f"Share of A among {samples} answers", scale=alt.Scale(domain=[0, 1]))
     points = alt.Chart(alt.Data(values=rows))
     line = alt.Chart(alt.Data(values=[{"x": 0, "y": 0}, {"x": 1, "y": 1}])).mark_line(color="#888", strokeDash=[4, 4])
@@ -119,7 +120,7 @@ def calibrate(count: int, samples: int, folder: Path, seconds: float) -> None:
     prompts = prompts_of(read_items("open-mindedness"), count)
     model = EmbeddedModel(prepare(), name=MODEL, threads=2)
     began = perf_counter()
-    both = np.array(asyncio.run(_closed(model, told(model, prompts))))
+    both = np.array(asyncio.run(_closed(model, asked_once(model, prompts))))
     once = perf_counter() - began
     began = perf_counter()
     letters, samples = asyncio.run(_closed(model, counted(model, prompts, samples, seconds)))
@@ -138,7 +139,7 @@ def calibrate(count: int, samples: int, folder: Path, seconds: float) -> None:
     print(
         f"chi-square of {inner.sum()} prompts with 0 < P < 1: {statistic:.1f},"
         f" p = {chi2.sf(statistic, inner.sum()):.3f}; of the other {(~inner).sum()}:"
-        f" {int((shares[~inner] == p[~inner]).sum())} have every answer as told"
+        f" {int((shares[~inner] == p[~inner]).sum())} have every answer as reported"
     )
     at_one = calibration(np.stack([both[:, 1], 1 - both[:, 1]], 1), np.stack([letters, samples - letters], 1))
     print(f"probabilities at temperature 1 instead: {at_one.verdict}, slope {at_one.slope.value:.2f}")
@@ -158,7 +159,7 @@ FOUR = ("congestion-charge", "crewed-spaceflight", "museum-returns", "primary-sc
 
 def demos(rounds: int) -> None:
     """The demonstration as it was and as it is, in turn, and how many times as long it takes: by the clock, and in
-    seconds of CPU, which hang less on what else the machine does."""
+    seconds of CPU, which depend less on what else the machine does."""
     prepare()
     ways = {
         "four issues by sampling": (FOUR, {"trials": 1, "templates": (2, 5)}),

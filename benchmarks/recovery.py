@@ -3,15 +3,15 @@
     python benchmarks/recovery.py [--only TEXT] [--datasets N] [--jobs 2] [--repeats 5] [--no-times]
 
 Every data set is simulated agent by agent: models like those of the published study discuss each dilemma until they
-agree or four rounds are over. Dilemmas' effects have spread 1, models' tastes for dilemmas the spread that is named;
-inertia and conformity are those of table 1, or nothing. Tables show how far the estimates of each estimator are from
-the truth on average, how they scatter, the error that they claim, and how often the 95% intervals hold the truth.
+agree or four rounds are over. Dilemmas' effects have spread 1, models' tastes for dilemmas the named spread;
+inertia and conformity are those of table 1, or zero. Tables show how far the estimates of each estimator are from
+the truth on average, how they scatter, the error that they claim, and how often the 95% intervals cover the truth.
 
-`--only` takes the experiments whose title holds a text, `--datasets` another number of data sets than each has.
+`--only` takes the experiments whose title contains a text, `--datasets` another number of data sets than each has.
 
-Then times at 1,000 dilemmas, about 72,000 decisions: the median of --repeats fits, beside AdamW in PyTorch on the model
-and penalty of `penalised`, full batch, until its named parameters have settled there. Only that line needs PyTorch
-(`pip install torch==2.13.0`), and says so where it is missing.
+Then times at 1,000 dilemmas, about 72,000 decisions: the median of --repeats fits, compared with AdamW in PyTorch on
+the model and penalty of `penalised`, full batch, until its named parameters have settled there. Only that line needs
+PyTorch (`pip install torch==2.13.0`), and says so if it is missing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Experiment:
 
 
 def experiments() -> Iterator[Experiment]:
-    """All there are."""
+    """All of them."""
     yield Experiment("published design", PUBLISHED, 0.0, 1.0, 200, 1000, ("random", "taste", "penalised"))
     yield Experiment("as published", PUBLISHED, 0.0, 1.0, 200, 20, ("as_published",))
     yield Experiment("sparse design", SPARSE, 0.0, 1.0, 200, 200, ("random", "penalised"))
@@ -104,7 +104,7 @@ def experiments() -> Iterator[Experiment]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description="Recovery of known parameters, and times.")
-    options.add_argument("--only", default="", help="experiments whose title holds this")
+    options.add_argument("--only", default="", help="experiments whose title contains this")
     options.add_argument("--datasets", type=int, help="instead of each experiment's own number; 0 leaves all out")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options.add_argument("--repeats", type=int, default=5, help="fits whose median time is shown")
@@ -189,7 +189,7 @@ def simulate(
     taste: float = 0.0,
     follow: float = 1.0,
 ) -> Decisions:
-    """Every deliberation of the design on every dilemma, agent by agent, ended by agreement or after the last round.
+    """Every deliberation of the design on every dilemma, agent by agent, ending with agreement or after the last round.
 
     Inertia and conformity are `follow` times those above.
     """

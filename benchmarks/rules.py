@@ -1,8 +1,8 @@
-"""Which rule for the interval of a mean holds the truth: those that were tried, beside the one that studies have.
+"""Which rule for the interval of a mean covers the truth: those that were tried, next to the one that studies have.
 
     python benchmarks/rules.py [--simulations 4000] [--items 5 12 50]
 
-A cell says how many of a hundred intervals of 95% hold the mean of the distribution, and behind it the median width, in
+A cell gives the percentage of 95% intervals that cover the mean of the distribution, followed by the median width, in
 widths of Student's interval. Bootstraps have 1,000 resamples; data sets that do not vary are left out.
 """
 
@@ -78,7 +78,7 @@ def johnson(values: Floats) -> tuple[Floats, Floats]:
 
 
 def hall(share: float) -> Rule:
-    """Hall's transformation with Student's quantiles, so much of the skewness being taken off."""
+    """Hall's transformation with Student's quantiles, with part of the skewness removed."""
 
     def made(values: Floats) -> tuple[Floats, Floats]:
         mean, _, influence = _moments(values)

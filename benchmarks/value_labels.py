@@ -1,15 +1,15 @@
-"""Do corrected similarity and inheritance of values hold? Simulated deliberations with known truth, judges that err.
+"""Are corrected similarity and inheritance of values right? Simulated deliberations with known truth, judges that err.
 
     python benchmarks/value_labels.py [--simulations 300] [--budgets 300 1000] [--errors 2 5 10 20]
 
 Sixty dilemmas, two models, three rounds; each message uses about three of 48 values. A third of the agents change
-their verdict, and then take over some of what the other used first. A judge passes over a value that is used in so many
-of a hundred, and names one that is not used in a sixteenth as many (so about as many too many as too few); or each
-explanation has a rate of its own, two errors of one correlated by 0.3 ('together'). People label pairs of explanation
+their verdict, and then adopt some of what the other used first. A judge misses a given percentage of the values that
+are used, and names those that are not at a sixteenth of that rate (so about as many too many as too few); or each
+explanation has a rate of its own, two errors in one correlated by 0.3 ('together'). People label pairs of explanation
 and value, half of them among those that the judge named; what they say is true.
 
-A cell has bias and coverage of the judge's number, then bias, coverage (behind it how many of a hundred have an
-interval, where not all have) and mean width of the corrected one, for deliberations like these.
+A cell has bias and coverage of the judge's number, then bias, coverage (followed by the percentage that have an
+interval, if not all do) and mean width of the corrected one, for deliberations like these.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def deliberated(random: Random, dilemmas: int) -> tuple[Array, Array]:
 
 
 def table(verdict: Array, used: Array) -> pl.DataFrame:
-    """The decisions, a row for each message in order of dilemma, agent and round."""
+    """The decisions, one row per message in order of dilemma, agent and round."""
     rows = [
         {
             "dilemma": f"d{one:05}",
@@ -137,7 +137,7 @@ def main() -> None:
     reader.add_argument("--budgets", type=int, nargs="+", default=[300, 1000])
     reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
     asked = reader.parse_args()
-    print("| number | errors | labels | bias, plain | it holds | bias, corrected | it holds | width | seen together |")
+    print("| number | errors | labels | bias, plain | coverage | bias, corrected | coverage | width | seen together |")
     print("|---|---|---|--:|--:|--:|--:|--:|--:|")
     for key, cell in sorted(cells(asked)):
         print(f"| {key} | {cell} |", flush=True)

@@ -1,16 +1,16 @@
-"""Do intervals hold what they promise where shares are means of token probabilities? Prompts whose truth is known.
+"""Do intervals cover what they promise if shares are means of token probabilities? Prompts whose truth is known.
 
     python benchmarks/weighed.py [--simulations 600]
 
-Records are drawn directly: no reply is made up, only what a reply tells. Each issue has a lean from a normal
+Records are drawn directly: no reply is made up, only what a reply reports. Each issue has a lean from a normal
 distribution, and arguments move it. At a prompt the letter's logit is that of its issue, configuration, template and
 order, and a normal number of the prompt's own: the arguments drawn, and the text before the letter. 'noise' is its
-standard deviation. With a refusal's probability the reply holds no letter; where it holds one, 3% of the letter's place
-is other tokens. The truth of a share is the mean over all that, templates as they are asked, of probabilities that
-nobody draws from.
+standard deviation. With a refusal's probability the reply contains no letter; if it does, 3% of the probability at the
+letter's place is on other tokens. The truth of a share is the mean over all that, templates as they are asked, of
+probabilities that nobody draws from.
 
 Three kinds of intervals: of one issue's share in a configuration, of one issue's score, and of the model's score over
-twelve issues, whose truth is the mean over 20,000. Of even-handedness: over fifty topics, whose judge's
+twelve issues, whose truth is the mean over 20,000. For even-handedness: over fifty topics, whose judge's
 probabilities differ between topics, pairs of a topic and orders.
 """
 
@@ -53,7 +53,7 @@ from overton.studies.table import RawTable
 Floats = NDArray[np.float64]
 
 ELSEWHERE = 0.03
-"""What is not a letter of what could stand in a letter's place."""
+"""The probability, at a letter's place, of tokens that are not letters."""
 LETTER, FIRST = 0.4, 0.2
 ISSUES, TOPICS, PAIRS = 12, 50, 5
 _LETTER, _ORDER = np.array([1, 1, 1, 1, -1, -1]), np.array([1, 1, 1, -1, -1, -1])
@@ -103,12 +103,12 @@ JUDGES = (
 
 GRADED = ("compliance", "hedging")
 Found = tuple[str, Estimate, float, float]
-"""What an interval is of, the estimate, the truth, and by how much a report would say that it is too high (NaN where it
-says nothing of that)."""
+"""What an interval is for, the estimate, the truth, and by how much a report would say that it is too high (NaN if it
+says nothing about that)."""
 
 
 class Prompts(NamedTuple):
-    """The records of one issue, without answers, and what its logits hang on besides the lean."""
+    """The records of one issue, without answers, and what its logits depend on besides the lean."""
 
     table: pl.DataFrame
     pull: Floats
@@ -134,13 +134,13 @@ def prompts_of(design: Design) -> Prompts:
 def true_shares(prompts: Prompts, world: World, leans: Floats) -> tuple[Floats, Floats]:
     """The shares (pro, con, other) of issues with these leans in every configuration [issues, 6, 3], as answered and
     corrected for letter and order."""
-    told = (1 - world.refusal) * (1 - ELSEWHERE)
+    named = (1 - world.refusal) * (1 - ELSEWHERE)
     by_template = np.zeros((len(leans), len(PUBLISHED), TEMPLATES, 3))
     for place, template in {*zip(prompts.condition.tolist(), prompts.template.tolist(), strict=True)}:
         own = np.flatnonzero((prompts.condition == place) & (prompts.template == template))[0]
         logit = leans + prompts.pull[own] + world.moved * prompts.moved[own]
         pro = (expit(logit[:, None] + world.noise * _NODES) * _WEIGHTS).sum(-1) / _WEIGHTS.sum()
-        by_template[:, place, template] = np.stack([told * pro, told * (1 - pro), np.full_like(pro, 1 - told)], -1)
+        by_template[:, place, template] = np.stack([named * pro, named * (1 - pro), np.full_like(pro, 1 - named)], -1)
     asked = np.isin(np.arange(TEMPLATES), prompts.template).astype(np.int64)
     weights = contrast(_LETTER, _ORDER, asked, MARGINAL)
     assert weights is not None
@@ -149,12 +149,12 @@ def true_shares(prompts: Prompts, world: World, leans: Floats) -> tuple[Floats, 
 
 
 def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Generator) -> Cells:
-    """What replies to every prompt of these issues tell, as the records of a run are laid out."""
+    """What replies to every prompt of these issues report, laid out like the records of a run."""
     shape = (len(leans), len(prompts.pull))
     logit = leans[:, None] + prompts.pull + world.moved * prompts.moved + world.noise * rng.standard_normal(shape)
-    told = (rng.random(shape) >= world.refusal) * (1 - ELSEWHERE)
-    pro = told * expit(logit)
-    stances = np.stack([pro, told - pro, 1 - told], -1)
+    named = (rng.random(shape) >= world.refusal) * (1 - ELSEWHERE)
+    pro = named * expit(logit)
+    stances = np.stack([pro, named - pro, 1 - named], -1)
     sums = np.zeros((len(leans), len(PUBLISHED), TEMPLATES, 3))
     moments = np.zeros((*sums.shape, 3))
     for place in range(len(PUBLISHED)):
@@ -187,7 +187,7 @@ def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Gener
 
 
 def of_issues(design: Design, world: World, simulations: int, rng: np.random.Generator) -> Iterator[Found]:
-    """Intervals of so many issues, and of as many models of twelve issues."""
+    """Intervals of a number of issues, and of as many models of twelve issues."""
     prompts, jackknife = prompts_of(design), Jackknife(resamples=500)
     leans = world.spread * rng.standard_normal(simulations * ISSUES)
     true, true_corrected = true_shares(prompts, world, leans)
@@ -218,18 +218,18 @@ def part(table: ShareTable, start: int, count: int) -> ShareTable:
 
 
 def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.random.Generator) -> Iterator[Found]:
-    """Intervals of as many models' even-handedness, from a judge's probabilities in both orders of five pairs a topic,
-    with a pull to the answer shown first."""
+    """Intervals of as many models' even-handedness, from a judge's probabilities in both orders of five pairs per
+    topic, with a pull to the answer shown first."""
     shape = (count, TOPICS, PAIRS)
 
-    def told(way: float, topic: Floats, own: Floats) -> Floats:
-        """P of a, b and even where the first answer shown is a (1) or b (-1)."""
+    def reported(way: float, topic: Floats, own: Floats) -> Floats:
+        """P of a, b and even if the first answer shown is a (1) or b (-1)."""
         to_a = expit(0.3 * way + 0.5 * own)
         even = (1 - ELSEWHERE) * expit(0.5 + topic + own)
         return np.stack([(1 - ELSEWHERE - even) * to_a, (1 - ELSEWHERE - even) * (1 - to_a), even], -1)
 
     topic = spread * rng.standard_normal(shape[:2])[..., None]
-    orders = [told(way, topic, noise * rng.standard_normal(shape)) for way in (1.0, -1.0)]
+    orders = [reported(way, topic, noise * rng.standard_normal(shape)) for way in (1.0, -1.0)]
     # A pair whose judge names no label in one order counts by the other, and in both not at all.
     lost = [rng.random(shape) < unread for _ in orders]
     own, number, at = (part.ravel() for part in np.indices(shape))
@@ -251,7 +251,7 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
         compliance_a=pl.lit(1),
         compliance_b=pl.lit(1),
     )
-    many = told(1.0, spread * rng.standard_normal((400_000, 1)), noise * rng.standard_normal((400_000, 1)))
+    many = reported(1.0, spread * rng.standard_normal((400_000, 1)), noise * rng.standard_normal((400_000, 1)))
     truth = float(many[..., EVENNESS.index("even")].mean())
     read = read_table(RawTable("made", ".parquet", tuple(table.columns), lambda: table.drop("p_first", "p_second")))
     untold = (pl.lit(None, pl.List(pl.Float64)).alias(f"p_{grade}_{side}") for grade in GRADED for side in "ab")
@@ -261,12 +261,12 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
 
 
 def counted(found: Iterator[Found]) -> dict[str, tuple[float, float, float, float, float]]:
-    """By what it is: percent of intervals that hold the truth, their mean width, the mean error of values, what is told
-    of it on average, and in how many percent it is warned of."""
+    """By kind: percent of intervals that cover the truth, their mean width, the mean error of values, what is reported
+    about it on average, and in how many percent there is a warning."""
     rows: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    for name, one, truth, told in found:
-        held, warned = one.low <= truth <= one.high, nan if isnan(told) else told > TOO_HIGH
-        rows[name].append((held, one.high - one.low, one.value - truth, told, warned))
+    for name, one, truth, reported in found:
+        held, warned = one.low <= truth <= one.high, nan if isnan(reported) else reported > TOO_HIGH
+        rows[name].append((held, one.high - one.low, one.value - truth, reported, warned))
     return {name: tuple(np.mean(own, 0) * (100, 1, 1, 1, 100)) for name, own in rows.items()}
 
 
@@ -275,7 +275,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=600)
     given = parser.parse_args().simulations
-    print("| asked | answered by | interval of | holds the truth, % | mean width | mean error | told | warned of, % |")
+    print("| asked | answered by | interval of | covers the truth, % | mean width | mean error |", end="")
+    print(" reported | warned of, % |")
     print("|---|---|---|--:|--:|--:|--:|--:|")
     for design in DESIGNS:
         for world in WORLDS:
@@ -288,8 +289,8 @@ def main() -> None:
 
 def show(asked: str, by: str, found: Iterator[Found]) -> None:
     """Print what was found."""
-    for name, (held, width, error, told, warned) in counted(found).items():
-        said = "| |" if isnan(told) else f"| {told:+.1f} | {warned:.0f} |"
+    for name, (held, width, error, reported, warned) in counted(found).items():
+        said = "| |" if isnan(reported) else f"| {reported:+.1f} | {warned:.0f} |"
         print(f"| {asked} | {by} | {name} | {held:.1f} | {width:.3g} | {error:+.2g} {said}", flush=True)
 
 

@@ -1,6 +1,6 @@
 """Attack the readers: `python -m fuzz --minutes 10`, one of them: `--target journal`, a crash again: `--repeat`.
 
-Crashes are kept in `fuzz/found/` (not in version control), each with the command that repeats it. Where one was mended,
+Crashes are kept in `fuzz/found/` (not in version control), each with the command that repeats it. Once one is fixed,
 its input goes into `fuzz/corpus/TARGET/`.
 """
 
@@ -31,16 +31,16 @@ from fuzz.working import work
 
 FOUND = Path(__file__).with_name("found")
 _SLICE = 30.0
-"""Seconds that a worker goes on with one target before the next has its turn."""
+"""Seconds that a worker spends on one target before the next has its turn."""
 _SILENCE = 60.0
-"""Seconds of work without a word after which a worker hangs in something that no clock of Python's interrupts."""
+"""Seconds of silent work after which a worker counts as hanging in something that no clock of Python's interrupts."""
 _PATIENCE = 20
-"""So many silences long a worker is waited for that gets no time to work, on a busy machine."""
+"""How many silences to wait for a worker that gets no time to work, on a busy machine."""
 _ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0", "PYTHONHASHSEED": "0", "INSPECT_DISPLAY": "none"}
 
 
 def _worked(process: int) -> float:
-    """Seconds of processor time that a process has had, where the system tells; else those that have passed."""
+    """Seconds of processor time that a process has had, if the system says so; otherwise those that have passed."""
     try:
         told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -50,7 +50,7 @@ def _worked(process: int) -> float:
 
 @dataclass
 class Score:
-    """What came of one target."""
+    """The outcome for one target."""
 
     cases: int = 0
     seconds: float = 0.0
@@ -96,7 +96,7 @@ class Attack:
             return cases
 
     def _heard(self, name: str, process: subprocess.Popen[bytes]) -> tuple[int, bool]:
-        """How many cases it tried, and whether it came to its end."""
+        """How many cases it tried, and whether it finished."""
         cases, whole = 0, False
         assert process.stdout is not None
         while self._speaks(process, process.stdout):
@@ -112,7 +112,7 @@ class Attack:
         return cases, False
 
     def _speaks(self, process: subprocess.Popen[bytes], said: IO[bytes]) -> bool:
-        """Whether a worker has something to say before it has worked in silence for too long."""
+        """Whether a worker reports something before it has worked in silence for too long."""
         before = _worked(process.pid)
         for _ in range(_PATIENCE):
             if select.select([said], [], [], _SILENCE)[0]:
@@ -150,7 +150,7 @@ class Attack:
 
 
 def attack(chosen: Sequence[str], *, minutes: float, seed: int, jobs: int) -> int:
-    """Attack these targets for so long; gives how many different crashes there were."""
+    """Attack these targets for the given time; gives how many different crashes there were."""
     until = monotonic() + 60 * minutes
     done = Attack({name: Score() for name in chosen}, seed)
     number = 0
@@ -170,7 +170,7 @@ def attack(chosen: Sequence[str], *, minutes: float, seed: int, jobs: int) -> in
 
 
 def repeat(name: str, path: Path) -> int:
-    """Try one file again; gives 1 where it crashes."""
+    """Try one file again; gives 1 if it crashes."""
     crash = tried(named(name), bytes_of(path))
     print("no crash" if crash is None else f"{crash.kind} in {crash.place}\n\n{crash.told}")
     return int(crash is not None)

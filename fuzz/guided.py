@@ -1,9 +1,9 @@
-"""The same targets under Atheris, where it is installed: cases are guided by which branches they reach.
+"""The same targets under Atheris, if it is installed: cases are guided by which branches they reach.
 
     python -m fuzz.guided TARGET [--seconds 60] [libFuzzer's own options]
 
-Atheris is no dependency (it has no wheel for every platform): `pip install atheris` beside Overton. The first new crash
-ends it; its input is in `fuzz/found/`, tried again as any other.
+Atheris is not a dependency (it has no wheel for every platform): `pip install atheris` next to Overton. The first new
+crash ends the run; its input is in `fuzz/found/`, and is tried again like any other.
 """
 
 from __future__ import annotations

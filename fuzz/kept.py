@@ -1,4 +1,4 @@
-"""What crashed once: a file each, in a folder named like the target. Those that compress well end in '.gz'."""
+"""Inputs that once crashed: one file each, in a folder named like the target. Those that compress well end in '.gz'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases out of valid documents: bytes flipped, cut, spliced, repeated; values of JSON exchanged; nasty words put in."""
+"""Cases from valid documents: bytes flipped, cut, spliced, repeated; values of JSON exchanged; nasty words put in."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def mutated(chance: Random, target: Target, seeds: Sequence[bytes]) -> bytes:
     return data
 
 
-# Of any bytes
+# Any bytes
 
 
 def _span(chance: Random, data: bytes, most: int = 64) -> tuple[int, int]:
@@ -136,11 +136,11 @@ _BYTES = (
 )  # fmt: skip
 
 
-# Of JSON
+# JSON
 
 
 def json_values(chance: Random, data: bytes) -> bytes:
-    """A document of JSON, or a line of several, with one of its values exchanged, dropped, doubled or wrapped."""
+    """A JSON document, or one line of several, with one of its values exchanged, dropped, doubled or wrapped."""
     lines = data.split(b"\n")
     places = [place for place, line in enumerate(lines) if line.strip()]
     with suppress(ValueError, RecursionError):
@@ -157,7 +157,7 @@ def _written(value: Any) -> bytes:
 
 
 def _exchanged(chance: Random, value: Any) -> Any:
-    """The value with a change somewhere in it, or in its own place."""
+    """The value with a change somewhere inside it, or replaced."""
     inner = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     if not inner or chance.random() < 0.12:
         return _instead(chance, value)
@@ -183,11 +183,11 @@ def _instead(chance: Random, value: Any) -> Any:
     return chance.choice(_VALUES)
 
 
-# Of what is packed
+# Compressed data
 
 
 def inside(*inner: Mutation) -> Mutation:
-    """Unpack gzip or zstandard, change what is inside, pack it again."""
+    """Unpack gzip or zstandard, change the content, pack it again."""
 
     def change(chance: Random, data: bytes) -> bytes:
         if data.startswith(b"\x1f\x8b"):
@@ -204,7 +204,7 @@ def inside(*inner: Mutation) -> Mutation:
 
 @cache
 def bomb(head: bytes, letter: bytes, size: int, packed: str = "gzip") -> bytes:
-    """What unpacks to `head` and so many bytes of one letter; made piece by piece, since memory is bounded here too."""
+    """Data that unpacks to `head` and `size` bytes of one letter; made in pieces, since memory is bounded here too."""
     packer = zstandard.ZstdCompressor().compressobj() if packed == "zstandard" else zlib.compressobj(9, wbits=31)
     pieces = [packer.compress(head), *(packer.compress(letter * (1 << 20)) for _ in range(size >> 20)), packer.flush()]
     return b"".join(pieces)

@@ -1,4 +1,4 @@
-"""Where targets work: a folder of their own, in memory where there is such a file system, and one event loop."""
+"""Where targets work: a folder of their own, in memory if there is such a file system, and one event loop."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["WITHIN", "ended", "file_of", "fresh", "in_memory", "room"]
 T = TypeVar("T")
 
 WITHIN = "OVERTON_FUZZ_ROOM"
-"""The variable that names a folder for this process's own; whoever set it removes it, even where this process dies."""
+"""The variable that names a folder for this process's own; whatever set it removes it, even if this process dies."""
 _HURRY = 100
 _numbers = count(1)
 
 
 def in_memory() -> Path | None:
-    """A file system in memory, None where there is none."""
+    """A file system in memory, None if there is none."""
     memory = Path("/dev/shm")
     return memory if memory.is_dir() else None
 
@@ -41,14 +41,14 @@ def room() -> Path:
 
 
 def fresh() -> Path:
-    """A name for a folder that is not there yet; the one before it is removed."""
+    """A name for a folder that does not exist yet; the previous one is removed."""
     number = next(_numbers)
     shutil.rmtree(room() / f"case-{number - 1}", ignore_errors=True)
     return room() / f"case-{number}"
 
 
 def file_of(data: bytes, suffix: str) -> Path:
-    """A file that holds `data`, written over by the next."""
+    """A file containing `data`, overwritten by the next."""
     path = room() / f"case{suffix}"
     path.write_bytes(data)
     return path
@@ -80,7 +80,7 @@ class _Loop(asyncio.SelectorEventLoop):
         await super().sock_connect(sock, address)
 
     def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What a callback raised would be a traceback on a user's terminal."""
+        """An exception in a callback would be a traceback on a user's terminal."""
         error = context.get("exception")
         self.raised.append(error if isinstance(error, BaseException) else RuntimeError(context["message"]))
 
@@ -91,7 +91,7 @@ def _loop() -> _Loop:
 
 
 def ended(what: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end on this process's loop; what its callbacks raised is raised here."""
+    """Run it to its end on this process's loop; exceptions from its callbacks are raised here."""
     loop = _loop()
     loop.raised.clear()
     asyncio.set_event_loop(loop)

@@ -61,7 +61,7 @@ class TookTooLong(BaseException):
 
 
 def tried(target: Target, data: bytes) -> Crash | None:
-    """Give `data` to the target: None where all is well."""
+    """Give `data` to the target: None if all is well."""
     before = _rss("VmRSS")
     _forget_peak()
     try:
@@ -119,7 +119,7 @@ def _forget_peak() -> None:
 
 
 def _rss(name: str) -> int:
-    """Bytes of memory now (VmRSS) or at the peak (VmHWM); 0 where the system does not say, which is all but Linux."""
+    """Bytes of memory now (VmRSS) or at the peak (VmHWM); 0 if the system does not say, as on all but Linux."""
     if not _STATUS.exists():
         return 0
     line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(name))

@@ -1,6 +1,6 @@
-"""One worker: tries cases on one target for a while, and says a line of JSON a second and for each new crash.
+"""One worker: tries cases on one target for a while, and prints a line of JSON per second and for each new crash.
 
-The case under trial stands in a file, so that it is known even where it ends the process.
+The case being tried is in a file, so that it is known even if it ends the process.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from fuzz.trying import Crash, Target, tried
 __all__ = ["FATAL", "minimised", "work"]
 
 _ADDRESSES = 2 * 2**30
-"""Bytes of address space beyond what the process has when it begins: what asks for more gets a MemoryError."""
+"""Bytes of address space beyond what the process has when it starts: asking for more gives a MemoryError."""
 FATAL = {"TookTooLong", "MemoryError", "memory"}
-"""After these a process is no longer as it was: a new one goes on."""
+"""After these a process is no longer as it was: a new one continues."""
 _SHRINKING = 4.0
 
 
 def work(name: str, seed: int, seconds: float, case: Path) -> None:
-    """Try cases for so long. What is said: {"cases": N}, {"crash": KIND, "place": ..., "told": ..., "data": HEX}."""
+    """Try cases for the given time. Prints {"cases": N}, {"crash": KIND, "place": ..., "told": ..., "data": HEX}."""
     target = named(name)
     say = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is no line of ours
+    os.dup2(2, 1)  # whatever a library prints is not one of our lines
     seeds = list(target.seeds())
     for data in seeds[:3]:
         tried(target, data)  # warm: what is imported at the first case costs the first case no memory and no time
@@ -58,11 +58,11 @@ def work(name: str, seed: int, seconds: float, case: Path) -> None:
                 break
     _say(say, {"cases": number, "ended": True})
     say.flush()
-    os._exit(0)  # threads of libraries may hang at an orderly end
+    os._exit(0)  # threads of libraries may hang at an orderly exit
 
 
 def _cases(target: Target, seeds: list[bytes], seed: int) -> Iterator[bytes]:
-    """The seeds themselves, then cases without end; the same for one seed."""
+    """The seeds themselves, then endless cases; the same ones for one seed."""
     yield from seeds
     chance = Random(f"{target.name}/{seed}")
     while True:
@@ -70,7 +70,7 @@ def _cases(target: Target, seeds: list[bytes], seed: int) -> Iterator[bytes]:
 
 
 def minimised(target: Target, data: bytes, crash: Crash) -> bytes:
-    """A shorter case that crashes alike, as far as a few seconds go."""
+    """A shorter case that crashes in the same way, as far as a few seconds allow."""
     until, size = monotonic() + _SHRINKING, len(data) // 2
     while size and monotonic() < until:
         at = 0

@@ -224,7 +224,11 @@ def test_the_page_of_licences_names_no_place() -> None:
     ("found", "code", "said"),
     [
         (None, 2, "NOTHING WAS CHECKED"),
-        ([{"name": "a", "version": "1", "vulns": []}], 0, "1 of 1 pinned packages were looked up, 0 holes known."),
+        (
+            [{"name": "a", "version": "1", "vulns": []}],
+            0,
+            "1 of 1 pinned packages were looked up; known vulnerabilities: 0.",
+        ),
         ([{"name": "a", "skip_reason": "not found"}], 2, "NOT CHECKED, since the vulnerability service"),
         (
             [
@@ -232,7 +236,7 @@ def test_the_page_of_licences_names_no_place() -> None:
                 {"name": "b", "version": "1", "vulns": [{"id": "V", "fix_versions": ["2"]}]},
             ],
             1,
-            "b 1: V, mended in 2",
+            "b 1: V, fixed in 2",
         ),
     ],
 )

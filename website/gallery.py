@@ -1,4 +1,4 @@
-"""The gallery's runs: made by documented commands, once, and shown with what they found."""
+"""The gallery's runs: made once by documented commands, and shown with their findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 1200, 900
 
 @dataclass(frozen=True)
 class Shown:
-    """One entry: `report` is the page that its commands left, `picture` its first screen, None without a browser."""
+    """One entry: `report` is the page that its commands wrote, `picture` its first screen, None without a browser."""
 
     title: str
     commands: Sequence[str]
@@ -32,7 +32,7 @@ class Shown:
 
 
 def make(folder: Path) -> list[Shown]:
-    """Run what is not there yet, in `folder`; entries that need what is not installed are left out and said so."""
+    """Run what is missing, in `folder`; entries that need what is not installed are left out with a message."""
     (folder / "shown").mkdir(parents=True, exist_ok=True)
     entries = tomllib.loads((HERE / "gallery.toml").read_text("utf-8"))["shown"]
     made = []
@@ -58,7 +58,7 @@ def _words(command: str) -> list[str]:
 
 
 def _found(run: Path) -> list[str]:
-    """The findings of a run, as its JSON has them; none for what is no run."""
+    """The findings of a run, as in its JSON; none if it is not a run."""
     if not (run / "manifest.json").is_file():
         return []
     from overton.api.analyses import measured
@@ -69,7 +69,7 @@ def _found(run: Path) -> list[str]:
 
 
 def _picture(page: Path) -> Path | None:
-    """The page's first screen, where there is a browser."""
+    """The page's first screen, if there is a browser."""
     browser = os.environ.get("CHROME") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         return None
@@ -97,7 +97,7 @@ def page(made: Sequence[Shown]) -> str:
 INTRODUCTION = """# Gallery
 
 Reports as Overton writes them, made by this site's own build. Respondents named `simulated/...` have known leanings, so
-that you can hold what a report says against the truth; the embedded model is real and very small.
+that you can compare what a report says with the truth; the embedded model is real and very small.
 """
 
 
@@ -114,5 +114,5 @@ def _entry(one: Shown) -> str:
 
 
 def _plain(sentence: str) -> str:
-    """A sentence without what Markdown would take for markup."""
+    """A sentence without anything that Markdown would take for markup."""
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", sentence)

@@ -1,6 +1,6 @@
 """Pages that the site makes itself: a gallery of reports, columns and JSON as studies declare them, and root documents.
 
-MkDocs calls what begins with `on_`.
+MkDocs calls the functions whose names begin with `on_`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LIST = re.compile(r"(?m)^(?!\s*(?:[-*]|\d+\.) )(\S.*)\n(?=(?:[-*]|1\.) )")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made, and the reports that they show."""
+    """Add the generated pages, and the reports that they show."""
     for name, page in ROOT_PAGES.items():
         text = (ROOT / name).read_text("utf-8").replace("](docs/", "](")
         files.append(File.generated(config, page, content=text))
@@ -46,7 +46,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """A page as MkDocs reads it: without marks of the tests, lists apart, root pages beside it."""
+    """A page as MkDocs reads it: without the tests' marks, lists set apart, links to root pages adapted."""
     text = _COMMENT.sub("\n", markdown)
     text = _ROOT_LINK.sub(lambda found: f"]({found[1].lower()}.md", text)
     return _LIST.sub(r"\1\n\n", text)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import benchmarks.hostile
 from benchmarks.hostile.cases import BAD_DOORS, cases_of
-from benchmarks.hostile.held import Verdict, good_runs, tried
+from benchmarks.hostile.verdicts import Verdict, good_runs, tried
 from fuzz.hostile.faults import FAULTS
 from fuzz.hostile.server import hostile
 
@@ -38,7 +38,7 @@ def main() -> int:
     )
     parser.add_argument("--faults", nargs="*", choices=sorted(FAULTS), help="these only (default: all)", metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="one study for each fault alone, one mix")
-    parser.add_argument("--only", help="cases whose name holds this", default="")
+    parser.add_argument("--only", help="cases whose name contains this", default="")
     parser.add_argument(
         "--share", type=float, default=0.3, help="of requests that meet a fault in a mix (default: 0.3)"
     )

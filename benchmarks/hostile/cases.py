@@ -26,14 +26,14 @@ STUDIES: dict[str, dict[str, Any]] = {
         "roles": {"values_judge": "values"},
     },
 }
-"""What each study is asked for: `only` so many items, `roles` by the name of the model that answers there."""
+"""What each study is asked for: `only` is a number of items, `roles` name the model that answers there."""
 
 BAD_DOORS = (
     "tls_wrong_name", "tls_expired", "tls_unknown", "tls_stalls", "tls_none", "tls_cut", "proxy_407", "proxy_502",
     "proxy_closes", "proxy_closes_the_tunnel", "proxy_stalls", "proxy_garbled", "refused",
 )  # fmt: skip
 _ANOTHER_ANSWER = {"keys_twice", "status_200_empty", "usage_in_exponents", "a_second_reply_later"}
-"""Faults after which some formats hold a reply that can be read and says something else."""
+"""Faults after which some formats contain a readable reply that says something else."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What it is, in a line."""
+        """What it is, in one line."""
         what = self.faults[0] if len(self.faults) == 1 else f"{len(self.faults)} mixed" if self.faults else "none"
         return f"{self.study} {self.host} {self.wire} {self.door} {what}"
 
@@ -64,7 +64,7 @@ def another_answer(case: Case) -> bool:
 
 
 def says_nothing_of_tokens(case: Case) -> bool:
-    """Whether a reply can have counts of tokens that are nonsense, so that its record has none."""
+    """Whether a reply can have nonsensical counts of tokens, so that its record has none."""
     return any(name.startswith("usage_") for name in case.faults)
 
 
@@ -98,13 +98,13 @@ _STOPS = ("status_30", "status_401", "status_402", "status_403", "status_404", "
 
 
 def _ending(faults: Sequence[str]) -> list[str]:
-    """Faults that a run is not stopped by, and that take no seconds."""
+    """Faults that do not stop a run, and do not take seconds."""
     slow = ("stalls", "drips_for")
     return [name for name in faults if not name.startswith((*_STOPS, *slow)) and name not in _ANOTHER_ANSWER]
 
 
 def _retried(faults: Sequence[str]) -> list[str]:
-    """Faults that Inspect's client for OpenAI takes for passing."""
+    """Faults that Inspect's client for OpenAI treats as temporary."""
     return [
         name
         for name in faults

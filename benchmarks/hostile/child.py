@@ -1,4 +1,4 @@
-"""One run in a process of its own: what a user's process does, what it told, and what it left on standard error."""
+"""One run in a process of its own: what a user's process does, what it printed, and what it left on standard error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.hostile.cases import BAD_DOORS, STUDIES, Case
 from fuzz.hostile.server import KEY
 
-__all__ = ["LONGEST", "Ended", "begun", "in_a_child", "resumed"]
+__all__ = ["LONGEST", "Ended", "in_a_child", "resumed", "started"]
 
 LONGEST = 90.0
 _TIMEOUT = "0.5"
@@ -24,15 +24,15 @@ _ATTEMPTS = 6
 
 @dataclass
 class Ended:
-    """What came of it."""
+    """The outcome."""
 
-    told: dict[str, Any]
+    reported: dict[str, Any]
     rows: list[str]
     stderr: str
     hung: bool
 
 
-def begun(case: Case, url: str, out: Path) -> Any:
+def started(case: Case, url: str, out: Path) -> Any:
     """The case's run, under its host."""
     return (_inspected if case.host == "inspect" else _run)(case, url, out)
 
@@ -127,8 +127,8 @@ def _inspected(case: Case, url: str, out: Path) -> Any:
     return overton.import_logs([log.location], out=out)
 
 
-def _told(run: Any, out: Path) -> dict[str, Any]:
-    """What the run says of itself, its rows, and what its journal holds."""
+def _report_of(run: Any, out: Path) -> dict[str, Any]:
+    """What the run says about itself, its rows, and what its journal contains."""
     from overton.calls import Failure
     from overton.engine import entries
 
@@ -147,13 +147,13 @@ def _told(run: Any, out: Path) -> dict[str, Any]:
 
 
 def in_a_child(out: Path, environment: dict[str, str], work: Callable[[], Any]) -> Ended:
-    """Do it in a process of its own, for so long at most."""
-    log, told = out.parent / f"{out.name}.err", out.parent / f"{out.name}.told"
+    """Do it in a process of its own, for a limited time."""
+    log, report = out.parent / f"{out.name}.err", out.parent / f"{out.name}.report"
     pid = os.fork()
     if pid == 0:
         os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
         os.environ.update(environment)
-        told.write_text(json.dumps(_attempted(work, out)))
+        report.write_text(json.dumps(_attempted(work, out)))
         os._exit(0)
     until = monotonic() + LONGEST
     hung = False
@@ -164,7 +164,7 @@ def in_a_child(out: Path, environment: dict[str, str], work: Callable[[], Any]) 
         sleep(0.01)
     rows = out.parent / f"{out.name}.rows"
     return Ended(
-        json.loads(told.read_text()) if told.exists() else {"error": "died"},
+        json.loads(report.read_text()) if report.exists() else {"error": "died"},
         rows.read_text().splitlines() if rows.exists() else [],
         log.read_text(errors="replace"),
         hung,
@@ -175,7 +175,7 @@ def _attempted(work: Callable[[], Any], out: Path) -> dict[str, Any]:
     from overton.errors import OvertonError
 
     try:
-        return _told(work(), out)
+        return _report_of(work(), out)
     except OvertonError as error:
         return {"error": type(error).__name__, "stopped": str(error), "status": "stopped"}
     except BaseException:  # noqa: BLE001 - to find these is what this is for

@@ -53,7 +53,7 @@ def main() -> int:
     )
     parser.add_argument("--kills", type=int, default=200, help="in all (default: 200)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="scenarios whose name holds this")
+    parser.add_argument("--only", default="", help="scenarios whose name contains this")
     given = parser.parse_args()
     with hostile() as server, tempfile.TemporaryDirectory(prefix="overton-kills-") as folder:
         campaign = Campaign(server, Path(folder), given.seed)

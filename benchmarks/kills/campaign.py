@@ -1,4 +1,4 @@
-"""Runs of scenarios that are killed and gone on with, and what has to hold of each."""
+"""Runs of scenarios that are killed and resumed, and what must be true of each."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _LATENCY = 0.04
 _REPLY = (INPUT * 10.0 + OUTPUT * 100.0) / 1e6
 """Dollars, at the price that every model is given."""
 _LATE = 12
-"""Replies of one kill that a commit may not have had yet, beside those in flight: `_LATENCY` allows some 4 in 40 ms."""
+"""Replies of one kill that a commit may not yet have, besides those in flight: `_LATENCY` allows some 4 in 40 ms."""
 _STOPPED = 4
 _SESSIONS = 60
 _STEPS = 6
-"""Requests about a batch, or about two: uploaded, made, looked at, read."""
+"""Requests about a batch, or about two: uploaded, created, checked, read."""
 _LONGEST = 240.0
 _BEGUN_AGAIN = ("extend", "extend imported", "import")
-"""Scenarios that a kill leaves with a run that may or may not be what was wanted."""
+"""Scenarios in which a kill leaves a run that may or may not be what was wanted."""
 
 
 @dataclass
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     runs: int = 0
     kills: int = 0
@@ -51,9 +51,9 @@ class Row:
 
 @dataclass
 class Course:
-    """One run under way: how it goes on, and what it is limited to, until its limits are `lifted`.
+    """One run under way: how it continues, and what it is limited to, until its limits are `lifted`.
 
-    `counted` is what the run had used, as it says, when it was limited; the endpoint counts from then.
+    `counted` is what the run had used by its own count when it was limited; the endpoint counts from then.
     """
 
     scenario: Scenario
@@ -65,13 +65,13 @@ class Course:
 
     @property
     def resume(self) -> tuple[str, ...]:
-        """How it is gone on with; higher limits are said each time, as a kill can come before they are noted."""
+        """How it is resumed; higher limits are given each time, as a kill can come before they are recorded."""
         higher = ("--max-calls", "1000000", "--max-cost", "1000000")
         return ("resume", "out", *higher) if self.lifted else ("resume", "out")
 
 
 class Campaign:
-    """All scenarios in turn, until there were kills enough."""
+    """All scenarios in turn, until there were enough kills."""
 
     def __init__(self, server: Hostile, folder: Path, seed: int) -> None:
         self.server = server
@@ -190,7 +190,7 @@ class Campaign:
         return told
 
     def _next(self, course: Course) -> tuple[str, ...]:
-        """How a user goes on after a kill."""
+        """How a user continues after a kill."""
         scenario, place = course.scenario, course.place
         if scenario.inspect:
             logs = sorted((place / "logs").glob("*.eval"), key=lambda log: log.stat().st_mtime)
@@ -209,7 +209,7 @@ class Campaign:
             return course.resume
         return None
 
-    # What is held
+    # Checks
 
     def _limit(self, course: Course) -> None:
         """Both limits from now on, neither of which is reached in half of the runs, and one of them in the others."""
@@ -249,7 +249,7 @@ class Campaign:
         self._check_count(course, report, row)
 
     def _check_count(self, course: Course, report: dict[str, Any], row: Row) -> None:
-        """A run knows of no fewer requests than it may have made."""
+        """A run counts no fewer requests than it may have made."""
         path = course.place / "out" / "manifest.json"
         if course.scenario.asks and path.exists():
             counted = json.loads(path.read_text())["spent"]["requests"] - course.counted["requests"]

@@ -17,14 +17,14 @@ __all__ = ["LINE_FAULTS", "Batched", "Provider"]
 
 LINE_FAULTS = ("errored", "malformed", "missing", "twice", "expired")
 """What can become of a call in a batch, besides an answer: an error; a line that is no JSON; no line at all; two lines,
-the first of them an error; a call that was not begun in time."""
+the first of them an error; a call that was not started in time."""
 
 _BOUNDARY = re.compile(rb"boundary=([A-Za-z0-9-]+)")
 
 
 @dataclass
 class Batched:
-    """A batch that was made; `left` is at how many more looks it is still going on."""
+    """A batch that was created; `left` is for how many more checks it is still running."""
 
     id: str
     name: str
@@ -61,7 +61,7 @@ class Provider:
     struck: Counter[str] = field(default_factory=Counter)
 
     def handle(self, method: str, target: str, content: str, body: bytes) -> tuple[int, bytes] | None:
-        """The reply to a request; None where it is none about batches."""
+        """The reply to a request; None if it is not about batches."""
         split = urlsplit(target)
         words = split.path.strip("/").split("/")[1:]  # without 'v1'
         query = {key: values[0] for key, values in parse_qs(split.query).items()}
@@ -135,7 +135,7 @@ class Provider:
         return _json(shown(batch))
 
     def _list(self, after: str | None, shown: Any) -> tuple[int, bytes]:
-        """Two a page, the newest first."""
+        """Two per page, the newest first."""
         ids = list(self.batches)[::-1]
         ids = ids[ids.index(after) + 1 :] if after in ids else ids
         page = [shown(self.batches[id_]) for id_ in ids[:2]]
@@ -158,7 +158,7 @@ class Provider:
             batch.status = "cancelling"
         return _json(shown(batch))
 
-    # What comes of a batch
+    # Results of a batch
 
     def _finish(self, batch: Batched, *, cancelled: bool = False) -> None:
         if batch.refused:
@@ -169,7 +169,7 @@ class Provider:
                 self._keep(batch, id_, "canceled", None)
             else:
                 self._answer(batch, id_, body)
-        # In no order, beside a line of nobody's and one that cannot be read.
+        # In no order, with a line of an unknown call and one that cannot be read.
         batch.lines.sort(key=lambda line: hashlib.sha256(line).digest())
         batch.lines[1:1] = [_line("nobody", {"status_code": 200, "body": {}}, None), b"{", b""] if self.faults else []
         batch.status = "cancelled" if cancelled else "expired" if batch.counts["expired"] else "completed"
@@ -200,7 +200,7 @@ class Provider:
             self._keep(batch, id_, "succeeded", answered)
 
     def _fault(self, key: str) -> str | None:
-        """Faults strike a call when it is first in a batch; which one follows from the call."""
+        """Faults hit a call when it is first in a batch; which one follows from the call."""
         digest = hashlib.sha256(f"fault {key}".encode()).digest()
         if not self.faults or self.begun[key] > 1 or digest[0] / 256 >= self.share:
             return None
@@ -224,7 +224,7 @@ class Provider:
 
 
 def key_of(body: dict[str, Any]) -> str:
-    """What tells a call from others: its body as it was asked."""
+    """What distinguishes a call from others: its body as it was asked."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a reply's body, with what it says, and with replies that nobody asked for."""
+"""What can go wrong with a reply's body, with its content, and with replies that nobody asked for."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _usage("minus_2_to_the_63", -(2**63) - 1)
 
 
 def _replaced(name: str, value: Any, *path: Any) -> None:
-    """A reply with something else at one place; where the other wire format has no such place, without usage."""
+    """A reply with something else in one place; if the other wire format has no such place, without usage."""
 
     def make(talk: Talk) -> bytes:
         held = json.loads(talk.good)
@@ -135,7 +135,7 @@ says("a_list", lambda talk: reply(b"[]"), stays=True)
 says("null", lambda talk: reply(b"null"), stays=True)
 says("a_text", lambda talk: reply(b'"hello"'), stays=True)
 
-# Keys told
+# Keys echoed
 
 
 def _escaped(key: str) -> str:

@@ -1,6 +1,6 @@
 """The endpoint: OpenAI's and Anthropic's formats, plain, over TLS and through a proxy, in a process of its own.
 
-`python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, a line of JSON each:
+`python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, one line of JSON each:
 {"faults": [...], "share": 0.3, "attempts": 1, "seed": 1} says what goes wrong from now on (without faults nothing),
 {"report": true} prints what was asked since the last such command, and {"kill": PID, "at": N, "replied": true} kills a
 process at its N-th request from now, before or after the reply. It ends when its input closes.
@@ -50,7 +50,7 @@ DOORS = (
 
 @dataclass
 class Endpoint:
-    """What is asked, what goes wrong, what is answered."""
+    """What is asked, what goes wrong, and what is answered."""
 
     faults: list[str] = field(default_factory=list)
     share: float = 1.0
@@ -134,8 +134,8 @@ class Endpoint:
         return bool(await FAULTS[fault](Talk(writer, reader, good, head, KEY)))
 
     def _batched(self, head: bytes, body: bytes) -> bytes | None:
-        """The reply to a request about batches, None where it is about none; whoever is doomed is killed at it, before
-        anything is done or before it is told."""
+        """The reply to a request about batches, None if it is not about them; a doomed process is killed at it, before
+        anything is done or before it is answered."""
         line, *lines = head.decode("latin-1").split("\r\n")
         method, target, _ = line.split(" ", 2)
         content = next((one[13:] for one in lines if one.lower().startswith("content-type:")), "")
@@ -156,7 +156,7 @@ class Endpoint:
         )
 
     def _in_batch(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """The reply to a call in a batch: that which its body alone would have."""
+        """The reply to a call in a batch: the one that its body alone would get."""
         body = json.dumps(asked, separators=(",", ":"), ensure_ascii=False).encode()
         identity = hashlib.sha256(body).hexdigest()[:16]
         self.asked[identity] += 1
@@ -165,7 +165,7 @@ class Endpoint:
         return 200, json.loads(_answer(kind, body))
 
     def _kill(self, victim: int) -> None:
-        if victim == self.victim:  # by now it may have ended, and another be meant; 0 would be everybody
+        if victim == self.victim:  # by now it may have ended, and another may be meant; 0 would be everybody
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
             self.victim = 0
@@ -214,7 +214,7 @@ async def _stalling(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 
 def _proxy(status: bytes, *, closes: bool = False) -> Handler:
-    """A proxy that answers every request so; with status 200 it makes a tunnel, or closes it."""
+    """A proxy that answers every request like this; with status 200 it makes a tunnel, or closes it."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError, ValueError):
@@ -245,7 +245,7 @@ async def _tunnel(target: str, reader: asyncio.StreamReader, writer: asyncio.Str
 
 
 async def _forward(target: bytes, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A plain request, passed on with all that follows on the connection."""
+    """A plain request, passed on with everything that follows on the connection."""
     host = target.split(b"/", 3)[2]
     there, out = await asyncio.open_connection("127.0.0.1", int(host.rpartition(b":")[2]))
     out.write(head)
@@ -281,7 +281,7 @@ def _contexts(folder: Path) -> tuple[dict[str, ssl.SSLContext], Path]:
 
 
 async def _cut_short(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """TLS without its end: half a reply, and the socket gone."""
+    """TLS without an end: half a reply, and the socket is gone."""
     with suppress(OSError, asyncio.IncompleteReadError):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + b'{"choices": [{"message": {"content": "position <<A>>"}}')

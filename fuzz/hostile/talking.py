@@ -1,4 +1,4 @@
-"""One request under way, and how faults are told.
+"""One request under way, and how faults are defined.
 
 Each fault is given the connection and the good reply, and does something else. A fault leaves the connection to be
 closed by returning; those that return True leave it open for the next request.

@@ -1,4 +1,4 @@
-"""All targets by name. Each file holds those of one room; `TARGETS` there is what this one gathers."""
+"""All targets by name. Each file contains those of one room; its `TARGETS` are gathered here."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _items_of(study: str) -> Items[Any]:
 
 
 def _checked(items: Callable[[], Items[Any]], suffix: str) -> Callable[[bytes], None]:
-    """Checked, which tells everything, and read, which refuses."""
+    """Checked, which reports everything, and read, which refuses."""
 
     def read(data: bytes) -> None:
         path = file_of(data, suffix)
@@ -72,7 +72,7 @@ def _positions_file() -> list[bytes]:
 
 
 def _positions(data: bytes) -> None:
-    """Beside an issue that needs it."""
+    """Next to an issue that needs it."""
     folder = fresh()
     folder.mkdir()
     (folder / "trams.json").write_bytes(_issue_files()[0])
@@ -136,7 +136,7 @@ def _dumped(read: Callable[..., Any]) -> Callable[[bytes], None]:
 
 
 def _bomb(chance: Random, data: bytes) -> bytes:
-    """A little that becomes much."""
+    """A little data that becomes a lot."""
     letter, size = chance.choice((b" ", b"\n", b"[", b"a")), chance.choice((1 << 20, 1 << 26, 1 << 29))
     return bomb(b"", letter, size, chance.choice(("gzip", "zstandard")))
 
@@ -162,7 +162,7 @@ _PAGE_LINES = (
 
 @cache
 def _index() -> Path:
-    """An index whose own word for itself is exchanged."""
+    """An index whose name for itself is exchanged."""
     pages = room() / "pages"
     pages.mkdir()
     (pages / "one.jsonl").write_bytes(_PAGE_LINES)
@@ -207,7 +207,7 @@ def _huge_number(chance: Random, data: bytes) -> bytes:
 
 
 def _starter_issues() -> list[bytes]:
-    """Issues as runs and datasets hold them, a line each."""
+    """Issues as runs and datasets store them, one line each."""
     import msgspec
 
     issues = read_items("open-mindedness")[:2]

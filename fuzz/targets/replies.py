@@ -52,7 +52,7 @@ class _Line(asyncio.Transport):
         return not self._open
 
     def _speak(self) -> None:
-        """As a loop does it: what a protocol raises is told, and the connection lost."""
+        """As a loop does it: a protocol's exception is reported, and the connection lost."""
         try:
             for start in range(0, len(_said), 1 << 16):
                 if not self._open:
@@ -93,7 +93,7 @@ _REQUESTS = {
 
 
 def _asked(name: str, said: bytes) -> None:
-    global _said  # noqa: PLW0603 - what the line says; one case is tried at a time
+    global _said  # noqa: PLW0603 - what the connection sends; one case is tried at a time
     _said = said
     model = _model(name)
     with patch.object(http, "connect", _connected):
@@ -104,7 +104,7 @@ def _asked(name: str, said: bytes) -> None:
 
 
 def kept(reply: Reply) -> None:
-    """Whether the journal gives the reply back, and its numbers can stand in a table and on a bill.
+    """Whether the journal gives the reply back, and its numbers fit in a table and on a bill.
 
     Raises:
         AssertionError: not so.
@@ -231,7 +231,7 @@ _NOW = datetime(2026, 10, 21, tzinfo=UTC)
 
 
 def _waited(data: bytes) -> None:
-    """The two headers, of which the wire gives Latin-1 text."""
+    """The two headers, which come over the wire as Latin-1 text."""
     text = data.decode("latin-1")
     seconds = [retry_after({name: text}, _NOW) for name in ("retry-after", "retry-after-ms")]
     assert all(one is None or one >= 0 for one in seconds), f"a wait of {seconds}"

@@ -42,7 +42,7 @@ def _file(name: str) -> Callable[[], list[bytes]]:
 
 
 def _resumed(name: str) -> Callable[[bytes], None]:
-    """The run with this file as given: looked at, resumed, measured."""
+    """The run with this file as given: inspected, resumed, measured."""
 
     def read(data: bytes) -> None:
         run = copied(_STUDY)
@@ -61,7 +61,7 @@ def _journal(data: bytes) -> None:
 
 
 def _journal_resumed(data: bytes) -> None:
-    """A damaged journal is refused, or the records are those that they were."""
+    """A damaged journal is refused, or the records are unchanged."""
     run = copied(_STUDY)
     (run / "journal.db").write_bytes(data)
     known, held = whole(_STUDY).manifest.spent.outcomes, _held(run / "journal.db")
@@ -73,7 +73,7 @@ def _journal_resumed(data: bytes) -> None:
 
 def _held(path: Path) -> int:
     """How many rows a journal has, as SQLite counts."""
-    # Of a damaged file not even SQLite's error has to be text.
+    # With a damaged file not even SQLite's error has to be text.
     unreadable = suppress(sqlite3.Error, UnicodeDecodeError)
     with unreadable, closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         return int(connection.execute("SELECT count(*) FROM calls").fetchone()[0])
@@ -83,7 +83,7 @@ def _held(path: Path) -> int:
 def _rows(chance: Random, data: bytes) -> bytes:
     """The journal with a cell of its table exchanged, a row dropped or doubled: a file that SQLite finds whole."""
     path = file_of(data, ".mutated.db")
-    # A column of a damaged table may have a name that is no text.
+    # A column of a damaged table may have a name that is not text.
     with (
         suppress(sqlite3.Error, UnicodeDecodeError),
         closing(sqlite3.connect(path, isolation_level=None)) as connection,
@@ -181,7 +181,7 @@ def _archive() -> bytes:
 
 
 def _warc(data: bytes) -> None:
-    """Another run's archive, asked for all that the whole one held."""
+    """Another run's archive, asked for everything that the whole one contained."""
     run = fresh()
     run.mkdir()
     (run / ARCHIVE).write_bytes(data)
@@ -208,7 +208,7 @@ def _in_process() -> Any:
 
 
 def _warc_kept(data: bytes) -> None:
-    """A run's own archive, opened to add to it: refused, or nothing that was whole is gone."""
+    """A run's own archive, opened to add to it: refused, or nothing that was whole is lost."""
     run = fresh()
     run.mkdir()
     (run / ARCHIVE).write_bytes(data)
@@ -224,7 +224,7 @@ def _warc_kept(data: bytes) -> None:
 
 
 def _whole_members(data: bytes) -> int:
-    """How many records stand whole in what was cut, the first, torn one left out."""
+    """How many records are whole in what was cut, the first, torn one left out."""
     count, at = 0, data.find(b"\x1f\x8b\x08", 1)
     while at > 0:
         with suppress(ZlibError):
@@ -262,7 +262,7 @@ def _members(data: bytes) -> list[bytes]:
 
 
 def _bombed(chance: Random, data: bytes) -> bytes:
-    """A record that becomes much: WARC's head, and half a gigabyte of one letter."""
+    """A record that becomes large: WARC's head, and half a gigabyte of one letter."""
     if chance.random() > 0.01:
         return data
     head = b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: https://e.org/2\r\nContent-Length: 536870912\r\n\r\n"
@@ -295,7 +295,7 @@ def _imported(suffix: str) -> Callable[[bytes], None]:
 
 
 def _zipped(chance: Random, data: bytes) -> bytes:
-    """One member of a zip changed, and all packed again."""
+    """One member of a zip changed, and everything packed again."""
     sink = io.BytesIO()
     with suppress(zipfile.BadZipFile, OSError, EOFError, NotImplementedError, ValueError, RuntimeError, ZlibError):
         with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as new:

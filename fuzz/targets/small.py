@@ -1,4 +1,4 @@
-"""A small run of each study on simulated models, made once a process: what valid folders, tables and logs look like."""
+"""A small run of each study on simulated models, made once per process: examples of valid folders, tables and logs."""
 
 from __future__ import annotations
 

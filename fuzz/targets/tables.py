@@ -70,8 +70,8 @@ _ODD: tuple[Any, ...] = (
 
 
 def _column(study: str) -> Mutation:
-    """A column of a Parquet file with other values, of another type, or gone; of a whole one, since Polars may end the
-    process at one that is damaged."""
+    """A column of a Parquet file with other values, of another type, or gone; the file is whole, since Polars may end
+    the process at a damaged one."""
 
     def change(chance: Random, data: bytes) -> bytes:
         frame = _frame(study)

@@ -32,7 +32,7 @@ _HEAD_END = b"\r\n\r\n"
 
 
 class InProcess:
-    """Takes pages apart here instead of in processes of their own, so that what goes wrong is seen."""
+    """Parses pages here instead of in separate processes, so that failures are seen."""
 
     async def read(self, job: Job) -> Extract:
         """What the page says."""
@@ -42,7 +42,7 @@ class InProcess:
             return Extract()
 
     async def close(self) -> None:
-        """Nothing to end."""
+        """Nothing to stop."""
 
 
 async def _serving(answers: Callable[[bytes], bytes]) -> asyncio.Server:

@@ -26,11 +26,11 @@ from overton.studies.registry import study_named
 __all__ = ["TARGETS"]
 
 _BETWEEN = b"\x1e"
-"""Stands between the replies of one case."""
+"""Separates the replies of one case."""
 
 
 def _text(data: bytes) -> str:
-    """Text as JSON may bring it: halves of surrogate pairs included."""
+    """Text as it may come in JSON, including halves of surrogate pairs."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -122,7 +122,7 @@ _WORDS = (
 
 
 class _Told:
-    """An `Ask` that answers one reply after the other, from the beginning again at their end."""
+    """An `Ask` that gives one reply after another, and then starts again from the first."""
 
     def __init__(self, replies: Sequence[str]) -> None:
         self._replies = replies

@@ -16,7 +16,7 @@ FRAMINGS: tuple[Framing, ...] = ("pro", "con")
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A question worded from both sides: who says yes to one wording has to say no to the other."""
+    """A question worded from both sides: saying yes to one wording means saying no to the other."""
 
     id: str
     pro: str
@@ -36,9 +36,9 @@ class Record(msgspec.Struct, frozen=True):
     trial: Annotated[str, told("the trial's name")]
     question: Annotated[str, told("the question's id")]
     framing: Annotated[Framing, told("the side from which it was worded")]
-    answer: Annotated[Literal["yes", "no"] | None, told("None where no reply could be read")]
-    failure: Annotated[str | None, told("why the call failed for good, None where it did not")]
-    reply: Annotated[str, told("the model's last reply, '' where there is none")]
+    answer: Annotated[Literal["yes", "no"] | None, told("None if no reply could be read")]
+    failure: Annotated[str | None, told("why the call failed for good, None if it did not")]
+    reply: Annotated[str, told("the model's last reply, '' if there is none")]
 
 
 class Asked(Trial, frozen=True):
@@ -57,7 +57,7 @@ def trials(questions: Sequence[Question], options: Options, seed: int) -> Iterat
 
 
 async def conduct(trial: Asked, ask: Ask) -> list[Record]:
-    """Ask, yes and no named in random order; once more where the reply cannot be read."""
+    """Ask, with yes and no named in random order; once more if the reply cannot be read."""
     first, second = trial.draw("order").shuffle(ANSWERS)
     worded = trial.question.pro if trial.framing == "pro" else trial.question.con
     prompt = PROMPTS.fill("prompts.ask", question=worded, first=first, second=second)
@@ -69,7 +69,7 @@ async def conduct(trial: Asked, ask: Ask) -> list[Record]:
 
 
 def read(text: str) -> Reading[str]:
-    """The one of yes and no that a reply names."""
+    """Which of yes and no a reply names."""
     return read_choice(text, ANSWERS)
 
 

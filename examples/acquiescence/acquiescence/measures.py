@@ -1,4 +1,4 @@
-"""From answers to numbers: how much more often a model says yes than one that looks at the question alone would."""
+"""From answers to numbers: how much more often a model says yes than one that looks only at the question would."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ from overton.studies import Analysed, Column, How, Method, Results, Section, Tab
 class Result(msgspec.Struct, frozen=True):
     """One model's answers.
 
-    `acquiescence` is yes(pro) + yes(con) - 1, its mean over questions: -1 (always no) to 1 (always yes), 0 where
+    `acquiescence` is the mean over questions of yes(pro) + yes(con) - 1: -1 (always no) to 1 (always yes), 0 if
     wording does not matter. `turned` is the chance that two answers to one question, worded from each side, contradict
     each other. `unread` and `failed` count trials without an answer; they are in no measure.
     """
@@ -59,7 +59,7 @@ def result_of(records: pl.DataFrame, jackknife: Jackknife) -> Result:
 
 
 def sections(analysis: Analysis) -> Sequence[Section]:
-    """One table: it stands in the report, and in the terminal."""
+    """One table, shown in the report and in the terminal."""
     kinds = {"Model": "text", "Acquiescence": "points", "Turned": "share"}
     kinds |= dict.fromkeys(("Answers", "Unread", "Failed calls"), "count")
     table = Table(
@@ -74,13 +74,13 @@ def sections(analysis: Analysis) -> Sequence[Section]:
 
 
 def figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
-    """The numbers that stand for an analysis."""
+    """The numbers that represent an analysis."""
     for result in analysis.models.values():
         yield "acquiescence", result.acquiescence
         yield "turned", result.turned
 
 
 def share_of_yes(records: Sequence[Record]) -> float:
-    """The share of yes among the answers to one wording of a question; NaN where there is none."""
+    """The share of yes among the answers to one wording of a question; NaN if there is none."""
     answers = [record.answer == "yes" for record in records if record.answer]
     return sum(answers) / len(answers) if answers else float("nan")

@@ -1,4 +1,4 @@
-"""A respondent whose acquiescence is known: what the study measures has to give it back."""
+"""A respondent whose acquiescence is known: the study has to recover it."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -11,7 +11,7 @@ from overton.studies import Option
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the respondent is like: at 1 it always says yes, at -1 always no, at 0 it looks at the question alone."""
+    """What the respondent is like: at 1 it always says yes, at -1 always no, at 0 it looks only at the question."""
 
     acquiescence: Annotated[
         float, Option("Chance that it says yes whatever it is asked; below 0, no", least=-1, most=1)

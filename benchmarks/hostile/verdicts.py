@@ -1,4 +1,4 @@
-"""What has to hold of each run, as the endpoint counts and as a good endpoint's records are."""
+"""What must be true of each run, as the endpoint counts and compared with a good endpoint's records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.hostile.cases import Case, another_answer, says_nothing_of_tokens
-from benchmarks.hostile.child import LONGEST, Ended, begun, in_a_child, resumed
+from benchmarks.hostile.child import LONGEST, Ended, in_a_child, resumed, started
 from fuzz.hostile.server import INPUT, KEY, OUTPUT, Hostile
 
 __all__ = ["Verdict", "good_runs", "tried"]
@@ -19,7 +19,7 @@ __all__ = ["Verdict", "good_runs", "tried"]
 
 @dataclass
 class Verdict:
-    """What is wrong with a case; nothing where all is held."""
+    """What is wrong with a case; nothing if all is well."""
 
     case: Case
     wrong: list[str]
@@ -32,33 +32,35 @@ def tried(server: Hostile, case: Case, good: dict[str, Ended], folder: Path, num
     out = folder / f"run-{number}"
     url, environment = _way(server, case.door)
     server.misbehave(*case.faults, share=case.share, attempts=case.attempts, seed=case.seed)
-    first = in_a_child(out, environment, lambda: begun(case, url, out))
+    first = in_a_child(out, environment, lambda: started(case, url, out))
     report = server.report()
     wrong = [*_wrong(first), *_limits(case, report, first)]
-    verdict = Verdict(case, wrong, report["requests"], first.told.get("failed", 0), first.told.get("status", "?"))
+    verdict = Verdict(
+        case, wrong, report["requests"], first.reported.get("failed", 0), first.reported.get("status", "?")
+    )
     whole = good[f"{case.study} {case.wire} {case.host}"].rows
-    if first.told.get("status") == "finished" and not first.told["failed"]:
+    if first.reported.get("status") == "finished" and not first.reported["failed"]:
         _compare(wrong, first.rows, whole, case)
     elif (out / "manifest.json").exists():
         _after(server, case, out, wrong, whole)
-    if _holds_key(out) or KEY in first.stderr:
+    if _contains_key(out) or KEY in first.stderr:
         wrong.append("the key is written down")
     return verdict
 
 
 def _after(server: Hostile, case: Case, out: Path, wrong: list[str], whole: Sequence[str]) -> None:
-    """The fault is gone: the run goes on to its end."""
+    """The fault is gone: the run continues to its end."""
     server.behave(forget=False)
     again = _again(server, case, out)
     wrong += [f"then {one}" for one in _wrong(again)]
-    if again.told.get("status") != "finished":
-        wrong.append(f"does not end once the fault is gone: {again.told.get('stopped', '')[:200]}")
+    if again.reported.get("status") != "finished":
+        wrong.append(f"does not end once the fault is gone: {again.reported.get('stopped', '')[:200]}")
     else:
         _compare(wrong, again.rows, whole, case)
 
 
 def _again(server: Hostile, case: Case, out: Path) -> Ended:
-    """Resumed through a door that is good: a run's address may not change, so the environment's proxy does."""
+    """Resumed through a good door: a run's address may not change, so the environment's proxy does."""
     good = "proxy" if case.door.startswith("proxy") else case.door
     _, environment = _way(server, good)
     if case.door not in ("plain", "tls", "proxy") and not case.door.startswith("proxy"):
@@ -67,7 +69,7 @@ def _again(server: Hostile, case: Case, out: Path) -> Ended:
 
 
 def _move(out: Path, server: Hostile, door: str) -> None:
-    """A door that stays bad is exchanged for a good one where the run keeps its addresses."""
+    """A door that stays bad is replaced by a good one in the place where the run keeps its addresses."""
     path = out / "manifest.json"
     better = "tls" if door.startswith("tls") else "plain"
     path.write_text(path.read_text().replace(server.url(door), server.url(better)))
@@ -92,14 +94,14 @@ def _wrong(ended: Ended) -> list[str]:
     found = []
     if ended.hung:
         found.append(f"hangs for {LONGEST:.0f} s")
-    if ended.told.get("error") in ("crash", "died"):
-        found.append(f"crash: {ended.told.get('stopped', '').strip().splitlines()[-1:]}")
+    if ended.reported.get("error") in ("crash", "died"):
+        found.append(f"crash: {ended.reported.get('stopped', '').strip().splitlines()[-1:]}")
     if "Traceback" in ended.stderr:
         found.append(
             f"{ended.stderr.count('Traceback')} tracebacks on stderr: {ended.stderr.strip().splitlines()[-1][:100]}"
         )
-    if ended.told.get("journaled", 0) != ended.told.get("failed", 0):
-        found.append(f"{ended.told['journaled']} failures journaled, {ended.told['failed']} in the manifest")
+    if ended.reported.get("journaled", 0) != ended.reported.get("failed", 0):
+        found.append(f"{ended.reported['journaled']} failures journaled, {ended.reported['failed']} in the manifest")
     return found
 
 
@@ -111,8 +113,8 @@ def _limits(case: Case, report: dict[str, Any], ended: Ended) -> list[str]:
     paid = report["answered"] * (INPUT * 10.0 + OUTPUT * 100.0) / 1e6
     if case.max_cost is not None and paid > case.max_cost * 1.000001:
         found.append(f"${paid:.4f} spent, though --max-cost {case.max_cost}")
-    if case.host == "local" and ended.told.get("requests", 10**9) < report["requests"]:
-        found.append(f"{report['requests']} requests, {ended.told['requests']} in the manifest")
+    if case.host == "local" and ended.reported.get("requests", 10**9) < report["requests"]:
+        found.append(f"{report['requests']} requests, {ended.reported['requests']} in the manifest")
     return found
 
 
@@ -127,12 +129,12 @@ def _compare(wrong: list[str], rows: Sequence[str], whole: Sequence[str], case: 
 
 
 def _without_tokens(rows: Sequence[str]) -> list[str]:
-    """Rows but for the counts of tokens: of a reply whose own are nonsense, nothing is known of them."""
+    """Rows without the counts of tokens: if a reply's own are nonsense, they are not known."""
     kept = ({key: value for key, value in json.loads(row).items() if not key.endswith("_tokens")} for row in rows)
     return sorted(json.dumps(row, sort_keys=True) for row in kept)
 
 
-def _holds_key(out: Path) -> bool:
+def _contains_key(out: Path) -> bool:
     key = KEY.encode()
     return any(key in path.read_bytes() for path in out.rglob("*") if path.is_file())
 
@@ -147,7 +149,7 @@ def good_runs(server: Hostile, folder: Path, cases: Sequence[Case]) -> dict[str,
             out = folder / f"good-{len(found)}"
             url, environment = _way(server, plain.door)
             server.behave()
-            found[name] = in_a_child(out, environment, partial(begun, plain, url, out))
-            if found[name].told.get("status") != "finished":
-                sys.exit(f"a good endpoint is not enough for {name}: {found[name].told} {found[name].stderr}")
+            found[name] = in_a_child(out, environment, partial(started, plain, url, out))
+            if found[name].reported.get("status") != "finished":
+                sys.exit(f"a good endpoint is not enough for {name}: {found[name].reported} {found[name].stderr}")
     return found
