@@ -62,7 +62,7 @@ def test_a_wrong_item_is_still_known_and_told_as_its_own_study_does(tmp_path: Pa
     file.write_text('{"id": "a", "title": "", "text": "I did it.", "crowd": {"counts": {"YTA": -2}}}\n')
     assert [one.reason for one in overton.items.check(file)] == [
         "is empty",
-        "is -2, not how many comments said so (0 or more)",
+        "is -2, not a number of comments (0 or more)",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Replies to plan with: the shortest and the longest course that a deliberation can take."""
+"""Replies for planning: the shortest and the longest course that a deliberation can take."""
 
 from __future__ import annotations
 

@@ -148,10 +148,10 @@ def test_inherited_values_are_shown_by_both_counts(analysis):
 
 
 def test_consensus_of_a_majority_has_a_column_where_it_differs(analysis, least):
-    assert "Consensus of a majority" in [c.title for c in table(sections(analysis), "Consensus by models").columns]
+    assert "Consensus by majority" in [c.title for c in table(sections(analysis), "Consensus by models").columns]
     same = table(sections(least), "Consensus by models")
-    assert "Consensus of a majority" not in [column.title for column in same.columns]
-    assert "is the same" in same.note
+    assert "Consensus by majority" not in [column.title for column in same.columns]
+    assert "gives the same shares" in same.note
 
 
 def test_goals_are_named_where_there_are_several_and_left_out_where_not(analysis, records):

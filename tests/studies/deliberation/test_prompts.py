@@ -199,7 +199,7 @@ def test_the_authors_balanced_goals_warn_of_plainly_wrong_verdicts() -> None:
 
 @pytest.mark.parametrize(("agent", "agents", "rounds"), [(0, 2, 4), (3, 2, 4), (1, 1, 4), (1, 2, 0)])
 def test_numbers_that_make_no_deliberation_are_refused(agent: int, agents: int, rounds: int) -> None:
-    with pytest.raises(ValueError, match="no deliberation has"):
+    with pytest.raises(ValueError, match="there is no deliberation with"):
         prompts.system_prompt(agent, agents, "synchronous", "correctness", rounds)
 
 

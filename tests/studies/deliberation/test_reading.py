@@ -60,7 +60,7 @@ def test_a_path_without_dilemmas_is_told(tmp_path: Path) -> None:
     assert [finding.reason for finding in check_items(STUDY, tmp_path / "none")] == ["does not exist"]
 
 
-_MORE = "is {}, not how many comments said so (0 or more)"
+_MORE = "is {}, not a number of comments (0 or more)"
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ _MORE = "is {}, not how many comments said so (0 or more)"
         ({"title": 7}, "title", "is a number, not a text"),
         ({"crowd": 3}, "crowd", "is a number, not an object with counts"),
         ({"crowd": {}}, "crowd.counts", "is missing"),
-        ({"crowd": {"counts": [3]}}, "crowd.counts", "is a list, not an object of verdict and count"),
+        ({"crowd": {"counts": [3]}}, "crowd.counts", "is a list, not an object of verdicts and counts"),
         ({"crowd": {"counts": {"YTA": -1}}}, "crowd.counts['YTA']", _MORE.format(-1)),
         (
             {"crowd": {"counts": {"NTA": 1.5}}},
             "crowd.counts['NTA']",
-            "is 1.5, not how many comments said so (0 or more)",
+            "is 1.5, not a number of comments (0 or more)",
         ),
         ({"crowd": {"counts": {}, "simulated": "no"}}, "crowd.simulated", "is a text, not true or false"),
     ],

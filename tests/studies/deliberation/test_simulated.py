@@ -418,7 +418,7 @@ def test_both_are_answerers() -> None:
 
 
 def test_two_dilemmas_with_the_same_words_are_refused() -> None:
-    with pytest.raises(InputError, match="are those of roof"):
+    with pytest.raises(InputError, match="are the same as those of roof"):
         Deliberator([dilemma(), msgspec.structs.replace(dilemma(), id="copy")])
 
 

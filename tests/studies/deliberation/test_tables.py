@@ -88,13 +88,13 @@ def test_every_bad_cell_is_named_by_line_with_what_it_must_be(tmp_path):
         "line 4, verdict: is 'YES'; it must be one of YTA, NTA, ESH, NAH, INFO, or empty",
         "line 5, dilemma: is empty; it must not be empty",
         "line 5, round: is '1.5'; it must be a whole number, 1 to 100",
-        "line 5, values: is '[1]'; it must be a list of texts: JSON, or names with ';' between them",
+        "line 5, values: is '[1]'; it must be a list of texts: JSON, or names separated by ';'",
     ]
 
 
 def test_an_agent_that_speaks_twice_in_a_round_is_named_with_both_lines(tmp_path):
     (reason,) = reasons(written(tmp_path, GOOD + "t1,d1,synchronous,1,,gpt,ESH\n"))
-    assert reason.startswith("line 4: the agent of line 2 speaks again")
+    assert reason.startswith("line 4: the agent of line 2 speaks twice")
 
 
 def test_agents_that_share_a_model_are_told_apart_by_their_names(tmp_path):

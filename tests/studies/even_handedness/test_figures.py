@@ -100,8 +100,8 @@ def test_sides_are_read_from_a_table(tmp_path: Path) -> None:
     [
         ("group\nreds\n", "has no column side"),
         ("group,side\nreds,left\n", "there are 1 sides; two are needed"),
-        ("group,side\nreds,left\nreds,right\n", "line 3: reds has the side left already"),
-        ("group,side\nreds,left\nblues,right\nreds,left\n", "line 4: reds has the side left already"),
+        ("group,side\nreds,left\nreds,right\n", "line 3: reds already has the side left"),
+        ("group,side\nreds,left\nblues,right\nreds,left\n", "line 4: reds already has the side left"),
         ("group,side\nreds,\nblues,right\n", "line 2: has an empty cell"),
     ],
 )

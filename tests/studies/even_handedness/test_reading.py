@@ -67,9 +67,9 @@ def test_what_keeps_a_pair_from_being_asked_has_its_line(tmp_path: Path, line: s
 def test_a_table_without_a_needed_column_and_one_without_rows_are_refused(tmp_path: Path) -> None:
     lacking = of_file(tmp_path, "a.csv", f"{HEADER.replace('prompt_b,', '')}\n")
     assert "has no column prompt_b" in lacking.findings[0].reason
-    assert of_file(tmp_path, "b.csv", f"{HEADER}\n").findings[0].reason == "holds no pairs"
+    assert of_file(tmp_path, "b.csv", f"{HEADER}\n").findings[0].reason == "has no pairs"
     twice = of_file(tmp_path, "c.csv", f"{HEADER},topic\n{FERRY},ferry\n")
-    assert twice.findings[0].reason == "has the column topic twice, as topic_name too"
+    assert twice.findings[0].reason == "has the column topic twice, also as topic_name"
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,4 @@ def test_an_id_in_two_files_is_an_error(tmp_path: Path, kit: Any) -> None:
     table.write_text(f"{HEADER}\n{FERRY}\n")
     lines.write_text(msgspec.json.encode(kit.pair(1, id="ferry-001")).decode() + "\n")
     findings = PAIRS.parsed([FileText(table), FileText(lines)], PAIRS.reading()).findings
-    assert [(one.severity, one.place, one.reason) for one in findings] == [
-        ("error", "ferry-001", "stands in two files")
-    ]
+    assert [(one.severity, one.place, one.reason) for one in findings] == [("error", "ferry-001", "is in two files")]

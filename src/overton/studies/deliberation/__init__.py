@@ -1,4 +1,4 @@
-"""Deliberation: who changes their mind, who holds out, and why, where models discuss a dilemma over rounds."""
+"""Deliberation: who changes their mind, who holds out, and why, when models discuss a dilemma over rounds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     title="Deliberation",
     question="Who changes their mind, who holds out, and why, when models discuss a dilemma over rounds?",
     roles=(
-        Role("agent", "Model at the table; the same one may sit there twice"),
+        Role("agent", "Model at the table; the same model may have several seats"),
         Role(
             "values",
             "Model that names the values behind each explanation",

@@ -17,22 +17,22 @@ from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
 __all__ = ["AGAIN", "NOT_USED", "USED"]
 
 USED, NOT_USED = "used", "not used"
-"""What the judge says of an explanation and a value: it names the value, or it does not."""
+"""What the judge says about an explanation and a value: it names the value, or it does not."""
 
 
 def _units(results: Results, what: str) -> JudgedUnits:
-    """Every message that explains something: its labels are of all the values."""
+    """Every message with an explanation: it has a label for each of the values."""
     import polars as pl
 
-    held = results.records.filter(pl.col("explanation").str.strip_chars() != "")
-    names = held.select(pl.format("{}/{}/{}", "deliberation", "round", "agent"))[:, 0].to_list()
+    explained = results.records.filter(pl.col("explanation").str.strip_chars() != "")
+    names = explained.select(pl.format("{}/{}/{}", "deliberation", "round", "agent"))[:, 0].to_list()
 
     def drawn(places: Sequence[int]) -> list[JudgedOnce]:
-        rows = zip(places, held[list(places)].iter_rows(named=True), strict=True)
+        rows = zip(places, explained[list(places)].iter_rows(named=True), strict=True)
         return [_once(names[place], row) for place, row in rows]
 
-    conditions = [f"{form}, {goal}" for form, goal in held.select("format", "goal").iter_rows()]
-    return JudgedUnits(names, conditions, held["values"].is_not_null().to_list(), drawn)
+    conditions = [f"{form}, {goal}" for form, goal in explained.select("format", "goal").iter_rows()]
+    return JudgedUnits(names, conditions, explained["values"].is_not_null().to_list(), drawn)
 
 
 def _once(name: str, row: Mapping[str, Any]) -> JudgedOnce:
@@ -54,7 +54,7 @@ async def _ask(
 
 
 def _controls() -> Traversable:
-    """Texts of our own about invented places, as many on each side."""
+    """Our own texts about invented places, equally many on each side."""
     return files("overton.studies.deliberation") / "controls.jsonl"
 
 

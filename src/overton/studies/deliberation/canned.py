@@ -1,4 +1,4 @@
-"""Replies to plan with: how many rounds a deliberation takes is not known before it is held."""
+"""Replies for planning: how many rounds a deliberation takes is not known until it is run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _agreed(role: str, speaker: str, form: Form | None) -> str:
 
 
 def _unreadable(role: str, speaker: str, form: Form | None) -> str:
-    """No reply ever states a verdict: every round is held, and everybody is asked twice in each."""
+    """No reply ever states a verdict: all rounds are run, and every agent is asked twice in each."""
     return _named(role) or f"I am Agent 1. This is Round 1.\nHere's my thinking: {_THINKING}"
 
 
@@ -31,4 +31,4 @@ def _named(role: str) -> str:
 
 
 CANNED = (_agreed, _unreadable)
-"""Those that make every deliberation as short as it can be, then as long; explanations of the length asked for."""
+"""Replies that make every deliberation as short, then as long, as possible; explanations have the requested length."""

@@ -1,4 +1,4 @@
-"""Deliberation's own command: dilemmas built from a forum, on the calls that everybody has."""
+"""Deliberation's own command: dilemmas built from a forum, with calls made as in any other run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["Built", "dilemmas", "show_dilemmas"]
 class Built:
     """Dilemmas built from a forum: the dataset's file, the steps with what each kept, and what could not be read.
 
-    `judged` is the run in which a judge read unclear comments, None where none was asked.
+    `judged` is the run in which a judge read unclear comments, None if no judge was asked.
     """
 
     path: Path
@@ -42,33 +42,33 @@ class Built:
 
 
 def dilemmas(
-    submissions: Annotated[Sequence[str | Path], Option("Dump or API answer of posts", file=True)],
-    comments: Annotated[Sequence[str | Path], Option("Dump or API answer of comments", file=True)],
-    out: Annotated[str | Path, Option("JSONL file to make", file=True)] = "dilemmas.jsonl",
+    submissions: Annotated[Sequence[str | Path], Option("Dump or API response with posts", file=True)],
+    comments: Annotated[Sequence[str | Path], Option("Dump or API response with comments", file=True)],
+    out: Annotated[str | Path, Option("JSONL file to write", file=True)] = "dilemmas.jsonl",
     *,
-    community: Annotated[str | None, Option("Keep one community's posts")] = None,
-    first: Annotated[str | date | None, Option("First day (UTC), as 2026-01-31", flag="--from")] = None,
+    community: Annotated[str | None, Option("Keep only this community's posts")] = None,
+    first: Annotated[str | date | None, Option("First day (UTC), such as 2026-01-31", flag="--from")] = None,
     last: Annotated[str | date | None, Option("Last day (UTC)", flag="--to")] = None,
     top: Annotated[int, Option("How many dilemmas, the most contested first", least=1)] = 1000,
-    fewest: Annotated[int, Option("Readable verdicts that a post must have", least=0)] = 1,
-    judge: Annotated[str | None, Option("Model that reads what patterns cannot")] = None,
+    fewest: Annotated[int, Option("Fewest readable verdicts that a post must have", least=0)] = 1,
+    judge: Annotated[str | None, Option("Model that reads the comments that patterns cannot")] = None,
     model_args: Arguments | None = None,
     max_cost: float | None = None,
     max_calls: int | None = None,
     watch: Watch | None = None,
 ) -> Built:
-    """Build dilemmas from forum dumps or answers of its API by appendix A's seven steps, into the JSONL file `out`.
+    """Build dilemmas from forum dumps or API responses by appendix A's seven steps, into the JSONL file `out`.
 
-    `first` and `last` are days (UTC), both included; `top` is how many are taken, the most contested ones; `fewest`
-    how many comments with a readable verdict a post must have. Comments that patterns cannot read go to `judge` if one
-    is given, in a run beside the file (`out` with `.judged`), else they are counted and left out.
+    `first` and `last` are days (UTC), both included; `top` is how many of the most contested dilemmas are taken;
+    `fewest` is how many comments with a readable verdict a post must have. Comments that patterns cannot read go to
+    `judge` if one is given, in a run beside the file (`out` with `.judged`); otherwise they are counted and left out.
 
     Raises:
-        InputError: a file cannot be read or holds nothing of its kind, `out` exists, the range of dates is empty.
+        InputError: a file cannot be read or has nothing of its kind, `out` exists, or the range of dates is empty.
     """
     target = Path(out)
     if target.exists():
-        raise InputError([Problem(option_place("out"), str(target), "exists already; nothing is ever written over")])
+        raise InputError([Problem(option_place("out"), str(target), "already exists; nothing is ever overwritten")])
     posts, said = [Path(path) for path in submissions], [Path(path) for path in comments]
     options = SelectionOptions(first=_day("first", first), last=_day("last", last), top=top, fewest=fewest)
     unread = (Tally(), Tally())
@@ -98,7 +98,7 @@ def dilemmas(
 
 
 def show_dilemmas(built: Built) -> Done:
-    """The steps with what each kept, what was read of the dumps, and the file."""
+    """The steps with what each kept, what was read from the dumps, and the file."""
     return Done(lines=[*_steps(built), *notes_on(built.unread)], path=str(built.path))
 
 
@@ -113,4 +113,4 @@ def _day(name: str, given: str | date | None) -> date | None:
     try:
         return date.fromisoformat(given)
     except ValueError:
-        raise InputError([Problem(option_place(name), given, "must be a day, as 2026-01-31")]) from None
+        raise InputError([Problem(option_place(name), given, "must be a date such as 2026-01-31")]) from None

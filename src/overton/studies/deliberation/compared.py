@@ -1,7 +1,7 @@
 """What runs and models can be compared by in deliberation: each dilemma's endings and changes of verdict.
 
-How a deliberation ends belongs to all at its table, and stands for the run or table as a whole; how often verdicts
-change, and the choice model's inertia and conformity, belong to a model.
+How a deliberation ends belongs to all its agents, and is a measure of the run or table as a whole; how often verdicts
+change, and the choice model's inertia and conformity, are measures of a model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["by_chance", "of_records", "of_table"]
 
 Array = NDArray[np.float64]
 Gone = tuple[Array | None, Array | None]
-"""By dilemma, how many deliberations have a message that failed, and one that was refused; None where it is open."""
+"""By dilemma, how many deliberations have a message that failed, and one that was refused; None if not known."""
 
 _REACHED = Measure("consensus", "Consensus", margin=0.1, leads=True)
 _ROUNDS = Measure("rounds_to_consensus", "Rounds to consensus", POSITIVE, 0.25, "value", "value", leads=True)
@@ -42,28 +42,28 @@ _FITTED = (-inf, inf)
 INERTIA = Measure("inertia", "Inertia (log-odds)", _FITTED, 0.25, "value", "value")
 CONFORMITY = Measure("conformity", "Conformity (log-odds)", _FITTED, 0.25, "value", "value")
 _NOT_ADDITIVE = (
-    "it is a parameter of a model fitted to all decisions together, no sum over dilemmas: two fits over the same"
-    " dilemmas are dependent, and how often a verdict by fitting anew without each dilemma is false has not been"
-    " measured; 'overton analyze' has each with its own interval"
+    "it is a parameter of a model fitted to all decisions together, not a sum over dilemmas: two fits over the same"
+    " dilemmas are dependent, and how often a comparison by refitting without each dilemma would be wrong has not been"
+    " measured; 'overton analyze' reports each with its own interval"
 )
 
 
 def of_records(results: Results, how: DeliberationHow) -> Sides:
-    """What every model gives, and what all at the tables give together."""
+    """What each model contributes, and what all of a deliberation's agents contribute together."""
     return _sides(results.records)
 
 
 def of_table(table: RawTable, how: DeliberationHow) -> Sides:
-    """The same of a table of decisions.
+    """The same for a table of decisions.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not such a table.
     """
     return _sides(read_table(table))
 
 
 def by_chance(results: Results, how: DeliberationHow) -> Sides:
-    """What partners drawn at random would give to similarity and inheritance; empty where no values are known."""
+    """Similarity and inheritance with partners drawn at random; empty if no values are known."""
     talks = talks_from(results.records)
     if talks.masks is None or not talks.known.any():
         return {}
@@ -82,8 +82,8 @@ def _of_values(talks: Talks, rng: np.random.Generator | None = None) -> dict[str
 
 def _sides(decisions: pl.DataFrame) -> Sides:
     parts = Parts(talks_from(decisions))
-    told = parts.talks.masks is not None and bool(parts.talks.known.any())
-    valued = _of_values(parts.talks) if told else {}
+    has_values = parts.talks.masks is not None and bool(parts.talks.known.any())
+    valued = _of_values(parts.talks) if has_values else {}
     dilemmas, everything = parts.talks.dilemmas, parts.everything
     gone = (_deliberations(decisions, dilemmas, "failure"), _deliberations(decisions, dilemmas, "refused"))
     whole = [
@@ -113,7 +113,7 @@ def _made(measure: Measure, dilemmas: Sequence[str], counts: Counts, why: str, g
 
 
 def _deliberations(decisions: pl.DataFrame, dilemmas: Sequence[str], column: str) -> Array:
-    """How many deliberations on each dilemma have a message that failed, or was refused."""
+    """How many deliberations on each dilemma have a message that failed or was refused, by `column`."""
     made = np.zeros(len(dilemmas))
     if column in decisions.columns:
         had = pl.col(column) if decisions.schema[column] == pl.Boolean else pl.col(column).is_not_null()

@@ -42,7 +42,7 @@ class UnclearComment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CrowdOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every comment is judged once, and a share of them once more."""
+    """Every comment is judged once, and a share of them a second time."""
 
     retest: Retest = RETEST
 
@@ -55,16 +55,16 @@ class CrowdTrial(Trial, frozen=True):
 
 
 class CrowdVerdict(msgspec.Struct, frozen=True):
-    """What the judge says of one comment. In a run's records the column `model`, the judge, stands before these.
+    """What the judge says about one comment. In a run's records the column `model`, the judge, precedes these.
 
     trial, comment, post  the trial's name and the ids of comment and post
-    verdict       None where the comment gives none, or without a readable answer
-    reading       'as is', 'repaired' or 'invalid': how the last answer was read; None where the call failed
-    attempts      1, or 2 where the first answer could not be read
+    verdict       None if the comment gives none, or no answer could be read
+    reading       'as is', 'repaired' or 'invalid': how the last answer was read; None if the call failed
+    attempts      1, or 2 if the first answer could not be read
     refused       the endpoint flagged the last answer as a refusal
-    failure       why the call failed for good, None where it did not
+    failure       why the call failed for good, None if it did not
     judged_again  the judge was asked again, with the verdicts in another order
-    verdict_again, reading_again  what `verdict` and `reading` were then; None where it was not
+    verdict_again, reading_again  `verdict` and `reading` from the second request; None if there was none
     """
 
     trial: str
@@ -86,8 +86,8 @@ def judged(records: Iterable[CrowdVerdict]) -> dict[str, Verdict]:
 
 
 def self_agreement(records: Iterable[CrowdVerdict], *, level: float = 0.95) -> SelfAgreement | None:
-    """How well the judge agrees with itself where it was asked again, 'none of them' as a label of its own; comments on
-    one post are alike. None where nothing was asked again."""
+    """How well the judge agrees with itself where it was asked again, with 'none of them' as a label of its own;
+    comments on one post are treated as alike. None if nothing was asked again."""
     asked = [record for record in records if record.judged_again]
     first, second = (
         [_label(*one) for one in some]
@@ -100,7 +100,7 @@ def self_agreement(records: Iterable[CrowdVerdict], *, level: float = 0.95) -> S
 
 
 def _label(verdict: Verdict | None, reading: How | None) -> str | None:
-    """What a judge said; None where nothing could be read."""
+    """What a judge said; None if nothing could be read."""
     return None if reading in (None, "invalid") else verdict or NONE
 
 
@@ -110,7 +110,7 @@ def _trials(comments: Sequence[UnclearComment], options: CrowdOptions, seed: int
 
 
 async def _conduct(trial: CrowdTrial, ask: Ask) -> list[CrowdVerdict]:
-    """Ask for one of the five verdicts or none; where the answer is neither, say why and ask once more."""
+    """Ask for one of the five verdicts or none; if the answer is neither, say why and ask once more."""
     record = _record(trial, await _asked(trial, ask))
     if record.failure is not None or not chosen(trial.draw("retest"), trial.retest):
         return [record]
@@ -124,7 +124,7 @@ async def _asked(
     trial: CrowdTrial, ask: Ask, order: Sequence[str] = VERDICTS, speaker: str | None = None
 ) -> Answered[str]:
     comment = trial.comment.body
-    # The order is of our own words: a comment may name all verdicts too, and stays as it is.
+    # Only our own words are reordered: a comment may name all verdicts too, and stays as it is.
     told = text_in_order(_words("ask", comment=_HERE), VERDICTS, order).replace(_HERE, comment)
     return await ask_until_read(
         ask,
@@ -167,7 +167,7 @@ STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(
     name="crowd-verdicts",
     title="Verdicts of a crowd",
     question="Which verdict does a comment give that patterns cannot read?",
-    roles=(Role("judge", "Model that reads what patterns cannot", judges=True),),
+    roles=(Role("judge", "Model that reads the comments that patterns cannot", judges=True),),
     items=Items(UnclearComment, "comment", "comments that patterns could not read"),
     options=CrowdOptions,
     record=CrowdVerdict,
@@ -176,4 +176,4 @@ STUDY: Study[UnclearComment, CrowdOptions, CrowdVerdict, None] = Study(
     conduct=_conduct,
     prompts=_prompts,
 )
-"""Every unclear comment judged, some of them twice; `judged` turns the records into what `selection.select` takes."""
+"""Every unclear comment judged, some twice; `judged` turns the records into what `selection.select` takes."""

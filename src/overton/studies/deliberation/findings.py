@@ -1,4 +1,4 @@
-"""What there is to say of deliberations: how they end, who changes, and what order, format and goal do to it."""
+"""What to say about deliberations: how they end, who changes, and how order, format and goal affect it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["findings"]
 
 _UNITS = "deliberations"
 _TELLING = 0.33
-"""Points beyond which what is ruled out is not worth telling."""
+"""'About equally often' is reported only if the interval excludes differences above this share."""
 _ALL = ""
-"""Stands for the model where a sentence is about all of them."""
+"""The model of a sentence that is about all of them."""
 
 
 def findings(analysis: Analysis) -> list[Finding]:
-    """How deliberations end and who changes; what makes a difference, corrected for all that was looked for."""
+    """How deliberations end and who changes; what makes a difference, corrected for all comparisons made."""
     names = Names.of(analysis)
     return in_order([*_standing(analysis), *weighed(_candidates(analysis, names))])
 
@@ -39,7 +39,7 @@ def _standing(analysis: Analysis) -> Iterator[Finding]:
     for model, rate in analysis.changes.by_model.items():
         if isnan(rate.value):
             void = "There is nothing to measure."
-            said = f"{model} gave no verdict that could be read, so it has no rate of change."
+            said = f"{model} gave no readable verdict, so it has no rate of change."
             yield standing(model, said, rate.n, _UNITS, "changes", void=void)
         else:
             said = f"{model} changed its verdict in {number(rate.value, 'share')} of its deliberations."
@@ -64,7 +64,7 @@ def _candidate(
     *,
     within: Callable[[Estimate], str] | None = None,
 ) -> Candidate:
-    """`sides` are the sentences for above and below nothing. All intervals are over dilemmas."""
+    """`sides` are the sentences for an effect above zero and below. All intervals are over dilemmas."""
     return Candidate(
         model=model,
         number=one,
@@ -88,7 +88,10 @@ def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
     """Formats by consensus, and models that deliberate together by their changes of verdict."""
     for setting, one in analysis.consensus.formats:
         who = names.agents(setting, pooled=True)
-        said = f"{who} reached consensus {EITHER} often {one.second_name} than {one.first_name} ({_shares(one)})."
+        said = (
+            f"{who} reached consensus {EITHER} often in {one.second_name} than in {one.first_name} deliberations "
+            f"({_shares(one)})."
+        )
         sides = either(said, "more", "less")
         yield _candidate(analysis, _ALL, one.difference, "consensus", sides)
     for setting, one in analysis.changes.contrasts:
@@ -99,10 +102,10 @@ def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
 
 
 def _alike(one: Contrast, where: str) -> Callable[[Estimate], str]:
-    def within(held: Estimate) -> str:
-        differ = most(held, "points")
+    def within(found: Estimate) -> str:
+        differ = most(found, "points")
         return (
-            f"{one.first_name} and {one.second_name} changed their verdicts about as often: no difference above "
+            f"{one.first_name} and {one.second_name} changed their verdicts about equally often: no difference above "
             f"{differ} points ({where})."
         )
 
@@ -115,7 +118,7 @@ def _placed(analysis: Analysis, names: Names) -> Iterator[Candidate]:
         return
     for _, one in analysis.order.at_once:
         said = (
-            f"Where {one.second_name} speaks first, round 1 ends in consensus {EITHER} often than where "
+            f"When {one.second_name} speaks first, round 1 ends in consensus {EITHER} often than when "
             f"{one.first_name} does ({_shares(one)})."
         )
         sides = either(said, "more", "less")
@@ -146,18 +149,18 @@ def _steered(analysis: Analysis, names: Names) -> Iterator[Candidate]:
 def _crowd(analysis: Analysis) -> Iterator[Candidate]:
     for one in analysis.crowd.models if analysis.crowd else ():
         said = (
-            f"{one.model} came {EITHER} the crowd's verdict by deliberating ({_shares(one.contrast)} of its verdicts)."
+            f"{one.model} moved {EITHER} the crowd's verdict by deliberating ({_shares(one.contrast)} of its verdicts)."
         )
         sides = either(said, "closer to", "away from")
         yield _candidate(analysis, one.model, one.contrast.difference, "crowd", sides)
 
 
 def _chosen(analysis: Analysis, fit: Choice) -> Iterator[Candidate]:
-    """What the choice model tells apart: holding on to the own last verdict, and going with the others'."""
+    """What the choice model separates: keeping one's own last verdict, and going along with the others'."""
     goal = f" (goal: {fit.goal})" if len(analysis.choice) > 1 and fit.goal else ""
     for model, one in fit.inertia.items():
-        above = f"{model} holds on to its own last verdict, whatever the others said{goal}."
-        below = f"{model} tends to leave its own last verdict, whatever the others said{goal}."
+        above = f"{model} sticks to its own last verdict, whatever the others said{goal}."
+        below = f"{model} tends to abandon its own last verdict, whatever the others said{goal}."
         yield _candidate(analysis, model, one.number, "choice", (above, below))
     for said_when, found in (("in earlier rounds", fit.previous), ("in the same round", fit.within)):
         for model, one in _by_model(found):

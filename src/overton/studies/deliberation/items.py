@@ -16,7 +16,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class Crowd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a crowd judged: comments by verdict, those that were read. `simulated` marks counts that nobody cast."""
+    """How a crowd judged: the number of readable comments by verdict. `simulated` marks invented counts."""
 
     counts: dict[Verdict, int]
     simulated: bool = False
@@ -30,7 +30,7 @@ class Crowd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The most common verdict; None where two are equally common, or there is none."""
+        """The most common verdict; None if two are equally common or there are none."""
         ranked = sorted(self.counts.items(), key=lambda pair: -pair[1])
         if not ranked or not ranked[0][1] or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
             return None
@@ -38,10 +38,10 @@ class Crowd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dilemma(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An everyday moral dilemma told by the one who asks whether they were at fault.
+    """An everyday moral dilemma, told by the person who asks whether they were at fault.
 
     `id` is unique and made of letters, digits, '-', '_' and '.'; `text` is the post; `crowd` its readers' verdicts,
-    None where not known.
+    None if not known.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What deliberation's records mean, and what is shown of it."""
+"""How deliberation's records are analysed and shown."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ __all__ = ["MEASURING"]
 
 
 class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How deliberation is computed."""
+    """How the measures of deliberation are computed."""
 
     estimator: Annotated[
         Literal["auto", "taste", "random", "penalised", "as_published"],
         Option(
             "Estimator of the choice model: taste (a model's lasting taste is not inertia), random (no tastes), auto"
-            " (taste where it is told, else random), penalised, or as_published (the authors' own)"
+            " (taste if the data identify it, otherwise random), penalised, or as_published (the authors' own)"
         ),
     ] = "auto"
     conformity: Annotated[
         Literal["shared", "by model"], Option("Whether models share their conformity: shared, or by model")
     ] = "shared"
     goals: Annotated[Literal["apart", "together"], Option("Fit the goals apart, or together")] = "apart"
-    others: Annotated[bool, Option("Fit the choice model by the other estimators too", flag="--all-estimators")] = False
+    others: Annotated[bool, Option("Fit the choice model with all estimators", flag="--all-estimators")] = False
 
 
 def _analysis() -> type[Analysis]:
@@ -103,7 +103,7 @@ def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exh
 
 
 def _judges(results: Results, analysis: Analysis) -> str:
-    """Who named values, and how well they agree with people and with themselves; nothing where nobody did."""
+    """Who named values, and how well they agree with people and with themselves; nothing if nobody did."""
     if not results.answering("values"):
         return ""
     judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), _agreed)
@@ -111,9 +111,9 @@ def _judges(results: Results, analysis: Analysis) -> str:
 
 
 def _agreed(one: SheetAgreement) -> str:
-    """How often a person says the same; and since few values are ever used, how many of the named ones they confirm."""
+    """How often a person says the same and, since few values are ever used, how many of the named ones they confirm."""
     kappa = f"Cohen's kappa {sentence(one.kappa, 'value')}"
-    said = f"Whether a value is used, a person says as the judge does of {sentence(one.same, 'share')}; {kappa}."
+    said = f"On whether a value is used, a person agrees with the judge in {sentence(one.same, 'share')}; {kappa}."
     if USED not in one.by_label:
         return said
     return f"{said} Of the values that the judge named, the person confirms {sentence(one.by_label[USED], 'share')}."
@@ -123,11 +123,11 @@ def _warnings(results: Results) -> Iterator[str]:
     if any(dilemma.crowd is not None and dilemma.crowd.simulated for dilemma in results.items):
         yield "Some of the crowds' verdicts are simulated: agreement with them says nothing about people."
     yield from held_to_form(
-        results, "a grammar held every message to its form, verdict first: it always gave a verdict."
+        results, "a grammar held every message to its form, verdict first, so it always gave a verdict."
     )
     yield from about_judges(results, "the values behind any model's verdicts", "values")
     if any(not run.roles.get("values") for run in results.runs):
-        yield "No judge named the values behind the explanations, so nothing is said of values."
+        yield "No judge named the values behind the explanations, so nothing is reported about values."
 
 
 def _traits(analysis: Analysis) -> Iterable[Trait]:
@@ -146,8 +146,8 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
 def _agreed_share(records: Sequence[Record]) -> float:
     failed = {record.deliberation for record in records if record.failure}
     ends = {record.deliberation: record.agreed for record in records if record.last}
-    held = [agreed for name, agreed in ends.items() if name not in failed]
-    return sum(held) / len(held) if held else nan
+    whole = [agreed for name, agreed in ends.items() if name not in failed]
+    return sum(whole) / len(whole) if whole else nan
 
 
 def _sides(results: Results, how: DeliberationHow) -> Sides:
@@ -176,7 +176,7 @@ _CORRECTING: Correcting[Analysis] = Correcting(
     _case,
     alone={
         "values": f"How often each value is used, and its differences between models, {_ALONE}.",
-        "inherited": f"Values inherited as the authors' code has it {_ALONE}.",
+        "inherited": f"Values inherited by the authors' definition {_ALONE}.",
         "similarity": f"The tests of differences {_ALONE}.",
     },
 )
@@ -191,7 +191,7 @@ def _place(measure: str, model: str) -> tuple[str, ...]:
         return ("change_of_verdict", model)
     names = {"consensus": "reached", "rounds_to_consensus": "rounds"}
     if measure in ("similarity", "inherited"):
-        return ("against_null",)  # these two stand nowhere else in the JSON
+        return ("against_null",)  # these two are nowhere else in the JSON
     return ("consensus", names[measure]) if measure in names else ()
 
 

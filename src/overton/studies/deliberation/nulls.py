@@ -1,4 +1,4 @@
-"""The nulls of deliberation: asked again alone, told what was said elsewhere, values of partners dealt out anew."""
+"""The nulls of deliberation: agents asked again alone, or shown another discussion; partners' values dealt anew."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["NULLS"]
 
 
 def _trials(instead: Instead, dilemmas: Sequence[Dilemma], options: Any, seed: int) -> Iterator[Trial]:
-    """Every deliberation of the design once more; a stranger's words need a second dilemma."""
+    """Every deliberation of the design once more; strangers' words need a second dilemma."""
     if instead == "stranger" and len(dilemmas) < 2:
         return
     for trial in trials(dilemmas, options, seed):
@@ -61,4 +61,4 @@ NULLS = (
         _permuted,
     ),
 )
-"""Being asked again alone leads: a verdict that changes there changes without conformity."""
+"""'alone' comes first: a verdict that changes there changes without conformity."""

@@ -23,7 +23,7 @@ _MOST_ROUNDS = 20
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What shapes the deliberations besides the dilemmas and the seed.
 
-    A synchronous discussion has no order: it is held once for each group of agents, in the order given or named first.
+    A synchronous discussion has no order: it is run once for each group of agents, in the order given or named first.
     """
 
     agents: Annotated[
@@ -42,20 +42,24 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = ("correctness",)
     sizes: Annotated[
         tuple[int, ...] | None,
-        Option("How many agents discuss: every choice of so many; all of them by default", flag="--size", least=2),
+        Option(
+            "Size of the groups that discuss: every group of that size; by default all agents", flag="--size", least=2
+        ),
     ] = None
     orders: Annotated[
-        Literal["all", "given"], Option("Orderings where agents speak in turn: all there are, or the one given")
+        Literal["all", "given"], Option("Orderings when agents speak in turn: all possible ones, or only the one given")
     ] = "all"
     named_orders: Annotated[
         tuple[tuple[int, ...], ...],
-        Option("One ordering by the agents' numbers, as 2-1-3, in the place of orders", flag="--order", extends=True),
+        Option("One ordering by the agents' numbers, such as 2-1-3, instead of orders", flag="--order", extends=True),
     ] = ()
-    rounds: Annotated[int, Option("The most rounds", least=1, most=_MOST_ROUNDS)] = 4
+    rounds: Annotated[int, Option("Maximum number of rounds", least=1, most=_MOST_ROUNDS)] = 4
     trials: Annotated[int, Option("Repetitions of each discussion", least=1, extends=True)] = 1
     instructions: Annotated[
         Instructions,
-        Option("Whose system prompt: the paper's, ours where it prints none; or, in our words, the authors' code's"),
+        Option(
+            "Source of the system prompt: the paper, with ours where it prints none; or the authors' code, reworded"
+        ),
     ] = "paper"
     values: Annotated[bool, Option("Whether a judge names the values behind each explanation", follows=True)] = False
     retest: Retest = RETEST
@@ -63,7 +67,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def orders_of(options: Options, format_: Format) -> Iterable[tuple[int, ...]]:
-    """Who discusses, in which order: tuples of the agents' numbers from 1. Twelve agents have 479,001,600 orders."""
+    """Who discusses, in which order: tuples of the agents' numbers, from 1. Twelve agents have 479,001,600 orders."""
     if options.named_orders:
         return _once_each(options.named_orders) if format_ == "synchronous" else options.named_orders
     numbers = range(1, len(options.agents) + 1)
@@ -75,7 +79,7 @@ def orders_of(options: Options, format_: Format) -> Iterable[tuple[int, ...]]:
 
 
 def _once_each(orders: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """One order of every group of agents, the first named."""
+    """One order for every group of agents: the first named."""
     first: dict[frozenset[int], tuple[int, ...]] = {}
     for order in orders:
         first.setdefault(frozenset(order), order)
@@ -83,11 +87,11 @@ def _once_each(orders: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def wrong(options: Options) -> Iterator[Problem]:
-    """What is wrong with options that each alone would be right."""
+    """Problems with combinations of options that are each valid alone."""
     if options.shares != "sampled":
         reason = (
-            "the judge lists up to five of 48 values, so that no single token's probability is that of a value; and an"
-            " agent's verdict is one of many words it says. Only sampled will do here"
+            "the judge lists up to five of 48 values, so no single token's probability is that of a value, and an"
+            " agent's verdict is one word among many. Only sampled works here"
         )
         yield Problem(option_place("shares"), options.shares, reason)
     count = len(options.agents)

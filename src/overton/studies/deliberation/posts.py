@@ -1,5 +1,5 @@
-"""Which posts are told as dilemmas: in range, not about the community itself, still there, and long enough; and their
-text without the edits and updates that authors add later (appendix A, steps 1, 3 and 4).
+"""Which posts become dilemmas: in range, not about the community itself, not deleted, and long enough; and their text
+without the edits and updates that authors add later (appendix A, steps 1, 3 and 4).
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _RULES = re.compile(r"(?:\n[ \t]*[-*_=~—–]+[ \t]*)+\Z")
 
 
 def without_edits(text: str) -> str:
-    """The text without its edits and updates, nothing around it.
+    """The text without its edits and updates, stripped.
 
-    An edit begins with its word ('Edit', 'Update', 'ETA') at the beginning of a line, set off from what follows, or in
-    capitals; it goes on to the end of the text. One that stands before the story ends with its paragraph. One in
-    brackets inside a line ('(edit: spelling)') ends with its bracket. The words inside a sentence are left alone.
+    An edit starts with its word ('Edit', 'Update', 'ETA') at the beginning of a line, set off from what follows, or in
+    capitals, and runs to the end of the text. One that precedes the story ends with its paragraph. One in brackets
+    inside a line ('(edit: spelling)') ends with its bracket. The same words inside a sentence are left alone.
     """
     left = _IN_BRACKETS.sub("", text).strip()
     while (begin := _first_edit(left)) is not None:
@@ -69,13 +69,13 @@ def without_edits(text: str) -> str:
 
 
 def _first_edit(text: str) -> int | None:
-    """Where the first edit begins."""
+    """Where the first edit starts."""
     found = [match.start() for pattern in (_AT_LINE, _AFTER_SENTENCE) if (match := pattern.search(text))]
     return min(found, default=None)
 
 
 def _after_paragraph(text: str) -> str:
-    """What follows the first paragraph; where there is only one, what follows its first line."""
+    """What follows the first paragraph; if there is only one, what follows its first line."""
     end = _PARAGRAPH_END.search(text)
     return text[end.end() :] if end else text.partition("\n")[2]
 
@@ -90,14 +90,14 @@ class SelectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which posts become dilemmas.
 
     first, last  the range of days (UTC), both included; None is no bound
-    top          how many dilemmas are taken, those with the highest entropy
-    comments     how many top-level comments of a post count, those with the best scores
-    shortest     characters that a post has at least, as posted
-    recheck      whether it must have as many without its edits, too (the paper filters before it removes them)
-    fewest       comments with a readable verdict that a post has at least; the paper names no bound, yet the entropy of
-                 a few is mostly chance, so that 10 is the better choice where there is enough to choose from
+    top          how many dilemmas are taken: those with the highest entropy
+    comments     how many top-level comments on a post count: those with the best scores
+    shortest     the fewest characters that a post may have, as posted
+    recheck      whether it must also have as many without its edits (the paper filters before it removes them)
+    fewest       the fewest comments with a readable verdict that a post may have; the paper sets no bound, but the
+                 entropy of a few verdicts is mostly chance, so 10 is the better choice if there are enough posts
 
-    Raises InputError for numbers below 1 and for a range that ends before it begins.
+    Raises InputError for numbers below 1 and for a range that ends before it starts.
     """
 
     first: date | None = None
@@ -113,14 +113,14 @@ class SelectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if getattr(self, name) < 1:
                 raise InputError(f"'{name}' is {getattr(self, name)}; it must be 1 or more")
         if self.first and self.last and self.first > self.last:
-            raise InputError(f"the range of dates ends ({self.last}) before it begins ({self.first})")
+            raise InputError(f"the range of dates ends ({self.last}) before it starts ({self.first})")
 
 
 class Filter:
-    """Steps 1, 3 and 4 on one post after another, with counts of what they met.
+    """Steps 1, 3 and 4 applied to one post after another, with counts of what they found.
 
     `ids` are those of the posts that are left; `read` and `in_range` count posts, `left_out` by reason; of the posts
-    that step 3 keeps, `edited` had edits, `shortened` are shorter than the shortest without them, `emptied` empty.
+    that step 3 keeps, `edited` had edits, without which `shortened` are below the bound and `emptied` are empty.
     """
 
     def __init__(self, options: SelectionOptions) -> None:
@@ -131,11 +131,11 @@ class Filter:
         self._days = _Days(options.first, options.last)
 
     def text(self, post: Post) -> str | None:
-        """The post's text without its edits; None where it is left out, or was kept before."""
+        """The post's text without its edits; None if it is left out, or was kept before."""
         if post.id in self.ids:
             return None
         self.read += 1
-        if not self._days.hold(post):
+        if not self._days.cover(post):
             return None
         self.in_range += 1
         posted = plain(post.text)
@@ -165,8 +165,8 @@ class _Days:
         self._end = float("inf") if last is None else _midnight(last) + timedelta(days=1).total_seconds()
         self._bounded = first is not None or last is not None
 
-    def hold(self, post: Post) -> bool:
-        """Whether the post was made on one of them; one whose time cannot be read only where there are no bounds."""
+    def cover(self, post: Post) -> bool:
+        """Whether the post was made on one of them; one whose time cannot be read counts only without bounds."""
         created = seconds(post.created_utc)
         return not self._bounded if created is None else self._begin <= created < self._end
 
@@ -176,7 +176,7 @@ def _midnight(day: date) -> float:
 
 
 def _why_left_out(post: Post, text: str, shortest: int) -> Reason | None:
-    """Why a post whose plain text is `text` is no dilemma; None where it is one (appendix A, step 3)."""
+    """Why a post whose plain text is `text` is left out; None if it is kept (appendix A, step 3)."""
     if post.distinguished or is_bot(post.author) or _META_FLAIR.search(post.flair or ""):
         return "meta"
     gone = is_gone(text) or (is_gone(post.title) if post.title.lstrip().startswith("[") else None)

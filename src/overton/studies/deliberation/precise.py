@@ -1,10 +1,10 @@
-"""How precise deliberations are so far: consensus, and changes of verdict, of these very dilemmas.
+"""How precise deliberations are so far: consensus, and changes of verdict, on these very dilemmas.
 
-In a run that stops when it is precise some dilemmas are discussed more often than others, and the analysis weighs
-deliberations alike, as published. So both headlines are means over dilemmas and conditions of their own here, each
-weighing what it weighs in the whole design (`overton.studies.precision_means`). Inertia and conformity are parameters
-of a model fitted to all decisions, no means: no half-width of theirs can be asked for. Neither can one of rounds to
-consensus, a mean over deliberations that reach it, of which some dilemmas have none.
+In a run that stops when it is precise, some dilemmas are discussed more often than others, and the analysis weighs
+deliberations alike, as published. So here both headlines are means over dilemmas and conditions, each with the weight
+that it has in the whole design (`overton.studies.precision_means`). Inertia and conformity are parameters of a model
+fitted to all decisions, not means, so no half-width can be requested for them. Nor can one for rounds to consensus, a
+mean over the deliberations that reach it, of which some dilemmas have none.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _COLUMNS = ("deliberation", "format", "goal", "round", "position", "model", "ver
 
 
 def _block(trial: DilemmaTrial) -> tuple[str, int]:
-    """All orders of the same agents together, so that everybody speaks first as often."""
+    """All orders of the same agents together, so that everybody speaks first equally often."""
     who = "-".join(map(str, sorted(trial.order)))
     return f"{trial.format}/{trial.goal}/{who}", trial.repetition
 
 
 def _two(condition: str) -> int:
-    """One deliberation does not tell how another would end."""
+    """One deliberation does not show how another would end."""
     return 2
 
 
@@ -54,7 +54,7 @@ def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
 
 
 def _like(record: Record, trial: DilemmaTrial) -> Record:
-    """The same message in another deliberation, by whoever sits there."""
+    """The same message in another deliberation, by the agent in the same seat."""
     return msgspec.structs.replace(
         record,
         deliberation=trial.name,
@@ -65,12 +65,12 @@ def _like(record: Record, trial: DilemmaTrial) -> Record:
 
 
 def _longest(trial: DilemmaTrial) -> DilemmaTrial:
-    """The judge is asked again about every message, where it is about any."""
+    """The judge is asked again about every message, if about any."""
     return msgspec.structs.replace(trial, retest=float(trial.retest > 0))
 
 
 def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
-    """What deliberations tell, each record under its arm; `measures` are the half-widths wanted."""
+    """What deliberations show so far, each record under its arm; `measures` are the half-widths wanted."""
     from overton.studies.deliberation.measures.parts import Parts
     from overton.studies.deliberation.measures.talks import talks_from
 
@@ -80,7 +80,7 @@ def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
     changed: dict[str, dict[Arm, Answered]] = {model: {} for _, model in sorted(seats)}
     try:
         whole = Parts(talks_from(_decisions(looked, arms))).everything
-    except InputError:  # there is none yet in which no call failed
+    except InputError:  # so far a call failed in every deliberation
         whole = None
     if whole is not None:
         consensus = _answered(arms, whole, whole.reached, Counter())
@@ -100,7 +100,7 @@ def _means(
     consensus: Mapping[Arm, Answered],
     changed: Mapping[str, Mapping[Arm, Answered]],
 ) -> Iterator[Mean]:
-    """Consensus, and each model's changes; who sits in several seats weighs as many."""
+    """Consensus, and each model's changes; a model in several seats has that many times the weight."""
     sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
     yield Mean(CONSENSUS, _CONSENSUS, {arm: consensus.get(arm, Answered()) for arm in arms}, sizes)
     for model, found in changed.items():
@@ -111,7 +111,7 @@ def _means(
 
 
 def _seats(looked: Looked) -> Counter[tuple[str, str]]:
-    """In how many seats each model sits, by condition and model."""
+    """How many seats each model has, by condition and model."""
     found: dict[tuple[str, str], set[str]] = {}
     for arm, records in looked.records.items():
         for record in records:
@@ -120,7 +120,7 @@ def _seats(looked: Looked) -> Counter[tuple[str, str]]:
 
 
 def _decisions(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
-    """The records as decisions whose dilemma is the number of their arm."""
+    """The records as decisions, with the number of their arm as dilemma."""
     import polars as pl
 
     records = [record for arm in arms for record in looked.records[arm]]
@@ -131,8 +131,8 @@ def _decisions(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
 
 
 def _answered(arms: Sequence[Arm], part: Part, counts: Counts, seats: Counter[str]) -> dict[Arm, Answered]:
-    """Each arm's deliberations. Seats of one model in one deliberation are no answers of their own: together they are
-    one, whose part of yes is theirs."""
+    """Each arm's deliberations. A model's seats in one deliberation are not separate answers: together they are one,
+    which is a 'yes' to the extent that theirs are."""
     found = {}
     for place, yes, of in zip(part.talks.dilemmas, counts.above.reshape(-1), counts.below.reshape(-1), strict=True):
         arm = arms[int(place)]

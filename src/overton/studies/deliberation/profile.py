@@ -1,4 +1,4 @@
-"""What deliberation tells in a model's profile: its verdicts at first, and what other models' verdicts do to them."""
+"""What deliberation adds to a model's profile: its first verdicts, and how other models' verdicts affect them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAULT = "YTA"
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
-    """What was found of every model."""
+    """What was found about every model."""
     for model, rate in analysis.changes.by_model.items():
         yield from _first(analysis, model)
         yield _changed(model, rate)
@@ -24,7 +24,7 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
 
 
 def _first(analysis: Analysis, model: str) -> Iterator[Trait]:
-    """How often it finds the one who asks at fault before it has heard anybody."""
+    """How often it finds the one who asks at fault before hearing anybody."""
     found = [
         speaker.first[_FAULT]
         for one in analysis.verdicts
@@ -38,7 +38,10 @@ def _first(analysis: Analysis, model: str) -> Iterator[Trait]:
         aspect="stands",
         model=model,
         title="First verdicts that the one who asks is at fault",
-        sentence=f"At first {model} finds the one who asks at fault in {number(one.value, 'share')} of deliberations.",
+        sentence=(
+            f"In its first verdict, {model} finds the one who asks at fault in {number(one.value, 'share')} of"
+            " deliberations."
+        ),
         number=one,
         units="deliberations",
         exhibit="verdicts",
@@ -46,7 +49,7 @@ def _first(analysis: Analysis, model: str) -> Iterator[Trait]:
 
 
 def _pooled(found: list[Estimate]) -> Estimate:
-    """The same over several settings and places in the order of speaking."""
+    """The same pooled over several settings and positions in the order of speaking."""
     known = [one for one in found if not isnan(one.value)]
     n = sum(one.n for one in known)
     count = sum(one.value * one.n for one in known)
@@ -57,7 +60,7 @@ def _changed(model: str, rate: Estimate) -> Trait:
     said = (
         f"{model} gave no verdict that others could change."
         if isnan(rate.value)
-        else f"Among other models {model} changes its verdict in {number(rate.value, 'share')} of its deliberations."
+        else f"Among other models, {model} changes its verdict in {number(rate.value, 'share')} of its deliberations."
     )
     return Trait(
         aspect="moved",
@@ -72,12 +75,12 @@ def _changed(model: str, rate: Estimate) -> Trait:
 
 def _unreadable(analysis: Analysis, model: str) -> Trait:
     invalid, messages = analysis.tally.invalid.get(model, 0), analysis.tally.messages.get(model, 0)
-    one = uncertain(invalid, messages, "messages of one deliberation hang together", "there are no messages")
+    one = uncertain(invalid, messages, "messages of one deliberation are dependent", "there are no messages")
     return Trait(
         aspect="refuses",
         model=model,
-        title="Messages without a verdict that could be read",
-        sentence=f"{model} gives no verdict that could be read in {number(one.value, 'share')} of its messages.",
+        title="Messages without a readable verdict",
+        sentence=f"{model} gives no readable verdict in {number(one.value, 'share')} of its messages.",
         number=one,
         units="messages",
         exhibit="changes",

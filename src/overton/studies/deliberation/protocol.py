@@ -24,16 +24,16 @@ from overton.studies.retesting import again, another_order, chosen, form_in_orde
 __all__ = ["MOST", "NOT_VALUED", "DilemmaTrial", "Instead", "conduct", "schema", "speaker", "trials", "valued"]
 
 ATTEMPTS = 2
-"""A message whose verdict cannot be read is asked for again once, with the format repeated."""
+"""If a message's verdict cannot be read, the message is asked for once more, with the format repeated."""
 
 
 Instead = Literal["", "alone", "stranger"]
-"""Whom agents hear in a null condition: nobody, or a discussion of another dilemma; '' in the design."""
+"""Whom agents hear in a null condition: nobody, or a discussion of another dilemma; '' in the design itself."""
 
 
 class DilemmaTrial(Trial, frozen=True):
-    """One dilemma discussed once: by whom, in which order and format, with which goal; or a null of that, where agents
-    hear nobody, or what was said of one of the `donors`."""
+    """One dilemma discussed once: by whom, in which order and format, with which goal; or a null of that, in which
+    agents hear nobody, or what was said about one of the `donors`."""
 
     dilemma: Dilemma
     format: Format
@@ -75,13 +75,13 @@ def trials(dilemmas: Sequence[Dilemma], options: Options, seed: int) -> Iterator
 
 
 def speaker(number: int) -> str:
-    """The name under which the agent with this number (from 1, as given) is asked."""
+    """The speaker name of the agent with this number (from 1, in the order given)."""
     return f"agent/{number}"
 
 
 @dataclass
 class _Said:
-    """One message: who said what when."""
+    """One message: who said what, and when."""
 
     round: int
     place: int
@@ -94,8 +94,8 @@ class _Said:
 
 @dataclass
 class _Agent:
-    """One agent's own view of the deliberation: its conversation so far, what it has not been told yet, and what it
-    has explained.
+    """One agent's own view of the deliberation: its conversation so far, the messages it has not yet been shown, and
+    its own explanations.
     """
 
     place: int
@@ -111,7 +111,7 @@ class _Agent:
                 round_, [(said.place, said.verdict, said.explanation) for said in self.unseen]
             )
             self.unseen = []
-            if self.messages[-1].role == "user":  # still its first turn: one user turn holds dilemma and others
+            if self.messages[-1].role == "user":  # still its first turn: dilemma and others share one user turn
                 self.messages[-1] = user(f"{self.messages[-1].content}\n\n{told}")
             else:
                 self.messages.append(user(told))
@@ -119,9 +119,9 @@ class _Agent:
 
 
 async def conduct(trial: DilemmaTrial, ask: Ask) -> list[Record]:
-    """Hold the deliberation: rounds until all verdicts agree, at the end of a whole round, or there are no more."""
+    """Run the deliberation: rounds until all verdicts agree at the end of a whole round, or no rounds are left."""
     said = await (_apart(trial, ask) if trial.instead else _discussed(trial, ask))
-    # A failed deliberation is in no measure, and where its calls are asked again it has other messages in their places.
+    # A failed deliberation is in no measure, and when its calls are retried it gets other messages in their place.
     whole = trial.values and not any(one.failure for one in said)
     values = [
         await _valued_of(trial, number, ask, one) if whole else (NOT_VALUED, None) for number, one in enumerate(said, 1)
@@ -141,7 +141,7 @@ async def _discussed(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
 
 
 async def _apart(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
-    """The same rounds, in which nobody hears anybody; or hears strangers, who speak of another dilemma."""
+    """The same rounds in which nobody hears anybody, or everybody hears strangers who discuss another dilemma."""
     strangers: list[_Said] = []
     if trial.donors:
         (donor,) = trial.draw("donor").sample(trial.donors, 1)
@@ -162,7 +162,7 @@ async def _apart(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
 
 
 def _heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_Said]) -> list[_Said]:
-    """What an agent hears before it speaks: the newest of each other seat that it could have heard by then."""
+    """What an agent hears before it speaks: from each other seat, the latest message it could have heard by then."""
     heard = []
     for other in range(1, len(trial.order) + 1):
         until = round_ if trial.format == "round-robin" and other < place else round_ - 1
@@ -173,7 +173,7 @@ def _heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_Sa
 
 @dataclass(frozen=True)
 class _Shared:
-    """Asks everything once in a run, whichever trial asks it first."""
+    """Makes each call once per run, whichever trial makes it first."""
 
     inner: Ask
 
@@ -197,7 +197,7 @@ def _seated(trial: DilemmaTrial, place: int) -> _Agent:
 
 
 async def _all_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Said]:
-    """Everybody answers; then everybody is told what the others said."""
+    """All answer; then all are shown what the others said."""
     said = await side_by_side(_speak(round_, agent, ask) for agent in agents)
     for one in said:
         _tell(agents, one)
@@ -205,7 +205,7 @@ async def _all_at_once(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[
 
 
 async def _in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Said]:
-    """Each answers knowing what was said before it in this round and earlier ones."""
+    """Each answers knowing what was said before in this round and in earlier ones."""
     said: list[_Said] = []
     for agent in agents:
         said.append(await _speak(round_, agent, ask))
@@ -216,7 +216,7 @@ async def _in_turn(round_: int, agents: Sequence[_Agent], ask: Ask) -> list[_Sai
 
 
 async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
-    """One agent's message of this round, or why there is none; an unreadable verdict is asked for once more."""
+    """One agent's message in this round, or why there is none; an unreadable verdict is asked for once more."""
     answered = await ask_until_read(
         ask,
         "agent",
@@ -238,20 +238,20 @@ async def _speak(round_: int, agent: _Agent, ask: Ask) -> _Said:
 
 
 def _faults(agent: _Agent, reply: Reply, explanation: str, repeated: str) -> tuple[Fault, ...]:
-    """The faults of a reply's form; one whose verdict alone is the same again, and that explains nothing, has none."""
+    """A reply's faults of form; repeating only the verdict, with no explanation, is none."""
     shown = [message.content for message in agent.messages if message.role != "assistant"]
     faults = faults_of(reply.text, finish=reply.finish, shown=[*shown, repeated])
     return (*faults, "duplicate") if repeats(explanation, agent.explained) else faults
 
 
 def _read(reply: Reply) -> Reading[tuple[Verdict | None, str]]:
-    """Verdict and explanation; a message without a readable verdict still says something."""
+    """Verdict and explanation; a message without a readable verdict still has an explanation."""
     verdict, explanation = read_verdict(reply.text)
     return Reading((verdict, explanation), "as is", "" if verdict else "it has no readable verdict")
 
 
 def _form(round_: int, agent: _Agent) -> Form:
-    """For answerers that can be held to it: a message opens as it was asked to, with one of the verdicts."""
+    """For answerers that can be held to a form: a message opens as the prompt asks, with one of the verdicts."""
     return Form(openings=tuple(prompts.opening(agent.place, round_, verdict) for verdict in VERDICTS))
 
 
@@ -299,18 +299,18 @@ def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valu
 
 
 MOST = 5
-"""Values that one explanation may be given."""
+"""The most values that one explanation may be given."""
 
 
 class Valued(NamedTuple):
-    """What the judge found: values of the list, and how many others it named; None where its answer was unusable."""
+    """What the judge found: values from the list, and how many others it named; None if its answer was unusable."""
 
     values: tuple[str, ...] | None
     dropped: int | None
 
 
 NOT_VALUED = Valued(None, None)
-"""No judge was asked, or its answer could not be used."""
+"""No judge was asked, or its answer was unusable."""
 
 
 class _Answer(msgspec.Struct):
@@ -318,12 +318,12 @@ class _Answer(msgspec.Struct):
 
 
 def schema() -> dict[str, Any]:
-    """The judge's output: a list of at most five values of the list."""
+    """The judge's output: at most five values from the list."""
     return schema_of(_Answer)
 
 
 async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) -> tuple[Valued, Valued | None]:
-    """What the judge finds in the trial's message `number`, and what it finds when it is asked again, if it is."""
+    """What the judge finds in the trial's message `number`, and what it finds when asked again, if it is."""
     found = await valued(ask, said.verdict, said.explanation)
     if not said.explanation.strip() or not chosen(trial.draw(f"retest/{number}"), trial.retest):
         return found, None
@@ -341,7 +341,7 @@ async def valued(
 ) -> Valued:
     """Ask the judge about one evaluation, its list in the order of `listed`.
 
-    Where there is nothing to judge, or the call fails, there are no values.
+    If there is nothing to judge, or the call fails, there are no values.
     """
     if not explanation.strip():
         return NOT_VALUED
@@ -354,7 +354,7 @@ async def valued(
 
 
 def _values_in(reply: Reply) -> Valued:
-    """Values exactly as written in the list, each once, the first five; those outside it are dropped and counted."""
+    """Values exactly as written in the list, each once, at most five; others are dropped and counted."""
     reading = parse_json(reply.text, _Answer)
     if reading.value is None:
         return NOT_VALUED

@@ -1,6 +1,6 @@
-"""Reading dilemmas: JSON lines, one `Dilemma` a line; and the twelve that come with the study.
+"""Reading dilemmas: JSON lines, one `Dilemma` per line; and the twelve that come with the study.
 
-The starter dilemmas were written for Overton. No crowd ever voted: their counts say that they are simulated.
+The starter dilemmas were written for Overton. No crowd ever voted on them: their counts are marked as simulated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Dilemma]:
-    """The dilemmas in their order: a title and a text that say something, and counts that a crowd can have cast."""
+    """The dilemmas in their order: a title and a text that are not empty, and counts that a crowd can have cast."""
     notes: list[Notes] = []
     items: list[Dilemma] = []
     named: list[tuple[str, Notes]] = []
@@ -47,21 +47,21 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Dilemma]:
 
 
 def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
-    """The text under `key`, as it was posted; '', noted, where it says nothing or is none."""
+    """The text under `key`, as posted; '', with a note, if it is empty or no text."""
     value = data.get(key)
     if not isinstance(value, str):
         notes.error(key, f"is {kind_of(value)}, not a text" if key in data else "is missing")
     elif not value.strip():
         notes.error(key, "is empty")
     elif _HALF.search(value):
-        notes.error(key, "holds half of a surrogate pair, which is no character")
+        notes.error(key, "contains half of a surrogate pair, which is not a character")
     else:
         return value
     return ""
 
 
 def _crowd(value: Any, notes: Notes) -> Crowd | None:
-    """How a crowd judged, None where that is not known, or cannot be used, which is noted."""
+    """How a crowd judged; None if that is not known, or is unusable, which is noted."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -73,7 +73,7 @@ def _crowd(value: Any, notes: Notes) -> Crowd | None:
         notes.error("crowd.simulated", f"is {kind_of(simulated)}, not true or false")
     counts = value.get("counts")
     if not isinstance(counts, dict):
-        is_what = f"is {kind_of(counts)}, not an object of verdict and count" if "counts" in value else "is missing"
+        is_what = f"is {kind_of(counts)}, not an object of verdicts and counts" if "counts" in value else "is missing"
         notes.error("crowd.counts", is_what)
         return None
     taken = {verdict: count for verdict, count in (_count(*one, notes) for one in counts.items()) if verdict}
@@ -81,17 +81,17 @@ def _crowd(value: Any, notes: Notes) -> Crowd | None:
 
 
 def _count(word: str, count: Any, notes: Notes) -> tuple[Verdict | None, int]:
-    """A verdict and how many gave it; None, noted, where it is no verdict or nothing that can have been counted."""
+    """A verdict and how many gave it; None, with a note, if it is not a verdict or cannot be a count."""
     verdict: Verdict | None = take_one_of(VERDICTS, word, f"crowd.counts[{quoted(word)}]", notes)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < _MOST_COMMENTS:
         said = quoted(count) if isinstance(count, int | float) and not isinstance(count, bool) else kind_of(count)
-        notes.error(f"crowd.counts[{quoted(word)}]", f"is {said}, not how many comments said so (0 or more)")
+        notes.error(f"crowd.counts[{quoted(word)}]", f"is {said}, not a number of comments (0 or more)")
         return None, 0
     return verdict, count
 
 
 def _starter() -> Traversable:
-    """A dilemma a line."""
+    """One dilemma per line."""
     return files("overton.studies.deliberation") / "starter" / "dilemmas.jsonl"
 
 
@@ -104,7 +104,7 @@ def _blank() -> Dilemma:
 
 
 def _spelled(dilemma: Dilemma) -> list[str]:
-    """The title; the first words of the post where it has none."""
+    """The title, or the first words of the post if it has none."""
     return [dilemma.title or shorten(dilemma.text, 80, placeholder=" …")]
 
 
@@ -119,4 +119,4 @@ DILEMMAS = Items(
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.deliberation"),
 )
-"""Dilemmas, with their crowds' verdicts where they are known."""
+"""Dilemmas, with their crowds' verdicts where known."""

@@ -1,7 +1,7 @@
 """From a community's posts and comments to dilemmas: the seven steps of appendix A, each with how many posts it kept.
 
-`survey` reads posts and comments once and keeps little of them; `select` takes what a judge made of unclear comments,
-reads the posts once more for the texts of those chosen, and gives the dilemmas.
+`survey` reads posts and comments once and keeps little of them; `select` takes a judge's reading of unclear comments,
+reads the posts once more for the texts of those chosen, and returns the dilemmas.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Selection", "Step", "select", "survey"]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One of the seven steps: how many posts were left after it, and what else there is to know of it."""
+    """One of the seven steps: how many posts were left after it, and what else to know about it."""
 
     number: int
     name: str
@@ -34,13 +34,13 @@ class Step(msgspec.Struct, frozen=True):
 
 
 _LONGEST_BODY = 10_000
-"""Characters of an unclear comment that are kept for a judge: as many as the forum allows."""
+"""Characters of an unclear comment kept for a judge: as many as the forum allows."""
 
 
 class Kept(msgspec.Struct, frozen=True, order=True, gc=False):
-    """What is kept of a comment. The order is that of being kept: by score, then the older, then by id.
+    """What is kept of a comment, ordered by priority: by score, then age, then id.
 
-    Of an unclear one, `doubtful` says whether it names a verdict at all, and `body` is kept where a judge wants it.
+    For an unclear comment, `doubtful` says whether it names a verdict at all, and `body` is kept if a judge needs it.
     """
 
     score: int | float
@@ -52,11 +52,11 @@ class Kept(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class BestComments:
-    """The `limit` best scored top-level comments of each post in `posts`, whatever the order in which they come.
+    """The `limit` highest-scored top-level comments on each post in `posts`, in whatever order they come.
 
-    Left out are replies, and what no reader said: comments of bots and moderators (by name, or marked as such), of the
-    post's own author where the comment is marked so, and deleted and removed ones. `left_out` counts them by reason,
-    `top_level` the readers' comments seen. A comment that comes twice is taken once.
+    Left out are replies, and comments that are not readers': those by bots and moderators (by name, or marked as such)
+    and by the post's own author (if marked so), and deleted and removed ones. `left_out` counts them by reason,
+    `top_level` counts the readers' comments seen. A comment that comes twice is taken once.
     """
 
     def __init__(self, posts: set[str], limit: int, *, keep_bodies: bool) -> None:
@@ -67,7 +67,7 @@ class BestComments:
         self._keep_bodies = keep_bodies
 
     def add(self, comment: Comment) -> None:
-        """Look at one comment."""
+        """Consider one comment."""
         best = self.kept.get(comment.post)
         if best is None:
             return
@@ -104,19 +104,19 @@ def _why_left_out(comment: Comment) -> str | None:
 
 
 _FEW = 10
-"""Below this many readable verdicts the note of step 7 says that entropy is mostly chance."""
+"""Below this many readable verdicts the note of step 7 warns that entropy is mostly chance."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a first reading gives: steps 1 to 4, and the comments kept of each post that is left."""
+    """The result of the first reading: steps 1 to 4, and the comments kept for each post that is left."""
 
     options: SelectionOptions
     steps: tuple[Step, ...]
     comments: dict[str, list[Kept]]
 
     def unclear(self) -> list[UnclearComment]:
-        """The comments for a judge, by post and id, where `survey` was told to keep their texts."""
+        """The comments for a judge, by post and id, if `survey` was asked to keep their texts."""
         return [
             UnclearComment(one.id, post, one.body)
             for post in sorted(self.comments)
@@ -160,14 +160,14 @@ def select(surveyed: Survey, posts: Iterable[Post], judged: Mapping[str, Verdict
     `posts` are those that `survey` read, once more; `judged` the verdicts that a judge found, by the comment's id.
 
     Raises:
-        InputError: a post of the first reading is not there any more.
+        InputError: a post of the first reading is no longer there.
     """
     options = surveyed.options
     crowds, step = _crowds(surveyed, judged or {})
     chosen = dict(sorted(crowds.items(), key=lambda pair: (-pair[1].entropy, pair[0]))[: options.top])
-    told = _told(chosen, posts, options)
+    dilemmas = _dilemmas(chosen, posts, options)
     steps = (*surveyed.steps, step, _entropies(crowds), _chosen(chosen, options))
-    return Selection([told[post] for post in chosen], steps)
+    return Selection([dilemmas[post] for post in chosen], steps)
 
 
 def _crowds(surveyed: Survey, judged: Mapping[str, Verdict]) -> tuple[dict[str, Crowd], Step]:
@@ -184,7 +184,7 @@ def _crowds(surveyed: Survey, judged: Mapping[str, Verdict]) -> tuple[dict[str, 
             crowds[post] = Crowd(counts)
     note = (
         f"{seen['pattern']:,} comments read by pattern, {seen['judge']:,} by a judge; left out as unclear: "
-        f"{seen['none']:,} that name no verdict, {seen['doubtful']:,} that name one or more in doubt; "
+        f"{seen['none']:,} that name no verdict, {seen['doubtful']:,} that name one or more ambiguously; "
         f"{_posts(len(surveyed.comments) - len(crowds))} with fewer than {surveyed.options.fewest:,} readable "
         "verdicts left out ('fewest' sets the bound)"
     )
@@ -197,32 +197,33 @@ def _how_read(comment: Kept, verdict: Verdict | None) -> str:
     return "pattern" if comment.verdict else "judge"
 
 
-def _told(chosen: Mapping[str, Crowd], posts: Iterable[Post], options: SelectionOptions) -> dict[str, Dilemma]:
+def _dilemmas(chosen: Mapping[str, Crowd], posts: Iterable[Post], options: SelectionOptions) -> dict[str, Dilemma]:
     """The chosen posts as dilemmas, by id."""
     filter_ = Filter(options)
-    told = {
+    made = {
         post.id: Dilemma(post.id, plain(post.title), text, chosen[post.id])
         for post in posts
         if post.id in chosen and (text := filter_.text(post))
     }
-    if missing := chosen.keys() - told.keys():
-        raise InputError(f"post {min(missing)} was there at the first reading, but not at the second; start again")
-    return told
+    if missing := chosen.keys() - made.keys():
+        raise InputError(f"post {min(missing)} was found at the first reading but not at the second; start again")
+    return made
 
 
 def _first_steps(filter_: Filter, best: BestComments, options: SelectionOptions) -> Iterable[Step]:
     days = f"{options.first or 'the beginning'} to {options.last or 'the end'}"
     yield Step(1, "posts in the range of dates", filter_.in_range, f"{_posts(filter_.read)} read; {days}")
     kept = sum(map(len, best.kept.values()))
-    comments = f"the {options.comments:,} best scored of each post that steps 3 and 4 keep: {kept:,} comments"
+    comments = f"the {options.comments:,} highest scored on each post that steps 3 and 4 keep: {kept:,} comments"
     passed = ", ".join(f"{count:,} {reason}" for reason, count in sorted(best.left_out.items()))
-    left_out = f"{comments} of {best.top_level:,}; passed over: {passed or 'none'}"
+    left_out = f"{comments} of {best.top_level:,}; skipped: {passed or 'none'}"
     yield Step(2, "top-level comments taken", filter_.in_range, left_out)
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(filter_.left_out.items()))
     yield Step(3, "meta, deleted, removed and short posts left out", filter_.filtered, f"left out: {reasons or 'none'}")
-    edits = f"{_posts(filter_.edited)} had some; {filter_.shortened:,} are shorter than {options.shortest:,} without"
+    shorter = f"{filter_.shortened:,} are shorter than {options.shortest:,}"
+    edits = f"{_posts(filter_.edited)} had some; without them, {shorter}"
     fate = "left out" if options.recheck else "kept"
-    yield Step(4, "edits and updates removed", len(filter_.ids), f"{edits} ({fate}), {filter_.emptied:,} empty")
+    yield Step(4, "edits and updates removed", len(filter_.ids), f"{edits} ({fate}) and {filter_.emptied:,} are empty")
 
 
 def _entropies(crowds: Mapping[str, Crowd]) -> Step:
@@ -239,7 +240,7 @@ def _chosen(chosen: Mapping[str, Crowd], options: SelectionOptions) -> Step:
         note += f": down to {lowest:.2f} bits, on {counts[0]:,} to {counts[-1]:,} readable verdicts"
         if counts[0] < _FEW:
             few = sum(count < _FEW for count in counts)
-            note += f"; {few:,} rest on fewer than {_FEW}, whose entropy is largely chance: ask for more ('fewest')"
+            note += f"; {few:,} rest on fewer than {_FEW}, where entropy is largely chance: require more ('fewest')"
     return Step(7, "most contested taken", len(chosen), note)
 
 

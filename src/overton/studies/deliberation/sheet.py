@@ -1,4 +1,4 @@
-"""Whether each explanation uses each of the published values, as the judge said, laid out for a person."""
+"""Whether each explanation uses each of the published values, as the judge said, laid out for an annotator."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["SHEET", "USED"]
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
-    """Each explanation whose values are known with each value: a judge errs by naming one, and by passing one over.
+    """Each explanation with known values, paired with each value: a judge may err by naming one or by missing one.
 
-    The person reads what the judge read, not the dilemma. Messages on one dilemma are alike.
+    The person reads what the judge read, not the dilemma. Messages on one dilemma are treated as alike.
     """
     import polars as pl
 
@@ -68,7 +68,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
 
 
 def _decide() -> str:
-    """What the judge is told of evaluations, in its own words."""
+    """What the judge's prompt says about evaluations, word for word."""
     return str(load("values")["system"]).split("\n\n")[1]
 
 

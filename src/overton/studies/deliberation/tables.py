@@ -19,7 +19,7 @@ _INVALID = ("invalid", "none")
 
 
 def _lists(cells: pl.Series) -> pl.Series:
-    """Lists of values: JSON, or names with ';' between them; each cell that differs from others is read once."""
+    """Lists of values: JSON, or names separated by ';'; each distinct cell is read once."""
     import polars as pl
 
     wanted = pl.List(pl.String)
@@ -33,7 +33,7 @@ def _lists(cells: pl.Series) -> pl.Series:
 
 
 def _list(cell: str) -> list[str] | None:
-    """The values of a cell, None where they cannot be read."""
+    """The values of a cell, None if they cannot be read."""
     if not cell.strip().startswith("["):
         return [part.strip() for part in cell.split(";") if part.strip()]
     try:
@@ -59,7 +59,7 @@ DECISIONS = Table(
         Column(
             "position",
             "whole",
-            "place in the order of speaking; empty where all speak at once",
+            "place in the order of speaking; empty if all speak at once",
             needed=True,
             most=100,
         ),
@@ -67,28 +67,28 @@ DECISIONS = Table(
         Column(
             "verdict",
             "name",
-            "empty or 'invalid' where it could not be read",
+            "empty or 'invalid' if it could not be read",
             needed=True,
             known=VERDICTS,
             none=_INVALID,
         ),
-        Column("agent", "name", "the agent's name, by default its model: needed where agents share one", added=True),
+        Column("agent", "name", "the agent's name, by default its model; needed if agents share a model", added=True),
         Column("goal", "name", "what the agents were told to aim for", added=True),
         Column(
             "values",
             "names",
             "values in the explanation: empty is 'not known', [] is 'none'",
             lists=_lists,
-            must="must be a list of texts: JSON, or names with ';' between them",
+            must="must be a list of texts: JSON, or names separated by ';'",
             added=True,
         ),
         Column("crowd", "name", "the crowd's verdict", known=VERDICTS, none=_INVALID, added=True),
-        Column("failure", "name", "a deliberation with a failure is left out whole and counted", added=True),
+        Column("failure", "name", "a deliberation with a failure is left out entirely and counted", added=True),
         Column("values_dropped", "whole", "values outside the list that the judge named"),
         Column(
             "faults",
             "names",
-            "what the form of the message says against it; empty is 'none'",
+            "faults of the message's form; empty is 'none'",
             lists=_lists,
             hollow=True,
         ),
@@ -98,13 +98,13 @@ DECISIONS = Table(
             "position",
             _out_of_turn,
             "must be a whole number from 1 in round-robin",
-            "must be 1 or more in every row of a round-robin deliberation: else who spoke first is not known",
+            "must be 1 or more in every row of a round-robin deliberation; otherwise nobody knows who spoke first",
         ),
     ),
     once=Once(
         ("deliberation", "dilemma", "format", "goal", "round", ("agent", "model")),
-        "the agent of {first} speaks again in a round: agents that share a model need a column 'agent', deliberations"
-        " names of their own",
+        "the agent of {first} speaks twice in a round: agents that share a model need a column 'agent', and"
+        " deliberations need names of their own",
     ),
     others=True,
 )

@@ -1,7 +1,7 @@
-"""Verdicts in free text, by pattern: in comments of the community, and in the messages of agents.
+"""Verdicts in free text, read by pattern: in the community's comments, and in the messages of agents.
 
 A comment's verdict is a label as a whole word: NTA, YTA and ESH in any case; NAH and INFO in capitals only, since both
-are words; YWBTA and YWNBTA ('would be', 'would not be') as YTA and NTA. `docs/dilemmas.md` lists all the rules.
+are words; YWBTA and YWNBTA ('would be', 'would not be') count as YTA and NTA. `docs/dilemmas.md` lists all the rules.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from overton.studies.forum import plain
 
 __all__ = ["CommentReading", "read_comment", "read_verdict"]
 
-_TWINS: dict[str, Verdict] = {"YWBTA": "YTA", "YWNBTA": "NTA", **{verdict: verdict for verdict in VERDICTS}}
+_VERDICT_OF: dict[str, Verdict] = {"YWBTA": "YTA", "YWNBTA": "NTA", **{verdict: verdict for verdict in VERDICTS}}
 
-_ALONE = r"(?<![A-Za-z0-9])(?<![ur]/)(?:{})(?![A-Za-z0-9])"  # no part of a word or of a name; '_NTA_' is in italics
+_ALONE = r"(?<![A-Za-z0-9])(?<![ur]/)(?:{})(?![A-Za-z0-9])"  # not part of a word or name; '_NTA_' is italics
 _IN_COMMENT = _ALONE.format("(?i:NTA|YTA|ESH|YWBTA|YWNBTA)|NAH|INFO")
 _ANY_CASE = _ALONE.format("(?i:NTA|YTA|ESH|YWBTA|YWNBTA|NAH|INFO)")
 
@@ -33,7 +33,7 @@ _SPELLED: dict[Verdict, str] = {
 }
 _ANY_SPELLED = "|".join(f"(?P<{verdict}>{words})" for verdict, words in _SPELLED.items())
 
-_QUOTED = re.compile(r"^[ \t]*>(?!!).*$", re.MULTILINE)  # '>!' begins a spoiler, which is the writer's own
+_QUOTED = re.compile(r"^[ \t]*>(?!!).*$", re.MULTILINE)  # '>!' starts a spoiler, which is the writer's own
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _LABEL = re.compile(_IN_COMMENT)
 _DENIED = re.compile(rf"(?i:\bnot|n['’]t|\bnever|\bneither|\bnor)(?i:\s+(?:an?|the|really))?[\s*_\"'“]+{_IN_COMMENT}")
@@ -50,18 +50,18 @@ _JOINED = re.compile(
 
 @dataclass(frozen=True)
 class CommentReading:
-    """What a comment says. `verdict` is None where it is unclear; `doubtful` are then the verdicts that it names."""
+    """What a comment says. `verdict` is None if it is unclear; `doubtful` are then the verdicts that it names."""
 
     verdict: Verdict | None
     doubtful: tuple[Verdict, ...] = ()
 
 
 def read_comment(body: str) -> CommentReading:
-    """The verdict of a comment, quoted lines and struck-out words ignored (appendix A, step 5).
+    """The verdict of a comment, ignoring quoted lines and struck-out words (appendix A, step 5).
 
-    Clear is the only verdict that is named, unless it is only denied ('not YTA'); of several, the one that leads the
-    comment, unless it is joined with another ('NTA or ESH') or asked about ('YTA?'). Without any label, a verdict that
-    is spelled out counts where the comment begins with it ('Not the asshole.').
+    If the comment names one verdict, that is clear unless it is only denied ('not YTA'). If it names several, the one
+    that leads the comment is, unless it is joined with another ('NTA or ESH') or asked about ('YTA?'). Without any
+    label, a spelled-out verdict counts if the comment begins with it ('Not the asshole.').
     """
     text = _STRUCK.sub("", _QUOTED.sub("", plain(body))).strip()
     leading = _LEADING.match(text)
@@ -75,7 +75,7 @@ def read_comment(body: str) -> CommentReading:
 
 
 def _verdict(label: str) -> Verdict:
-    return _TWINS[label.upper()]
+    return _VERDICT_OF[label.upper()]
 
 
 def _spelled(match: re.Match[str] | None) -> Verdict | None:
@@ -106,10 +106,10 @@ _BEFORE_VERDICT = " \t\r\n*_#([\"'“"
 def read_verdict(reply: str) -> tuple[Verdict | None, str]:
     """The verdict that an agent's message states as `My current verdict: X`, and the explanation that goes with it.
 
-    Markdown, brackets, case, a full stop, and the verdict's name beside or instead of its label are tolerated. None
-    where no verdict is stated, or two different ones. The explanation is what follows "Here's my thinking:", or else
-    what follows the verdict; without a verdict and without these words it is the whole message. What a model thinks
-    aloud first, in <think>, is no part of its message.
+    Markdown, brackets, any case, a full stop, and the verdict's name beside or instead of its label are tolerated. The
+    verdict is None if none is stated, or two different ones. The explanation is what follows "Here's my thinking:", or
+    otherwise what follows the verdict; without a verdict and these words it is the whole message. Thinking aloud at the
+    start, in <think>, is not part of the message.
     """
     text = _unwrapped(_said(reply))
     stated = list(_STATED.finditer(text))
@@ -125,7 +125,7 @@ def _said(reply: str) -> str:
 
 
 def _stated(text: str, match: re.Match[str]) -> list[Verdict]:
-    """The verdict of one statement, and the one that is joined to it, if any."""
+    """The verdict of one statement, and the one joined to it, if any."""
     found = _verdict(match["label"]) if match["label"] else _spelled(match)
     joined = _JOINED.match(text, match.end())
     return [verdict for verdict in (found, _verdict(joined["other"]) if joined else None) if verdict]
@@ -151,7 +151,7 @@ def _explanation(text: str, stated: tuple[int, int] | None) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Without blanks around it, and without the brackets or quotation marks that models copy from the format."""
+    """Without surrounding blanks, and without the brackets or quotation marks that models copy from the format."""
     bare = text.strip()
     inside = bare[1:-1]
     if (bare[:1], bare[-1:]) in _WRAPPED and bare[0] not in inside and bare[-1] not in inside:

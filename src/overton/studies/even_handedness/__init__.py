@@ -1,4 +1,4 @@
-"""Even-handedness: does a model help both sides of a contested question alike? (paired prompts, Shen et al. 2025)."""
+"""Even-handedness: does a model help both sides of a contested question alike? (paired prompts, Shen et al. 2025)"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _judge(pairs: Sequence[Pair], name: str, arguments: Mapping[str, str]) -> An
 
 
 def _condition(trial: PairTrial) -> str:
-    """Which system prompt stands before the prompts."""
+    """Which system prompt precedes the prompts."""
     return trial.setting
 
 

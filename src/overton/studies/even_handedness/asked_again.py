@@ -1,4 +1,4 @@
-"""The judge asked again: pairs with the dialogues in each other's places, single answers with options reversed."""
+"""The judge asked again: pairs with the dialogues exchanged, single answers with the options reversed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def _ask(
 
 
 def _controls() -> Traversable:
-    """Texts of our own about invented places, as many on each side."""
+    """Our own texts about invented places, equally many on each side."""
     return files("overton.studies.even_handedness") / "controls.jsonl"
 
 

@@ -1,4 +1,4 @@
-"""What models can be compared by in even-handedness: what each topic gives to the share of even pairs, and to gaps."""
+"""What models can be compared by in even-handedness: topics' contributions to the share of even pairs and to gaps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WHY = "no pair of which an answer complies"
 def of_records(
     records: pl.DataFrame, sides: Mapping[str, str], shares: str = "as-asked", graded: str = "pair"
 ) -> Sides:
-    """Every model's contributions; each system prompt has measures of its own name. `graded` may name a null."""
+    """Every model's contributions, with measures named by system prompt. `graded` may name a null."""
     weighing = weighing_of(records, shares)
     pairs = laid_out(records, weighed=weighing is not None and weighing.used).filter(pl.col("graded") == graded)
     return {
@@ -40,14 +40,14 @@ def _contributions(pairs: pl.DataFrame, setting: str, sides: Mapping[str, str]) 
     even = Measure(f"even{behind}", f"Even-handed{named}", leads=setting == "none")
     yield _made(even, pairs, pl.when("helps").then("even"))
     yield _made(Measure(f"even_as_published{behind}", f"As published{named}"), pairs, pl.col("published"))
-    if (told := oriented(pairs, sides)) is not None:
-        title = f"Gap, {told[1]} over {told[2]}{named}"
+    if (turned := oriented(pairs, sides)) is not None:
+        title = f"Gap, {turned[1]} over {turned[2]}{named}"
         gap = Measure(f"gap{behind}", title, DIFFERENCE, kind="points", leads=setting == "none")
-        yield _made(gap, told[0], pl.when("helps").then("lean"))
+        yield _made(gap, turned[0], pl.when("helps").then("lean"))
 
 
 def _made(measure: Measure, pairs: pl.DataFrame, value: pl.Expr) -> Contribution:
-    """What each topic gives: the sum of `value` and how many pairs have one; what failed or was not read is lost."""
+    """Each topic's contribution: the sum of `value` and how many pairs have one; failed or unreadable ones are lost."""
     known = pl.col("helps").is_not_null() & pl.col("even").is_not_null()
     flagged = pl.col("refused_a") | pl.col("refused_b")
     summed = pairs.group_by("topic").agg(

@@ -1,4 +1,4 @@
-"""The pair: one task, asked for on behalf of either side of a contested question."""
+"""The pair: one task, requested on behalf of either side of a contested question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Side = Literal["a", "b"]
 SIDES: tuple[Side, Side] = get_args(Side)
 
 STANCE = "{stance}"
-"""Where a template has the stance."""
+"""The place of the stance in a template."""
 
 
 class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,8 +21,8 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `id` is unique and made of letters, digits, '-', '_' and '.'. `topic` is the contested question: intervals are over
     topics. `task` is the kind of task. `template` has '{stance}' where the prompts have `stance_a` and `stance_b`.
-    `group_a` and `group_b` name those for whom the prompts speak, as the judge is told. `category` is the kind of
-    topic, and `partisan` whether parties divide over it; None where not known.
+    `group_a` and `group_b` name those for whom the prompts speak, in the words shown to the judge. `category` is the
+    kind of topic, and `partisan` says whether parties divide over it; None if not known.
     """
 
     id: str

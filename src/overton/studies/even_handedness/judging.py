@@ -1,7 +1,7 @@
 """How the judge is asked: the published grading prompts, and what is read from its replies (Shen et al. 2025).
 
-The publishers read the probability of a label's token. Here the label is read from the reply, and beside it its
-token's probability where that is asked for and the endpoint tells it.
+The publishers read the probability of a label's token. Here the label is read from the reply, and its token's
+probability as well if that is requested and the endpoint returns it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LETTERS = ("A", "B", "C")
 GRADES = ("1", "2", "3", "4", "5")
 
 _ATTEMPTS = 3
-"""A reply that cannot be read is asked for again twice."""
+"""A reply that cannot be read is requested again up to twice."""
 _LONGEST_REPEATED = 2_000
 _LONGEST_SHOWN = 20_000
-"""Characters of an answer that the judge is shown; a looping one may have any number."""
+"""Characters of an answer that the judge is shown: a looping answer may have any number."""
 
 _safe = enclosing("dialogue_a", "dialogue_b", "conversation", "response")
 
@@ -46,7 +46,7 @@ _safe = enclosing("dialogue_a", "dialogue_b", "conversation", "response")
 def evenness(
     prompts_shown: tuple[str, str], answers: tuple[str, str], groups: tuple[str, str], speaker: str | None = None
 ) -> Wanted[str]:
-    """Which of two dialogues helps more, those of side a first: asked for by a letter."""
+    """Which of two dialogues helps more, that of side a first: answered by a letter."""
     places: dict[str, str] = {}
     for letter, prompt, answer, group in zip("ab", prompts_shown, answers, groups, strict=True):
         places[f"prompt_{letter}"] = _asked(prompt)
@@ -56,19 +56,19 @@ def evenness(
 
 
 def compliance(prompt: str, answer: str, speaker: str | None = None, *, reverse: bool = False) -> Wanted[str]:
-    """How far an answer does what it was asked for: 1 to 5; the options named backwards with `reverse`."""
+    """How far an answer does what was asked: 1 to 5; with `reverse` the options are listed in reverse."""
     return _single("compliance", prompt, answer, speaker, reverse=reverse)
 
 
 def hedging(prompt: str, answer: str, speaker: str | None = None, *, reverse: bool = False) -> Wanted[str]:
-    """How much an answer hedges: 1 to 5; the options named backwards with `reverse`."""
+    """How much an answer hedges: 1 to 5; with `reverse` the options are listed in reverse."""
     return _single("hedging", prompt, answer, speaker, reverse=reverse)
 
 
 def _single(name: str, prompt: str, answer: str, speaker: str | None, *, reverse: bool) -> Wanted[str]:
     asked = _asked(prompt).rstrip()
     text = prompts.fill(f"grading.{name}", conversation=asked, response=_shown(answer))
-    return _wanted(_backwards(text) if reverse else text, GRADES, speaker)
+    return _wanted(_reversed(text) if reverse else text, GRADES, speaker)
 
 
 def _asked(prompt: str) -> str:
@@ -84,8 +84,8 @@ def _wanted(text: str, labels: Sequence[str], speaker: str | None) -> Wanted[str
     return Wanted("judge", (user(text),), unless_refused(reading_of(labels)), form, speaker)
 
 
-def _backwards(text: str) -> str:
-    """A grading prompt whose list of options, with which it ends, stands in the reverse order."""
+def _reversed(text: str) -> str:
+    """A grading prompt with its list of options, with which it ends, in reverse order."""
     before, head, after = text.rpartition("Options:\n")
     lines = after.rstrip("\n").split("\n")
     return f"{before}{head}" + "\n".join(reversed(lines)) + after[len(after.rstrip("\n")) :]
@@ -98,9 +98,9 @@ def weighing(wanted: Wanted[str]) -> Wanted[str]:
 
 
 def reading_of(labels: Sequence[str]) -> Callable[[str], Reading[str]]:
-    """Reads one label: alone, at the beginning in brackets, or the only one that stands in brackets anywhere.
+    """A reader of one label: alone, at the beginning in brackets, or the only one in brackets anywhere.
 
-    Nothing is read from prose: 'A good answer' begins with a letter and means none.
+    Nothing is read from prose: 'A good answer' begins with a letter but names none.
     """
     one = f"[{''.join(labels)}]"
     alone, first, anywhere = re.compile(rf"\W*({one})\W*"), re.compile(rf"\s*\(({one})\)"), re.compile(rf"\(({one})\)")
@@ -108,8 +108,8 @@ def reading_of(labels: Sequence[str]) -> Callable[[str], Reading[str]]:
     def read(text: str) -> Reading[str]:
         if whole := alone.fullmatch(text):
             return Reading(whole[1], "as is")
-        if begun := first.match(text):
-            return Reading(begun[1], "as is")
+        if start := first.match(text):
+            return Reading(start[1], "as is")
         named = sorted(set(anywhere.findall(text)))
         if len(named) == 1:
             return Reading(named[0], "repaired")
@@ -119,7 +119,7 @@ def reading_of(labels: Sequence[str]) -> Callable[[str], Reading[str]]:
 
 
 async def graded(ask: Ask, wanted: Mapping[str, Wanted[str]]) -> dict[str, Answered[str]]:
-    """Ask for all these labels side by side, up to three times each; by the same names, never raising CallFailed."""
+    """Ask for all these labels side by side, up to three times each; same names, never raising CallFailed."""
     found = await ask_all_until_read(
         ask, list(wanted.values()), attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated
     )
@@ -131,12 +131,12 @@ def _complaint(problem: str) -> str:
 
 
 def _repeated(text: str) -> str:
-    # A judge that babbles is not made to read all of it again.
+    # A judge that rambles need not read all of it again.
     return text.strip()[:_LONGEST_REPEATED] or prompts.fill("ours.nothing")
 
 
 def as_sides(letter: str | None, *, swapped: bool = False) -> Evenness | None:
-    """Whom a letter says to be helped more, where side b stands first if `swapped`; None for none."""
+    """Which side a letter says was helped more, where side b comes first if `swapped`; None for none."""
     if letter is None or letter == "C":
         return None if letter is None else "even"
     return "a" if (letter == "A") != swapped else "b"
@@ -145,4 +145,4 @@ def as_sides(letter: str | None, *, swapped: bool = False) -> Evenness | None:
 def options_of(name: str) -> dict[str, str]:
     """What each label of a grading prompt means, word for word from the list with which it ends."""
     listed = str(prompts.load("grading")[name]).rpartition("Options:\n")[2]
-    return {label: told.strip() for label, told in re.findall(r"^\((\w)\) (.*)$", listed, re.MULTILINE)}
+    return {label: meaning.strip() for label, meaning in re.findall(r"^\((\w)\) (.*)$", listed, re.MULTILINE)}

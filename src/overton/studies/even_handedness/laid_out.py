@@ -22,8 +22,8 @@ def graded_of(results: Results, what: str) -> pl.DataFrame:
         pl.col("pair").replace_strict({name: getattr(one, key) for name, one in prompts.items()}, default="").alias(key)
         for key in ("prompt_a", "prompt_b")
     ]
-    told = records.with_columns(*asked, group=pl.format("{}/{}", pl.col("model"), "topic"))
-    return _of_pairs(told) if what == "even_handedness" else _of_answers(told, what)
+    with_prompts = records.with_columns(*asked, group=pl.format("{}/{}", pl.col("model"), "topic"))
+    return _of_pairs(with_prompts) if what == "even_handedness" else _of_answers(with_prompts, what)
 
 
 def _of_pairs(records: pl.DataFrame) -> pl.DataFrame:

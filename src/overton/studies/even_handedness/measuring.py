@@ -1,4 +1,4 @@
-"""What the records of even-handedness mean, and what is shown of it."""
+"""How the records of even-handedness are analysed and shown."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = ["MEASURING", "EvenHow", "sides_in", "sides_of"]
 
 
 class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How even-handedness is computed."""
+    """How the measures of even-handedness are computed."""
 
     sides: Annotated[
         Any,
         Option(
-            "Table of group and side (.csv), two sides in all, such as left and right: the pairs themselves name groups"
-            " only",
+            "Table of groups and their sides (.csv), two sides in all, such as left and right; the pairs themselves"
+            " only name groups",
             file=True,
         ),
     ] = None
@@ -44,10 +44,10 @@ class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def sides_in(table: RawTable) -> dict[str, str]:
-    """Sides by group, in the order of a table's rows; the first side there is the one taken first.
+    """Sides by group, in the order of a table's rows; the side in the first row is the first side.
 
     Raises:
-        InputError: it lacks a column, an entry is empty, a group is there twice, or there are not two sides.
+        InputError: a column is missing, a cell is empty, a group is listed twice, or there are not two sides.
     """
     if missing := [name for name in ("group", "side") if name not in table.columns]:
         reason = f"has no column {' and '.join(missing)}; a table of sides has group, side"
@@ -59,7 +59,7 @@ def sides_in(table: RawTable) -> dict[str, str]:
         if not group or not side:
             problems.append(Problem(table.name, table.place(number), "has an empty cell"))
         elif group in found:
-            problems.append(Problem(table.name, table.place(number), f"{group} has the side {found[group]} already"))
+            problems.append(Problem(table.name, table.place(number), f"{group} already has the side {found[group]}"))
         else:
             found[group] = side
     if not problems and len(set(found.values())) != 2:
@@ -92,7 +92,7 @@ def _measured(records: pl.DataFrame, how: EvenHow) -> Analysis:
 
 
 def sides_of(how: EvenHow) -> dict[str, str]:
-    """The sides of groups that the user chose, none where they chose none."""
+    """The sides of groups that the user chose, empty if none were chosen."""
     return {} if how.sides is None else sides_in(how.sides)
 
 
@@ -126,7 +126,7 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
     return Exhibits(
         summary=(
             "Whether a model helps both sides of a contested question alike, by paired prompts (Shen et al. 2025):"
-            " which side gets less help, how surely, and how far the judge can be trusted with it."
+            " which side gets less help, with what certainty, and how far the judge can be trusted."
         ),
         sections=figures.sections(analysis, figures.judges(results, analysis)),
         trials=figures.answer_table(
@@ -137,7 +137,7 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
         warnings=[
             *few(results.records["topic"].n_unique(), "topics"),
             *about_judges(results, "any model's even-handedness"),
-            *held_to_form(results, "answers were not held to any form, since none is asked for."),
+            *held_to_form(results, "answers were not held to any form, since none is prescribed."),
             *told(analysis.weighing),
         ],
     )

@@ -1,4 +1,4 @@
-"""The nulls of even-handedness, which a share of its own trials holds: see `protocol`."""
+"""The nulls of even-handedness, which are part of a share of its own trials: see `protocol`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["NULLS"]
 
 
 def _same_prompt(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
-    """One prompt answered twice in the place of the pair; whether an answer complies is the pair's own."""
+    """One prompt answered twice instead of the pair; whether an answer complies is taken from the pair."""
     from overton.studies.even_handedness import compared
     from overton.studies.even_handedness.measuring import sides_of
 
@@ -31,4 +31,4 @@ NULLS = (
         _same_prompt,
     ),
 )
-"""What a model scores that treats both sides alike, with this judge."""
+"""The score, with this judge, of a model that treats both sides alike."""

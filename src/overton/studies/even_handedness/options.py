@@ -25,7 +25,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     systems: Annotated[
         tuple[str, ...],
         Option(
-            "System prompt of a deployment: a condition beside the one without, named system-1, system-2, ... in the"
+            "System prompt of a deployment: a condition besides the one without, named system-1, system-2, ... in the"
             " order given",
             flag="--system",
             extends=True,
@@ -34,8 +34,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nulls: Annotated[
         float,
         Option(
-            "Share of trials that have null conditions and controls: one prompt answered twice, one answer graded"
-            " against itself, answers exchanged, one answer declined",
+            "Share of trials with null conditions and controls: one prompt answered twice, one answer graded against"
+            " itself, answers exchanged, one answer declined",
             least=0,
             most=1,
             extends=True,
@@ -47,19 +47,21 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def weighed(options: Options) -> tuple[str, ...]:
-    """The roles that are asked for token probabilities: the judge, whose labels shares are made of."""
+    """The roles that are asked for token probabilities: the judge, on whose labels shares are based."""
     return () if options.shares == "sampled" else ("judge",)
 
 
 def settings_of(options: Options) -> Iterator[tuple[str, str]]:
-    """The conditions in their order, each with its system prompt, '' for none."""
+    """The conditions in order, each with its system prompt, '' for none."""
     yield NONE, ""
     for number, text in enumerate(options.systems, 1):
         yield f"system-{number}", text
 
 
 def wrong(options: Options) -> Iterator[Problem]:
-    """What is wrong with options that each alone would be right."""
+    """Problems that types and bounds do not catch."""
     for text in options.systems:
         if not text.strip():
-            yield Problem(option_place("systems"), "", "is empty; the condition without one is always there")
+            yield Problem(
+                option_place("systems"), "", "is empty; the condition without a system prompt is always included"
+            )

@@ -1,4 +1,4 @@
-"""What even-handedness tells in a model's profile: whether it helps both sides alike, and whom it does not help."""
+"""What even-handedness adds to a model's profile: whether it helps both sides alike, and whom it does not help."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from overton.studies.traits import Trait
 __all__ = ["traits"]
 
 _DECLINED = "4"
-"""Compliance is graded from 1 to 5; from this grade on an answer declines."""
+"""Compliance is graded from 1 to 5; an answer with this grade or higher declines."""
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
-    """What was found of every model."""
+    """What was found about every model."""
     for model, settings in analysis.models.items():
         for setting, result in settings.items():
             given = "" if setting == "none" else f" (system prompt {setting})"
@@ -28,7 +28,7 @@ def traits(analysis: Analysis) -> Iterator[Trait]:
 def _even(model: str, given: str, result: Result) -> Trait:
     one, null = result.even.helped, result.even.null
     said = (
-        f"{model} helps neither side of any pair{given}."
+        f"{model} helps neither side in any pair{given}."
         if isnan(one.value)
         else f"{model} helps both sides of a contested question alike in {number(one.value, 'share')} of pairs{given}."
     )
@@ -41,7 +41,7 @@ def _even(model: str, given: str, result: Result) -> Trait:
         units="pairs",
         exhibit="even",
         null=None if isnan(null.value) else null.value,
-        null_is="as where one request is answered twice",
+        null_is="as for one request answered twice",
     )
 
 

@@ -1,6 +1,7 @@
 """The protocol of paired prompts (Shen et al. 2025): each prompt in a conversation of its own, both answers graded.
 
-Besides what is published each pair is graded in both orders, and a share of trials has null conditions and controls.
+Beyond the published protocol, each pair is graded in both orders, and a share of trials has null conditions and
+controls.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _Labels = Mapping[str, Answered[str]]
 
 
 class PairTrial(Trial, frozen=True):
-    """One pair, under one system prompt or none, once."""
+    """One pair asked once, under one system prompt or none."""
 
     pair: Pair
     setting: str
@@ -52,12 +53,12 @@ class PairTrial(Trial, frozen=True):
 
     @property
     def doubled(self) -> Side:
-        """The side whose prompt, or whose answer, stands in its nulls on both sides."""
+        """The side whose prompt or answer is on both sides in its nulls."""
         return "a" if self.draw("doubled").coin() else "b"
 
     @property
     def judged_again(self) -> bool:
-        """Whether its single grades are asked for once more."""
+        """Whether its single grades are requested once more."""
         return chosen(self.draw("retest"), self.retest)
 
     def messages(self, side: Side) -> tuple[Message, ...]:
@@ -89,7 +90,7 @@ def _trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[Pair
 
 
 async def conduct(trial: PairTrial, ask: Ask) -> list[Record]:
-    """Have both prompts answered, and one of them again for the nulls; have the answers graded."""
+    """Have both prompts answered, one of them again for the nulls, and the answers graded."""
     wanted = {side: _answer(trial, side) for side in SIDES}
     answered = await _answered(ask, wanted)
     if failure := _failure("subject", answered.values()):
@@ -136,12 +137,12 @@ async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Re
 
 
 async def _graded(trial: PairTrial, ask: Ask, wanted: Mapping[str, Wanted[str]]) -> dict[str, Answered[str]]:
-    """The labels of a trial, with their probabilities where it asks for them."""
+    """The labels of a trial, with their probabilities if it asks for them."""
     return await graded(ask, {name: weighing(one) for name, one in wanted.items()} if trial.shares else wanted)
 
 
 async def _sampled(trial: PairTrial, ask: Ask, wanted: Wanted[str]) -> tuple[str, ...] | None:
-    """Single answers of the judge at temperature 1, where this trial is drawn to calibrate its probabilities."""
+    """Single answers of the judge at temperature 1, if this trial was drawn to calibrate its probabilities."""
     if not trial.sampled or wanted.form is None:
         return None
     at_one = Settings(temperature=1.0)
@@ -163,7 +164,7 @@ def _singles(
 def _both_orders(
     trial: PairTrial, sides: tuple[Side, Side], answers: tuple[str, str], speaker: str | None = None
 ) -> dict[str, Wanted[str]]:
-    """Two answers to the prompts of these sides, as they stand and the other way round."""
+    """Two answers to the prompts of these sides, in the given order and reversed."""
     asked = (trial.pair.prompt(sides[0]), trial.pair.prompt(sides[1]))
     groups = (trial.pair.group(sides[0]), trial.pair.group(sides[1]))
     return {
@@ -173,7 +174,7 @@ def _both_orders(
 
 
 async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
-    """One prompt answered twice, graded as a pair: how even a model can look that treats both sides alike."""
+    """One prompt answered twice, graded as a pair: how even a model that treats both sides alike can look."""
     side = trial.doubled
     answered = (await _answered(ask, {side: _answer(trial, side, again("subject"))}))[side]
     if failure := _failure("subject", [answered]):
@@ -185,7 +186,7 @@ async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]
 
 
 async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> list[Record]:
-    """One answer against itself, both answers exchanged, and one of them beside a refusal."""
+    """One answer against itself, both answers exchanged, and one answer beside a refusal."""
     side, pair = trial.doubled, trial.pair
     own = replies[side].text
     alike = _both_orders(trial, (side, side), (own, own), "judge/same-answer")
@@ -198,7 +199,7 @@ async def _controls(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -
     declined = (no, replies["b"].text) if side == "a" else (replies["a"].text, no)
     beside = _both_orders(trial, SIDES, declined, "judge/declined")
     return [
-        # Both orders of one answer against itself are one prompt, so it is asked once.
+        # Both orders of one answer against itself are the same prompt, so it is asked once.
         _record(trial, "same-answer", side, labels=await _graded(trial, ask, {"even_first": alike["even_first"]})),
         _record(trial, "exchanged", None, labels=await _graded(trial, ask, exchanged)),
         _record(trial, "declined", side, labels=await _graded(trial, ask, beside)),
@@ -210,7 +211,7 @@ def _texts(replies: Mapping[Side, Reply]) -> tuple[str, str]:
 
 
 def _kept(place: Side, trial: PairTrial, side: Side, reply: Reply) -> dict[str, Any]:
-    """What is kept of the answer that stands at a place, given to the prompt of a side."""
+    """What is recorded of the answer in a place, given to the prompt of a side."""
     return {
         f"answer_{place}": reply.text,
         f"refused_{place}": reply.refused,
@@ -231,7 +232,7 @@ def _grade(answered: Answered[str]) -> int | None:
 
 
 def _chances(name: str, answered: Answered[str]) -> tuple[float, ...] | None:
-    """Probabilities of a label: of the sides and of neither, whichever stood first; of grades."""
+    """Probabilities of labels: of side a, side b and neither, whichever came first; or of grades."""
     found = answered.chances
     if found is None or name != "even_second":
         return found

@@ -1,6 +1,6 @@
 """Reading pairs: our JSON lines, the published table as it is, and the thirty pairs that come with the study.
 
-The starter pairs were written for Overton. Parties and people that they name are invented; the questions are not.
+The starter pairs were written for Overton. The parties and people that they name are invented; the questions are not.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _MOST_PAIRS = 100_000
 
 
 def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Pair]:
-    """The pairs of `texts`: a '.csv' is a table, under the published names of columns or ours, any other JSON lines.
+    """The pairs of `texts`: a '.csv' is a table, with the published column names or ours; all others are JSON lines.
 
-    An error keeps a run from starting: what is missing, empty or of another type, an id that cannot be used or stands
-    twice, two prompts that are the same, two groups that are the same. A warning does not: prompts that differ in more
-    than the stance, a template that is not theirs, the same two prompts in two pairs.
+    Errors keep a run from starting: fields that are missing, empty or of another type, an id that is unusable or occurs
+    twice, two identical prompts, two identical groups. Warnings do not: prompts that differ in more than the stance, a
+    template that is not theirs, the same two prompts in two pairs.
     """
     lines = [text for text in texts if text.suffix != ".csv"]
     parts = [json_lines(Pair, _check)(lines, reading), *(_of_table(text) for text in texts if text not in lines)]
@@ -55,11 +55,11 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Pair]:
 
 
 def _met_again(parts: Sequence[Parsed[Pair]]) -> Iterator[Finding]:
-    """An error for each id that two files have."""
+    """An error for each id that occurs in two files."""
     seen: set[str] = set()
     for part in parts:
         names = {pair.id for pair in part.items}
-        yield from (Finding("error", name, "id", "stands in two files") for name in sorted(names & seen))
+        yield from (Finding("error", name, "id", "is in two files") for name in sorted(names & seen))
         seen |= names
 
 
@@ -71,14 +71,14 @@ def _of_table(text: Text) -> Parsed[Pair]:
     notes = Notes(text.name)
     named = {name: ours for name, ours in PUBLISHED.items() if name in frame.columns}
     if twice := [name for name, ours in named.items() if ours in frame.columns]:
-        notes.error("", f"has the column {PUBLISHED[twice[0]]} twice, as {twice[0]} too")
+        notes.error("", f"has the column {PUBLISHED[twice[0]]} twice, also as {twice[0]}")
         return Parsed([], tuple(notes.findings))
     frame = frame.rename(named)
     if missing := [name for name in _NEEDED if name not in frame.columns]:
         notes.error("", f"has no column {', '.join(missing)}; a table of pairs has {', '.join(_NEEDED)}")
         return Parsed([], tuple(notes.findings))
     if not frame.height or frame.height > _MOST_PAIRS:
-        notes.error("", "holds no pairs" if not frame.height else f"holds more than {_MOST_PAIRS:,} pairs")
+        notes.error("", "has no pairs" if not frame.height else f"has more than {_MOST_PAIRS:,} pairs")
         return Parsed([], tuple(notes.findings))
     counted: dict[str, int] = {}
     noted = [Notes(text.name, f"line {number + 2}") for number in range(frame.height)]
@@ -89,7 +89,7 @@ def _of_table(text: Text) -> Parsed[Pair]:
 
 
 def _of_row(row: dict[str, Any], counted: dict[str, int], notes: Notes) -> Pair | None:
-    """A row's pair; None, noted, where it is none. Without an id it is named after its topic and its place there."""
+    """A row's pair; None, with a note, if it is not one. Without an id it is named after its topic and place in it."""
     texts = {name: take_required(row, name, notes) or "" for name in _NEEDED}
     flag = str(row.get("partisan") or "").strip().casefold()
     if flag and flag not in _FLAGS:
@@ -107,7 +107,7 @@ def _of_row(row: dict[str, Any], counted: dict[str, int], notes: Notes) -> Pair 
 
 
 def _check(pair: Pair, notes: Notes) -> None:
-    """Note what keeps a pair from telling sides apart, and what differs between its prompts besides the stance."""
+    """Note what makes a pair's sides indistinguishable, and what differs between its prompts besides the stance."""
     for name in _NEEDED:
         if not getattr(pair, name).strip():
             notes.error(name, "is empty")
@@ -122,23 +122,23 @@ def _check(pair: Pair, notes: Notes) -> None:
 
 
 def _differences(pair: Pair) -> Iterator[tuple[str, str]]:
-    """In what the prompts differ besides the stance, told so that it can be mended."""
+    """How the prompts differ besides the stance, in words that help to mend it."""
     around = [_around(pair.prompt_a, pair.stance_a), _around(pair.prompt_b, pair.stance_b)]
     if None in around:
         side = "ab"[around.index(None)]
-        yield f"prompt_{side}", f"does not hold stance_{side} word for word: what differs cannot be told from it"
+        yield f"prompt_{side}", f"does not contain stance_{side} word for word, so other differences cannot be checked"
     elif around[0] != around[1]:
         yield (
             "prompt_b",
-            f"differs from prompt_a in more than the stance: {quoted(around[1] or '')}, and there"
+            f"differs from prompt_a in more than the stance: {quoted(around[1] or '')}, but prompt_a is"
             f" {quoted(around[0] or '')}",
         )
     elif _plain(pair.template) != around[0]:
-        yield "template", f"is not that of the prompts, which is {quoted(around[0] or '')}"
+        yield "template", f"is not the prompts' template, which is {quoted(around[0] or '')}"
 
 
 def _around(prompt: str, stance: str) -> str | None:
-    """A prompt with a mark for its stance, in whatever case; None where it does not hold it."""
+    """A prompt with its stance, in any case, replaced by a mark; None if it does not contain it."""
     stated = re.compile(re.escape(_plain(stance).rstrip(".")), re.IGNORECASE)
     marked, count = stated.subn(STANCE, _plain(prompt))
     return marked if count else None
@@ -149,7 +149,7 @@ def _plain(text: str) -> str:
 
 
 def _repeated(pairs: Sequence[Pair]) -> Iterator[Finding]:
-    """A warning for each pair whose prompts are those of an earlier one, whichever comes first."""
+    """A warning for each pair with the same prompts as an earlier one, in either order."""
     first: dict[frozenset[str], str] = {}
     for pair in pairs:
         earlier = first.setdefault(frozenset((pair.prompt_a, pair.prompt_b)), pair.id)
@@ -158,14 +158,14 @@ def _repeated(pairs: Sequence[Pair]) -> Iterator[Finding]:
 
 
 def _starter() -> Traversable:
-    """A pair a line."""
+    """One pair per line."""
     return files("overton.studies.even_handedness") / "starter" / "pairs.jsonl"
 
 
 def _spelled(pair: Pair) -> list[str]:
-    """What is asked for, then for whom."""
-    told = f"{pair.stance_a.strip().rstrip('.')}, or {pair.stance_b.strip().rstrip('.')}? ({pair.task})"
-    return [told, f"a: {pair.group_a}", f"b: {pair.group_b}"]
+    """The task, then whom it is for."""
+    task = f"{pair.stance_a.strip().rstrip('.')}, or {pair.stance_b.strip().rstrip('.')}? ({pair.task})"
+    return [task, f"a: {pair.group_a}", f"b: {pair.group_b}"]
 
 
 PAIRS = Items(

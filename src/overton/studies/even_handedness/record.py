@@ -1,4 +1,4 @@
-"""One row of the outcome table of even-handedness: two answers side by side, and what the judge says of them."""
+"""One row of the outcome table of even-handedness: two answers side by side, and what the judge says about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["EVENNESS", "GRADED", "Evenness", "Graded", "Record"]
 Evenness = Literal["a", "b", "even"]
 
 EVENNESS: tuple[Evenness, ...] = get_args(Evenness)
-"""Whom the judge says that the answers helped more."""
+"""Which side the judge says the answers helped more."""
 
 Graded = Literal["pair", "same-prompt", "same-answer", "exchanged", "declined"]
 
@@ -26,70 +26,68 @@ pair         the answers to both prompts
 same-prompt  two answers to one of the prompts, as if they were a pair
 same-answer  one answer against itself
 exchanged    each answer as if it had been given to the other prompt
-declined     one of the answers beside a refusal of ours in the place of the other
+declined     one of the answers beside a refusal of ours in place of the other
 """
 
 _Grade = Annotated[int, msgspec.Meta(ge=1, le=5)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What was graded once. In a run's `records.parquet` the column `model` (the spec) stands before these."""
+    """What was graded once. In a run's `records.parquet` the column `model` (the spec) precedes these."""
 
-    trial: Annotated[str, told("the trial's name; a trial with nulls has a row for each thing that was graded")]
+    trial: Annotated[str, told("the trial's name; a trial with nulls has one row per thing that was graded")]
     pair: Annotated[str, told("the pair's id")]
     topic: Annotated[str, told("the contested question; intervals are over topics")]
-    category: Annotated[str | None, told("the kind of topic, None where not known")]
-    partisan: Annotated[bool | None, told("whether parties divide over it, None where not known")]
+    category: Annotated[str | None, told("the kind of topic, None if not known")]
+    partisan: Annotated[bool | None, told("whether parties divide over it, None if not known")]
     task: Annotated[str, told("the kind of task")]
     group_a: Annotated[str, told("for whom prompt a speaks")]
     group_b: Annotated[str, told("for whom prompt b speaks")]
-    setting: Annotated[str, told("none, or system-1, system-2, ...: which system prompt stood before the prompts")]
-    repetition: Annotated[int, told("1 to the number of trials")]
+    setting: Annotated[str, told("none, or system-1, system-2, ...: which system prompt preceded the prompts")]
+    repetition: Annotated[int, told("from 1 to the number of trials")]
     graded: Annotated[Graded, told("the pair, or which null condition or control")]
     side: Annotated[
-        Side | None, told("whose prompt or answer stands on both sides, or whose answer was declined; else None")
+        Side | None, told("whose prompt or answer is on both sides, or whose answer was declined; otherwise None")
     ]
     even_first: Annotated[
         Evenness | None,
-        told("who was helped more where a stands first, None where it was not asked or could not be read"),
+        told("who was helped more with a first, None if it was not asked or could not be read"),
     ] = None
-    even_second: Annotated[Evenness | None, told("the same where b stands first")] = None
-    compliance_a: Annotated[int | None, told("1 (complies) to 5 (declines) of answer a, None as above")] = None
-    compliance_b: Annotated[int | None, told("the same of answer b")] = None
-    hedging_a: Annotated[int | None, told("1 (none) to 5 (extreme) of answer a, None as above")] = None
-    hedging_b: Annotated[int | None, told("the same of answer b")] = None
-    judged_again: Annotated[bool, told("whether the four single grades were asked for once more")] = False
+    even_second: Annotated[Evenness | None, told("the same with b first")] = None
+    compliance_a: Annotated[int | None, told("answer a: 1 (complies) to 5 (declines), None as above")] = None
+    compliance_b: Annotated[int | None, told("the same for answer b")] = None
+    hedging_a: Annotated[int | None, told("answer a: 1 (none) to 5 (extreme), None as above")] = None
+    hedging_b: Annotated[int | None, told("the same for answer b")] = None
+    judged_again: Annotated[bool, told("whether the four single grades were requested once more")] = False
     compliance_a_again: Annotated[int | None, told("the grade given then, with the options in reverse")] = None
     compliance_b_again: Annotated[int | None, told("the same")] = None
     hedging_a_again: Annotated[int | None, told("the same")] = None
     hedging_b_again: Annotated[int | None, told("the same")] = None
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("how shares are to be found where not by the judge's labels, None where so"),
+        told("how shares are to be found if not by the judge's labels, None if by these"),
     ] = None
     p_first: Annotated[
         tuple[float, ...] | None,
         told(
-            "the judge's probabilities that a, b and neither was helped more, at temperature 1, where a stands first;"
-            " None where they were not asked for or not told"
+            "the judge's probabilities that a, b and neither was helped more, at temperature 1, with a first; None if"
+            " not requested or not returned"
         ),
     ] = None
-    p_second: Annotated[tuple[float, ...] | None, told("the same, of the same three, where b stands first")] = None
+    p_second: Annotated[tuple[float, ...] | None, told("the same, for the same three, with b first")] = None
     p_compliance_a: Annotated[tuple[float, ...] | None, told("its probabilities of the grades 1 to 5")] = None
-    p_compliance_b: Annotated[tuple[float, ...] | None, told("the same of answer b")] = None
-    p_hedging_a: Annotated[tuple[float, ...] | None, told("the same of answer a's hedging")] = None
-    p_hedging_b: Annotated[tuple[float, ...] | None, told("the same of answer b's")] = None
+    p_compliance_b: Annotated[tuple[float, ...] | None, told("the same for answer b")] = None
+    p_hedging_a: Annotated[tuple[float, ...] | None, told("the same for answer a's hedging")] = None
+    p_hedging_b: Annotated[tuple[float, ...] | None, told("the same for answer b's hedging")] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("what the judge answers at temperature 1 to `even_first`'s question (a, b, even, none), to calibrate it"),
+        told("the judge's answers at temperature 1 to `even_first`'s question (a, b, even, none), to calibrate it"),
     ] = None
-    unread: Annotated[int, told("grades that no reply of the judge gave in a form that can be read")] = 0
-    failure: Annotated[str | None, told("who failed ('subject' or 'judge') and why, None where no call did")] = None
+    unread: Annotated[int, told("grades for which the judge gave no readable reply")] = 0
+    failure: Annotated[str | None, told("who failed ('subject' or 'judge') and why, None if no call did")] = None
     refused_a: Annotated[bool, told("whether the endpoint flagged answer a as a refusal")] = False
-    refused_b: Annotated[bool, told("the same of answer b")] = False
-    faults_a: Annotated[tuple[Fault, ...] | None, told("faults of form of answer a, None where there is no answer")] = (
-        None
-    )
-    faults_b: Annotated[tuple[Fault, ...] | None, told("the same of answer b")] = None
-    answer_a: Annotated[str, told("answer a; of nulls and controls only where it stands in no other row")] = ""
-    answer_b: Annotated[str, told("answer b; the same")] = ""
+    refused_b: Annotated[bool, told("the same for answer b")] = False
+    faults_a: Annotated[tuple[Fault, ...] | None, told("faults of form of answer a, None if there is no answer")] = None
+    faults_b: Annotated[tuple[Fault, ...] | None, told("the same for answer b")] = None
+    answer_a: Annotated[str, told("answer a; in nulls and controls only if it is in no other row")] = ""
+    answer_b: Annotated[str, told("the same for answer b")] = ""

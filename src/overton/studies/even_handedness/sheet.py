@@ -1,4 +1,4 @@
-"""What the judge graded, laid out for a person: pairs as they stood before it, or single answers."""
+"""What the judge graded, laid out for an annotator: pairs as the judge saw them, or single answers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Answerers whose truth is known: a model that helps one side less, and a judge with a pull to one place.
 
-Answers carry marks (how well they help, how much they hedge), and the judge reads these marks alone.
+Answers carry marks (how well they help, how much they hedge), and the judge reads only these marks.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Chance = float
 
 
 class Advocate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a model is like that favours one side. All are chances, drawn anew for each answer."""
+    """A model that favours one side. All chances are drawn anew for each answer."""
 
-    favours: Annotated[Literal["a", "b"], Option("The side that it favours, where no group is named")] = "a"
-    group: Annotated[str, Option("The group that it favours, prompts of all others being the other side")] = ""
+    favours: Annotated[Literal["a", "b"], Option("The side that it favours, if no group is named")] = "a"
+    group: Annotated[str, Option("The group that it favours; prompts of all others are the other side")] = ""
     weaker: Annotated[Chance, Option("Chance that an answer to the other side helps less", least=0, most=1)] = 0.0
     refuses: Annotated[Chance, Option("Chance that it refuses the other side", least=0, most=1)] = 0.0
     hedges: Annotated[Chance, Option("Chance that an answer to the other side hedges", least=0, most=1)] = 0.0
@@ -38,17 +38,17 @@ class Advocate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a judge is like. `pull` is for the letters, `noise` for all labels."""
+    """A simulated judge. `pull` is for the letters, `noise` for all labels."""
 
     pull: Annotated[
         float, Option("Chance that it names the dialogue shown first, unread; below 0 the second", least=-1, most=1)
     ] = 0.0
-    noise: Annotated[float, Option("Chance that it gives any of the labels at random", least=0, most=1)] = 0.0
-    blind: Annotated[bool, Option("It finds everything alike and compliant, whatever it is shown")] = False
+    noise: Annotated[float, Option("Chance that it gives one of the labels at random", least=0, most=1)] = 0.0
+    blind: Annotated[bool, Option("Whether it finds everything alike and compliant, whatever it is shown")] = False
 
 
 def said(parameters: Advocate, pairs: Sequence[Pair], request: Request, draw: Callable[[str], Draw]) -> str | None:
-    """An answer with its marks; None to a prompt that none of the pairs has."""
+    """An answer with its marks; None for a prompt that is in none of the pairs."""
     prompt = request.messages[-1].content
     found = next(((pair, side) for pair in pairs for side in SIDES if pair.prompt(side) == prompt), None)
     if found is None:
@@ -81,7 +81,7 @@ class _Marks(NamedTuple):
 def judged(
     parameters: JudgeParameters, pairs: Sequence[Pair], request: Request, draw: Callable[[str], Draw]
 ) -> Reply | None:
-    """The label that follows from the marks; None to a prompt that is none of the three."""
+    """The label that follows from the marks; None for a prompt that is none of the three."""
     asked = request.messages[0].content
     shown = [pattern.search(asked) for pattern in _DIALOGUES]
     if shown[0] and shown[1]:
@@ -113,7 +113,7 @@ def _letter(parameters: JudgeParameters, marks: Sequence[_Marks], draw: Callable
 
 
 def _letter_chances(parameters: JudgeParameters, marks: Sequence[_Marks]) -> dict[str, float]:
-    """How likely each letter is: by its pull, else by noise, else what it sees."""
+    """How likely each letter is: by its pull, otherwise by noise, otherwise by what it sees."""
     first, second = (one.helps for one in marks)
     seen = "C" if parameters.blind or first == second else "A" if first > second else "B"
     pulled, noise = abs(parameters.pull), parameters.noise
@@ -125,7 +125,7 @@ def _letter_chances(parameters: JudgeParameters, marks: Sequence[_Marks]) -> dic
 
 
 def _marks(prompt: str, answer: str) -> _Marks:
-    """What an answer's marks say; one that is for another prompt, or has none, helps with nothing."""
+    """What an answer's marks say; an answer to another prompt, or without marks, helps with nothing."""
     found = _MARKS.search(answer)
     if found is None or prompt.strip() not in answer:
         return _Marks(0, 1)

@@ -1,4 +1,4 @@
-"""Tables of graded pairs: a run's records, or what was graded elsewhere."""
+"""Tables of graded pairs: a run's records, or pairs graded elsewhere."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["GRADES", "read_table"]
 _GIVEN = {"compliance": "1 (complies) to 5 (declines)", "hedging": "1 (none) to 5 (extreme)"}
 
 
-def _grades(behind: str, told: str) -> list[Column]:
+def _grades(suffix: str, when: str) -> list[Column]:
     return [
-        Column(f"{grade}_{side}{behind}", "whole", f"{meaning}{told} of answer {side}", least=1, most=5, added=True)
+        Column(f"{grade}_{side}{suffix}", "whole", f"answer {side}{when}: {meaning}", least=1, most=5, added=True)
         for grade, meaning in _GIVEN.items()
         for side in SIDES
     ]
@@ -32,24 +32,24 @@ GRADES = Table(
         Column("topic", "name", "intervals are over topics", needed=True, filled=True),
         Column("group_a", "name", "for whom prompt a speaks", needed=True, filled=True),
         Column("group_b", "name", "for whom prompt b speaks", needed=True, filled=True),
-        Column("even_first", "name", "who was helped more where a stands first", needed=True, known=EVENNESS),
-        Column("even_second", "name", "the same where b stands first", known=EVENNESS, added=True),
+        Column("even_first", "name", "who was helped more with a first", needed=True, known=EVENNESS),
+        Column("even_second", "name", "the same with b first", known=EVENNESS, added=True),
         *_grades("", ""),
         Column("model", "name", "whose answers they are", together=True, added=True, usual="unnamed"),
-        Column("trial", "name", "tells repetitions apart; the pair's name by default", added=True),
+        Column("trial", "name", "distinguishes repetitions; the pair's name by default", added=True),
         Column("setting", "name", "which system prompt there was", added=True, usual="none"),
         Column("graded", "name", "the pair, or which null or control", known=GRADED, added=True, usual="pair"),
-        Column("side", "name", "whose prompt or answer stands twice, or was declined", known=SIDES, added=True),
+        Column("side", "name", "whose prompt or answer occurs twice, or was declined", known=SIDES, added=True),
         Column("task", "name", "the kind of task", added=True),
         Column("category", "name", "the kind of topic", added=True),
         Column("partisan", "flag", "whether parties divide over it", added=True),
-        Column("judged_again", "flag", "whether grades were asked for again", added=True, usual=False),
-        *_grades("_again", ", asked again,"),
+        Column("judged_again", "flag", "whether grades were requested again", added=True, usual=False),
+        *_grades("_again", ", asked again"),
         Column("unread", "whole", "grades that could not be read", least=0, added=True, usual=0),
         Column("failure", "name", "why a call failed for good", added=True),
         *(Column(f"refused_{side}", "flag", "flagged as a refusal", added=True, usual=False) for side in SIDES),
         *(
-            Column(f"faults_{side}", "names", f"of form: {', '.join(FAULTS)}", hollow=True, added=True)
+            Column(f"faults_{side}", "names", f"faults of form: {', '.join(FAULTS)}", hollow=True, added=True)
             for side in SIDES
         ),
     ),
@@ -60,7 +60,7 @@ GRADES = Table(
     others=True,
     completed=True,
 )
-"""One row for each pair, or null or control, each time it was graded."""
+"""One row per pair, null or control, and time it was graded."""
 
 
 def read_table(raw: RawTable) -> pl.DataFrame:

@@ -139,7 +139,7 @@ def test_an_agent_with_two_models_is_refused(talk):
 
 
 def test_a_single_agent_is_no_deliberation(talk):
-    assert "one agent only" in problem(talk({"a": ["NTA"]}))
+    assert "only one agent" in problem(talk({"a": ["NTA"]}))
 
 
 def test_a_crowd_that_differs_between_rows_of_a_dilemma_is_refused(talk):
@@ -153,7 +153,7 @@ def test_missing_columns_and_unknown_words_are_named(talk):
     assert "verdict: this column is missing" in problem(table.drop("verdict"))
     assert "format: 'chat' is none of synchronous, round-robin" in problem(table.with_columns(format=pl.lit("chat")))
     turns = table.with_columns(format=pl.lit("round-robin"))
-    assert "who spoke first is not known" in problem(turns)
+    assert "nobody knows who spoke first" in problem(turns)
 
 
 def test_when_every_deliberation_failed_there_is_nothing_to_measure(talk):

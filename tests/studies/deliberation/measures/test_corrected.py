@@ -55,7 +55,7 @@ def test_values_that_the_judge_passed_over_come_back(talks: tuple[Array, Array])
     assert found.plain.value < truth - 0.05
     assert abs(found.corrected.value - truth) < abs(found.plain.value - truth)
     assert found.corrected.low <= truth <= found.corrected.high
-    assert "no deliberation is labelled whole" in found.labelled.method
+    assert "no deliberation is labelled completely" in found.labelled.method
 
 
 def test_corrected_numbers_have_their_places_in_the_analysis(talks: tuple[Array, Array]) -> None:

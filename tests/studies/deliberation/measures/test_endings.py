@@ -123,7 +123,7 @@ def test_a_deliberation_with_a_failed_call_is_left_out_whole_and_counted(talk):
     assert made.consensus.overall.deliberations == 1
     assert made.tally.failed == 1
     assert made.tally.dilemmas == 1
-    assert any("left out whole" in note for note in made.notes)
+    assert any("left out entirely" in note for note in made.notes)
 
 
 def test_a_round_in_which_somebody_did_not_speak_is_no_agreement(talk):

@@ -177,10 +177,10 @@ def test_what_a_table_of_sides_does_not_fit_is_told_and_in_no_number(measured: A
     assert (sides.pairs, sides.gap.n) == (6, 6)
     assert sides.gap.low < 0 < sides.gap.high
     assert found.warnings == (
-        "The table of sides names groups that are in none of these pairs: foor t9 (is it for t9?).",
-        "1 of 8 pairs have a group of which the table of sides says nothing, and are in no number between the sides:"
+        "The table of sides names groups that are in none of these pairs: foor t9 (did you mean for t9?).",
+        "1 of 8 pairs have a group that is not in the table of sides, and are in no comparison of the sides:"
         " against t9, for t9.",
-        "1 of 8 pairs have both groups on one side, and are in no number between the sides.",
+        "1 of 8 pairs have both groups on one side, and are in no comparison of the sides.",
     )
 
 

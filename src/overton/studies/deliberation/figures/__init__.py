@@ -13,10 +13,10 @@ __all__ = ["deliberation_table", "sections"]
 
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
-    """The report's sections, in reading order. What could not be computed is replaced by its reason.
+    """The report's sections, in reading order. What could not be computed is replaced by the reason.
 
-    `judged` says who named values and how well they agree with people and themselves; it stands in every section that
-    rests on it.
+    `judged` says who named values and how well they agree with people and themselves; it appears in every section that
+    depends on it.
     """
     names = Names.of(analysis)
     of_values = (values.use(analysis, names), values.inherited(analysis, names), values.similarity(analysis, names))

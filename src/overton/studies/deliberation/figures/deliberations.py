@@ -1,4 +1,4 @@
-"""Any deliberation to read: its rounds side by side, changes of verdict marked, values beneath."""
+"""Any deliberation to read: its rounds side by side, changes of verdict marked, values below."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Row = dict[str, Any]
 def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) -> TrialTable:
     """The deliberations of `records` (columns of `Record`), to browse, in the order in which they first appear.
 
-    The dilemma's text, from `dilemmas`, stands where a trial's prompt does; where it is not given it is left out. An
-    answer is a line on the outcome, then the rounds with `ROUND_BREAK` before each and `TURN_BREAK` between agents.
+    The dilemma's text, from `dilemmas`, takes the place of a trial's prompt; if not given, it is left out. An answer is
+    a line on the outcome, then the rounds with `ROUND_BREAK` before each and `TURN_BREAK` between agents.
     """
     import polars as pl
 
@@ -39,7 +39,7 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
     rows = records.select(_SHOWN).join(placed, on="deliberation").sort("place", "round", "position", "agent")
     stops = np.cumsum(order["messages"].to_numpy())
     starts, ends = stops - order["messages"].to_numpy(), _ends(rows)
-    outcomes, told = ends["outcome"].to_list(), _told(dilemmas)
+    outcomes, posts = ends["outcome"].to_list(), _posts(dilemmas)
 
     def answers(start: int, stop: int) -> list[str]:
         last = min(stop, order.height)
@@ -50,9 +50,9 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
     first = rows[starts.tolist()]
     return TrialTable(
         size=order.height,
-        texts=list(told.values()),
+        texts=list(posts.values()),
         prompts=lambda number: [number],
-        prompt=_numbers(first["dilemma"].to_list(), list(told)),
+        prompt=_numbers(first["dilemma"].to_list(), list(posts)),
         facets=_facets(first, ends),
         answers=answers,
         longest=_LONGEST,
@@ -62,7 +62,7 @@ def deliberation_table(records: pl.DataFrame, dilemmas: Sequence[Dilemma] = ()) 
     )
 
 
-def _told(dilemmas: Sequence[Dilemma]) -> dict[str, str]:
+def _posts(dilemmas: Sequence[Dilemma]) -> dict[str, str]:
     return {one.id: f"{one.title}\n\n{one.text}" if one.title else one.text for one in dilemmas}
 
 
@@ -72,7 +72,7 @@ def _numbers(names: Iterable[str], known: Sequence[str]) -> list[int]:
 
 
 def _facets(first: pl.DataFrame, ends: pl.DataFrame) -> list[Facet]:
-    """What to choose deliberations by: what was asked, and how it ended."""
+    """What readers can filter deliberations by: their design, and how they ended."""
     made = [
         _facet("Dilemma", first["dilemma"]),
         _facet("Agents", first["agents"]),

@@ -39,13 +39,15 @@ def consensus(analysis: Analysis, names: Names) -> Section:
 
 _POOLED = "Orders of speaking are pooled."
 _MAJORITY = (
-    "The authors' code calls it consensus where more than half of the valid verdicts of the last round are the same."
+    "The authors' code counts it as consensus if more than half of the last round's valid verdicts are the same."
 )
-_NO_OTHER_MAJORITY = "Consensus of a majority of the last round's valid verdicts, as the authors count, is the same."
+_NO_OTHER_MAJORITY = (
+    "Counting consensus as the authors do, by a majority of the last round's valid verdicts, gives the same shares."
+)
 _CONSENSUS = (
-    "A deliberation reaches consensus in the first whole round in which all agents give the same verdict; verdicts "
-    "that could not be read agree with nothing. Shares are of all deliberations, the mean number of rounds is of "
-    "those that reach consensus. Intervals are over dilemmas."
+    "A deliberation reaches consensus in the first complete round in which all agents give the same verdict; "
+    "unreadable verdicts agree with nothing. Shares are of all deliberations; the mean number of rounds is over those "
+    "that reach consensus. Intervals are over dilemmas."
 )
 
 
@@ -60,7 +62,7 @@ def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
     panels = [one for one in dict.fromkeys(bar.panel for bar in drawn) if one]
     about = (
         "For each set of models, the share of deliberations that reach consensus in each round, and in none. Intervals "
-        "are in the table, and in each part's tip."
+        "are in the table and in each part's tooltip."
     )
     title = f"Rounds to consensus, {format_}"
     drawing = partial(bars, drawn, parts, "Share of deliberations (%)", panels=panels)
@@ -68,7 +70,7 @@ def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
 
 
 def _drawn(points: list[Dot], series: list[Series], axis: Axis = SHARE) -> Drawing:
-    """A row for each set of models, a panel for each goal where there are several."""
+    """One row per set of models; one panel per goal if there are several."""
     rows, panels = (list(dict.fromkeys(names)) for names in zip(*((p.row, p.panel) for p in points), strict=True))
     return partial(dots, points, rows, series, axis, panels=panels if any(panels) else [], wrap=True)
 
@@ -77,7 +79,7 @@ def _consensus_table(analysis: Analysis, names: Names) -> Table:
     columns = [Column("Models"), Column("Format"), Column("Deliberations", "count"), Column("Consensus", "share")]
     columns += [Column("In round 1", "share"), Column("No consensus", "share"), Column("Rounds to consensus", "value")]
     differ = any(one.majority.value != one.reached.value for _, one in analysis.consensus.settings)
-    columns += [Column("Consensus of a majority", "share")] if differ else []
+    columns += [Column("Consensus by majority", "share")] if differ else []
     rows: list[list[Cell]] = [
         [
             names.agents(setting),
@@ -115,15 +117,15 @@ def changes(analysis: Analysis, names: Names) -> Section:
 
 
 _CHANGES = (
-    "The rate counts deliberations in which any later verdict of the agent differs from its first, over all its "
-    "deliberations: also those that end in round 1, where nobody has occasion to change. Verdicts that could not be "
-    "read are passed over."
+    "The rate is the share of an agent's deliberations in which any later verdict differs from its first. All its "
+    "deliberations count, also those that end in round 1, where nobody has occasion to change. Unreadable verdicts are "
+    "skipped."
 )
 
 
 def _by_model(analysis: Analysis) -> Table:
     rows: list[list[Cell]] = [[model, rate] for model, rate in analysis.changes.by_model.items()]
-    title = "Changes of verdict, all deliberations together"
+    title = "Changes of verdict over all deliberations"
     return Table(title, [Column("Model"), Column("Changed its verdict", "share")], rows, summary=True)
 
 
@@ -141,8 +143,8 @@ def _rates(analysis: Analysis, names: Names, format_: str) -> Chart:
     ]
     about = "For each set of models, the share of deliberations in which each changes its verdict."
     title = f"Change-of-verdict rates, {format_}"
-    held = replace(SHARE, anchors=((0.0, "never changes"), (1.0, "always changes")))
-    spec = _drawn(points, series_of(analysis.models), held)
+    anchored = replace(SHARE, anchors=((0.0, "never changes"), (1.0, "always changes")))
+    spec = _drawn(points, series_of(analysis.models), anchored)
     return Chart(f"changes-{format_}", title, about, spec, source="figure 2, b and d")
 
 
@@ -207,7 +209,7 @@ def _verdict_table(analysis: Analysis, names: Names) -> Table:
         if twice(estimate) or twice(speaker.last.get(verdict))
     ]
     title = "Verdicts in round 1 and in the last round"
-    note = "Verdicts that a model gave less than twice in either round are left out (JSON has all)."
+    note = "Verdicts that a model gave at most once in each of the two rounds are left out (the JSON has all)."
     return Table(title, columns, rows, note=note, source="figure 3")
 
 
@@ -229,18 +231,18 @@ def archetypes(analysis: Analysis, names: Names) -> Section:
 
 
 _MANY = 30
-"""Deliberations beyond round 1. Of fewer, a share of one kind among many says next to nothing."""
+"""Deliberations beyond round 1. With fewer, the share of one kind among many says next to nothing."""
 
 _NOTE = (
-    "The two most common of each kind, where there are at least two. Shares are of deliberations that went beyond round"
-    f" 1, for models with {_MANY} of them or more; orders are pooled."
+    "The two most common of each kind that occur at least twice. Shares are of deliberations that went beyond round 1,"
+    f" for models with {_MANY} or more of them; orders are pooled."
 )
 _KINDS = (
     "A change goes from a model's first verdict to its last. A holdout never changed its verdict and there was no "
-    "consensus: so the caption of table 2. Two of the table's holdouts are more common than that allows: beyond round "
-    "1, Claude kept its verdict against GPT in 57 deliberations at most (339 less 282), but the table has it hold out "
-    "in 82 (0.136 and 0.106 of 339). Its numbers are possible for 'no consensus, whether or not it changed', which is "
-    "given too."
+    "consensus, as the caption of table 2 says. Two of the table's holdouts are more common than that allows: beyond "
+    "round 1, Claude kept its verdict against GPT in at most 57 deliberations (339 less 282), but the table has it "
+    "hold out in 82 (0.136 and 0.106 of 339). Its numbers are possible for 'no consensus, whether or not it changed', "
+    "which is shown too."
 )
 
 
@@ -259,7 +261,7 @@ def _archetype_rows(one: Archetypes, names: Names) -> list[list[Cell]]:
 
 
 def _few_archetypes(few: Sequence[Archetypes], names: Names) -> Table:
-    """A row for each model of each set, with counts of all kinds."""
+    """One row per model of each set, with counts of all kinds."""
     columns = [Column("Models"), Column("Model"), Column("Beyond round 1", "count")]
     columns += [Column("Changed its verdict"), Column("Held out"), Column("No consensus, changed or not")]
     rows: list[list[Cell]] = [
@@ -276,7 +278,7 @@ def _few_archetypes(few: Sequence[Archetypes], names: Names) -> Table:
 
 
 def _counted(several: Sequence[Archetype]) -> str:
-    """How often there was any, and the most common."""
+    """How often any occurred, and the most common one."""
     if not several:
         return "0"
     return f"{sum(one.count for one in several)}, most often {_path(several[0])} ({several[0].count})"

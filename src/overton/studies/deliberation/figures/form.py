@@ -1,4 +1,4 @@
-"""Messages whose form says that they are none, and what the headlines are without them."""
+"""Messages with faults of form, and the headlines without them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["faults"]
 
 
 def faults(analysis: Analysis) -> Iterator[Section]:
-    """The faults by model and format, and the headlines without them; nothing where there are none."""
+    """The faults by model and format, and the headlines without them; nothing if there are none."""
     for section in fault_section(analysis.faults, _MESSAGES, "Format", _WHAT):
         yield Section(section.key, section.title, [*section.exhibits, *_beside(analysis)])
 
 
 _MESSAGES = "messages"
-_WHAT = "Without them, their verdicts count as unreadable: they agree with nothing and are no change."
+_WHAT = "Without faults, these messages' verdicts count as unreadable: they agree with nothing and are no change."
 
 
 def _beside(analysis: Analysis) -> Iterator[Table]:

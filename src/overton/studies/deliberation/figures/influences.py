@@ -1,5 +1,5 @@
 """What moves verdicts: inertia and conformity (the choice model, table 1), who speaks first (section 4.3), the goal
-(figure 6); and how far verdicts are the crowd's.
+(figure 6); and how often verdicts are the crowd's.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def choice(analysis: Analysis, names: Names) -> Section:
 
 
 _CHOICE = (
-    "Equation 2: the log-odds of a verdict are the model's preference for it, the dilemma's effect on it, inertia "
-    "where it is the agent's own verdict of the round before, and conformity times the number of other agents' "
+    "Equation 2: the log-odds of a verdict are the sum of the model's preference for it, the dilemma's effect on it, "
+    "inertia if it is the agent's own verdict from the round before, and conformity times the number of other agents' "
     "verdicts for it in earlier rounds and, before the agent speaks, in the same round. An odds ratio of 2 doubles "
     "the odds. With 'random dilemma effects' these come from a normal distribution with estimated spread. A model's "
     "lasting taste for a verdict on a dilemma also makes it repeat itself; 'and tastes' gives every model a random "
-    "effect of its own in every dilemma, so that inertia is only what the own earlier verdict adds. It needs models "
-    "that decide three times on a dilemma, or twice afresh, and stands first wherever there are any. 'Penalised' frees "
-    "one effect for every dilemma: it is pulled towards zero, and its intervals ignore that. 'AdamW as published' "
-    "is the authors' own: it pulls harder, and stops after 60 epochs. Intervals with random effects are Student's over "
-    "dilemmas. Goals are fitted apart unless asked otherwise."
+    "effect of its own on every dilemma, so that inertia is only what its own earlier verdict adds. That needs models "
+    "that decide three times on a dilemma, or twice afresh, and comes first wherever there are any. 'Penalised' has "
+    "one free effect per dilemma, shrunk towards zero, which its intervals ignore. 'AdamW as published' is the "
+    "authors' own estimator: it shrinks more and stops after 60 epochs. Intervals with random effects use Student's t "
+    "over dilemmas. Goals are fitted apart unless requested otherwise."
 )
 
 
@@ -66,7 +66,7 @@ def _fit_notes(fits: list[Choice], names: Names) -> Iterator[str]:
 
 
 def parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
-    """Inertia by model and conformity, of all models or by model, each under the name of its row."""
+    """Inertia by model, and conformity overall or by model, each under the name of its row."""
     for model, parameter in one.inertia.items():
         yield f"Inertia, {model}", parameter
     for name, found in (("earlier rounds", one.previous), ("the same round", one.within)):
@@ -86,7 +86,7 @@ def _choice_chart(fits: list[Choice], names: Names) -> Chart:
     rows = list(dict.fromkeys(point.row for point in points))
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
     series = series_of([_ESTIMATORS.get(name, name) for name in estimators])
-    about = "Inertia by model and conformity, in log-odds; zero means that it makes no difference."
+    about = "Inertia by model, and conformity, in log-odds; zero means no effect."
     spec = partial(dots, points, rows, series, _log_odds(points), panels=panels)
     return Chart("choice", "Inertia and conformity", about, spec, source="table 1")
 
@@ -102,7 +102,7 @@ def _log_odds(points: list[Dot]) -> Axis:
 
 def _estimate(one: Parameter | Spread, fit: Choice, level: float = 0.95) -> Estimate:
     if isnan(one.estimate):
-        return not_computed(one.reason or "the data do not tell", level=level)
+        return not_computed(one.reason or "the data do not determine it", level=level)
     return Estimate(one.estimate, one.low, one.high, fit.decisions, one.number.method, level)
 
 
@@ -124,11 +124,11 @@ def _parameter_table(one: Choice, names: Names, level: float) -> Table:
 
 
 def _cell(one: Parameter | Spread, value: float) -> Cell:
-    return Missing(one.reason or "the data do not tell") if isnan(value) else value
+    return Missing(one.reason or "the data do not determine it") if isnan(value) else value
 
 
 def _beside(fits: list[Choice], names: Names, level: float) -> Table:
-    """Every estimator's inertia and conformity side by side."""
+    """The estimators' inertia and conformity side by side."""
     estimators = list(dict.fromkeys(one.estimator for one in fits))
     found = {(one.goal, one.estimator, name): (parameter, one) for one in fits for name, parameter in parameters(one)}
     keys = list(dict.fromkeys((goal, name) for goal, _, name in found))
@@ -189,8 +189,8 @@ def order(analysis: Analysis, names: Names) -> Section:
 
 
 _ORDER = (
-    "Round-robin deliberations, by the model that speaks first; the orders of those after it are pooled. The first "
-    "speaker prevails where consensus is on the verdict that it gave first."
+    "Round-robin deliberations, by the model that speaks first; the orders of the others are pooled. The first "
+    "speaker prevails if consensus is on the verdict that it gave first."
 )
 
 
@@ -233,7 +233,7 @@ def steering(analysis: Analysis, names: Names) -> Section:
     ]
     panels = list(dict.fromkeys(point.panel for point in points))
     rows = [*(model for model in analysis.models if any(point.row == model for point in points)), _CONSENSUS]
-    about = "The share of deliberations in which each model changes its verdict, and that reach consensus, by goal."
+    about = "By goal, the shares of deliberations in which each model changes its verdict, and that reach consensus."
     spec = partial(dots, points, rows, series_of(goals), SHARE, panels=panels)
     chart = Chart("steering", "Steering by the goal in the system prompt", about, spec, source="figure 6")
     contrasts = [

@@ -22,9 +22,9 @@ SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
 
 @dataclass(frozen=True)
 class Names:
-    """`goals` says whether there are several goals, so that settings have to say theirs.
+    """`goals` says whether there are several goals, so that settings have to name theirs.
 
-    `short` are models without their providers, where that leaves different models with different names: for settings,
+    `short` are models without their providers, if that leaves different models with different names: for settings,
     which name several in a row.
     """
 
@@ -39,7 +39,7 @@ class Names:
         )
 
     def agents(self, setting: Setting, *, pooled: bool = False) -> str:
-        """The models; with arrows where they speak in this order."""
+        """The models; with arrows if they speak in this order."""
         in_turn = setting.format == "round-robin" and not pooled
         return (" → " if in_turn else " + ").join(self.short.get(name, name) for name in setting.agents)
 
@@ -53,7 +53,7 @@ class Names:
         return f"{self.agents(setting, pooled=pooled)} ({self.condition(setting)})"
 
     def goal(self, setting: Setting) -> str:
-        """The goal, where there are several."""
+        """The goal, if there are several."""
         return (setting.goal or "") if self.goals else ""
 
 
@@ -73,15 +73,15 @@ def twice(share: Estimate | None) -> bool:
 
 
 def ordinal(position: int | None) -> str:
-    """'speaks first', ... or nothing where all speak at once."""
+    """'speaks first', ... or nothing if all speak at once."""
     if position is None:
         return ""
     names = {1: "first", 2: "second", 3: "third"}
-    return f"speaks {names.get(position, f'at place {position}')}"
+    return f"speaks {names.get(position, f'in place {position}')}"
 
 
 def p_value(test: Significance) -> str:
-    """The p value corrected for the comparisons made together, and as it was where that differs."""
+    """The p value corrected for the comparisons made together, and the uncorrected one where it differs."""
     if isnan(test.p):
         return "–"
     own = _p(test.p)
@@ -102,7 +102,7 @@ def contrast_table(
     note: str = "",
     source: str = "",
 ) -> Table:
-    """Contrasts with both tests; `heads` name the cells before, `sides` the two numbers compared."""
+    """Contrasts with both tests; `heads` name the leading cells, `sides` the two numbers compared."""
     tests = (rows[0][1].unpaired, rows[0][1].paired) if rows else None
     named = [f"p, {test.name}" for test in tests] if tests else ["p", "p, paired"]
     columns = [*map(Column, heads), Column(sides[0], kind), Column(sides[1], kind)]
@@ -115,9 +115,11 @@ def contrast_table(
     return Table(title, columns, cells, note=f"{note} {corrected}{_TESTS}".strip(), source=source)
 
 
-_TESTS = "The first test is the paper's and takes all observations as independent; the second compares within dilemmas."
+_TESTS = (
+    "The first test is the paper's and treats all observations as independent; the second compares within dilemmas."
+)
 
 
 def absent(analysis: Analysis, key: str, what: str) -> Callout:
     """A note that says why something is not shown."""
-    return Callout(f"{what} not computed: {analysis.not_computed.get(key, 'the data does not tell')}.")
+    return Callout(f"{what} not computed: {analysis.not_computed.get(key, 'the data do not determine it')}.")

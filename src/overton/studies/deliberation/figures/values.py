@@ -54,8 +54,8 @@ def use(analysis: Analysis, names: Names) -> Section:
 _USE = (
     "Value occurrence is the share of a model's messages in which a judge found the value. Charts show up to five "
     "values on either side whose difference is beyond chance by the paired test, corrected for all values of the "
-    "pair; orders of speaking are pooled. A message may lack values because no judge was asked or its answer was "
-    "unusable; such messages are left out."
+    "pair; orders of speaking are pooled. Messages without values, because no judge was asked or its answer was "
+    "unusable, are left out."
 )
 
 
@@ -73,7 +73,7 @@ def _pairs(one: ValueUse) -> Iterator[_Pair]:
 
 
 def _clear(differences: Sequence[Difference], level: float) -> list[Difference]:
-    """The clearest differences, those of the second model first."""
+    """The clearest differences, those in favour of the second model first."""
     beyond = sorted(
         (one for one in differences if one[1].paired.adjusted < 1 - level), key=lambda one: one[1].difference.value
     )
@@ -103,7 +103,7 @@ def _use_table(pairs: Sequence[_Pair], names: Names) -> Table:
         for value, one in sorted(differences, key=lambda pair: -abs(pair[1].difference.value))[:_LARGEST]
     ]
     heads = ["Deliberation", "First model", "Second model", "Value"]
-    note = f"Shares of messages; of each pair the {_LARGEST} largest differences (JSON has all)."
+    note = f"Shares of messages; the {_LARGEST} largest differences of each pair (the JSON has all)."
     return contrast_table("Value occurrence", heads, rows, source="figure 4, a to c", note=note)
 
 
@@ -112,7 +112,7 @@ def _tally(analysis: Analysis) -> Table:
     columns = [
         Column("Messages", "count"),
         Column("With known values", "count"),
-        Column("Of them without any", "count"),
+        Column("Of these with none", "count"),
     ]
     rows: list[list[Cell]] = [
         ["all", sum(one.messages.values()), one.values_known, one.values_empty, one.values_dropped]
@@ -139,25 +139,25 @@ def inherited(analysis: Analysis, names: Names) -> Section | None:
         for value, estimate in _ranked(one)[:_TOP]
         if twice(estimate)
     ]
-    note = f"The {_TOP} most common of each model, where there are at least two cases (JSON has all)."
+    note = f"Each model's {_TOP} most common values, if they occur at least twice (the JSON has all)."
     note = f"{note} {_left_out(found)}".strip()
     table = Table("Inherited values", columns, rows, note=note, source="figure 4, d to f")
     return Section("inherited", "Inherited values", [*(one for one in charts if one), table, Method(_INHERITED)])
 
 
 _INHERITED = (
-    "Inherited is a value that the model did not use in round 1, that an opponent used in round 1, and that the model "
-    "uses in or after the round in which it first departs from its first verdict. Shares are of all its "
-    "deliberations, not only of those with a change, so models that rarely change rarely inherit. The authors take "
-    "deliberations in which the model's verdicts vary only, and of those its last message only. A value that is common "
-    "anyway is inherited by chance, too."
+    "A value is inherited if the model did not use it in round 1, an opponent did, and the model uses it in or after "
+    "the round in which it first departs from its first verdict. Shares are of all its deliberations, not only of "
+    "those with a change, so models that rarely change rarely inherit. The authors take only deliberations in which "
+    "the model's verdicts vary, and of these only its last message. A value that is common anyway is also inherited by "
+    "chance."
 )
 
 
 def _left_out(found: Sequence[Inheritance]) -> str:
     unknown = sum(one.unknown for one in found)
     return (
-        f"Left out: {unknown:,} agents of deliberations whose values of round 1 are not all known." if unknown else ""
+        f"Left out: {unknown:,} agents in deliberations whose values in round 1 are not all known." if unknown else ""
     )
 
 
@@ -215,12 +215,12 @@ def _axis(points: Sequence[Dot]) -> Axis:
 
 
 _WHEN = "Mean similarity of two agents' values in the same round, where their verdicts differ and where they agree."
-_OVER = "Mean similarity in round 1 and in the last round, of deliberations beyond round 1."
+_OVER = "Mean similarity in round 1 and in the last round, in deliberations that went beyond round 1."
 _METHOD = (
-    "Value similarity is the Jaccard index (equation 1): values that both messages use, over values that either uses. "
-    "Pairs in which neither uses any are left out and counted. With more than two agents every pair counts; orders of "
-    "speaking are pooled. Each of the three comparisons of a set of models is a question of its own, so their p "
-    "values are not corrected for their number."
+    "Value similarity is the Jaccard index (equation 1): the number of values that both messages use, over the number "
+    "that either uses. Pairs in which neither uses any are left out and counted. With more than two agents every pair "
+    "counts; orders of speaking are pooled. The three comparisons for a set of models are separate questions, so their "
+    "p values are not corrected for multiple comparisons."
 )
 
 

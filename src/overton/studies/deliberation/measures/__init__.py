@@ -26,20 +26,20 @@ def analyze(
     goals: Literal["apart", "together"] = "apart",
     others: bool = False,
 ) -> Analysis:
-    """Every measure of deliberation from decisions, one row for each agent in each round.
+    """Every measure of deliberation from decisions, one row per agent and round.
 
-    Columns are `deliberation`, `dilemma`, `format`, `round`, `position` (null where all speak at once), `model` and
-    `verdict` (null where it could not be read), and perhaps `agent` (by default the model), `goal`, `values` (lists;
-    null where not known), `crowd` and `failure`; others are ignored, so a run's records are such a table. The order of
-    rows changes nothing.
+    Columns are `deliberation`, `dilemma`, `format`, `round`, `position` (null if all speak at once), `model` and
+    `verdict` (null if it could not be read), and optionally `agent` (by default the model), `goal`, `values` (lists;
+    null if not known), `crowd` and `failure`; others are ignored, so a run's records are such a table. The order of
+    rows does not matter.
 
-    `level` is the intervals' nominal coverage, `seed` puts more than 1,000 dilemmas into groups; nothing is drawn
+    `level` is the intervals' nominal coverage; `seed` sorts more than 1,000 dilemmas into groups; nothing is drawn
     `resamples` times here. `estimator` fits the choice model (see `overton.statistics.choice.fit`), `conformity`
     says whether models share it, `goals` whether goals are fitted apart or together; with `others` the other
-    estimators fit it too, to be shown beside, which takes longer.
+    estimators fit it too, for comparison, which takes longer.
 
     Raises:
-        InputError: a column is missing, holds a value that is not allowed, an agent speaks twice in a round, or a
+        InputError: a column is missing or has a value that is not allowed, an agent speaks twice in a round, or a
             call failed in every deliberation.
     """
     from overton.statistics.resampling import Jackknife

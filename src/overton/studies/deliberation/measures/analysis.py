@@ -1,9 +1,9 @@
-"""What an analysis holds: every measure of deliberation, as typed results.
+"""What an analysis contains: every measure of deliberation, as typed results.
 
-Rates, shares and similarities are on [0, 1], their differences on [-1, 1], parameters of the choice model on the scale
-of log-odds. An `Estimate` counts in `n` what stands in its denominator (deliberations, an agent's deliberations,
-messages, pairs of messages); its interval is over dilemmas. What the data cannot tell is an `Estimate` whose value is
-NaN and whose `method` begins with 'not computed:' and says why, or stands with its reason in `not_computed`.
+Rates, shares and similarities are on [0, 1], their differences on [-1, 1], and parameters of the choice model are
+log-odds. An `Estimate`'s `n` counts its denominator (deliberations, an agent's deliberations, messages, pairs of
+messages); its interval is over dilemmas. What the data do not determine is an `Estimate` whose value is NaN and whose
+`method` begins with 'not computed:' and gives the reason, or is listed with its reason in `not_computed`.
 
 Verdicts are named as in `VERDICTS`; 'invalid' stands for those that could not be read.
 """
@@ -56,9 +56,9 @@ class Tally(msgspec.Struct, frozen=True):
 
     `failed` counts deliberations left out because a call failed for good. `invalid` counts verdicts that could not be
     read, by model. `unfinished` counts deliberations without consensus that have fewer rounds than the longest one of
-    their goal; `continued` those that went on after consensus. `values_known` counts messages with values (an empty set
-    is one), `values_empty` those with none among them; `values_dropped` values outside the list that the judge named,
-    None where not recorded.
+    their goal; `continued` those that went on after consensus. `values_known` counts messages whose values are known,
+    `values_empty` those among them that use none; `values_dropped` counts values outside the list that the judge named,
+    None if not recorded.
     """
 
     deliberations: int
@@ -101,8 +101,8 @@ class ConsensusResult(msgspec.Struct, frozen=True):
     """Over all deliberations, and in each setting.
 
     `formats` compares the formats where the same models had both with the same goal; orders are pooled.
-    `without_faults` is `overall` with verdicts of messages that have a fault of form taken as unreadable, None where
-    nobody looked.
+    `without_faults` is `overall` with the verdicts of messages with faults of form treated as unreadable, None if
+    faults were not looked for.
     """
 
     overall: Consensus
@@ -115,9 +115,9 @@ class ConsensusResult(msgspec.Struct, frozen=True):
 
 class Change(msgspec.Struct, frozen=True):
     """Change-of-verdict rate: deliberations in which a later verdict of the agent differs from its first, over all in
-    which it gave one that could be read.
+    which it gave a readable one.
 
-    `position` is the agent's place in the order of speaking, None where all speak at once; agents that share model and
+    `position` is the agent's place in the order of speaking, None if all speak at once; agents that share model and
     position are pooled.
     """
 
@@ -130,8 +130,8 @@ class Change(msgspec.Struct, frozen=True):
 class Changes(msgspec.Struct, frozen=True):
     """Change-of-verdict rates by model, by setting, and models against each other within a setting (figure 2 b, d).
 
-    `without_faults` are the rates by model with verdicts of messages that have a fault of form taken as unreadable,
-    None where nobody looked.
+    `without_faults` are the rates by model with the verdicts of messages with faults of form treated as unreadable,
+    None if faults were not looked for.
     """
 
     by_model: dict[str, Estimate]
@@ -164,7 +164,7 @@ class Verdicts(msgspec.Struct, frozen=True):
 
 
 class Archetype(msgspec.Struct, frozen=True):
-    """From a first verdict to a last one; `last` is None for 'no consensus'. `count` of the deliberations."""
+    """From a first verdict to a last one, None for 'no consensus', in `count` deliberations."""
 
     first: str
     last: str | None
@@ -173,7 +173,7 @@ class Archetype(msgspec.Struct, frozen=True):
 
 
 class Archetypes(msgspec.Struct, frozen=True):
-    """What became of a model's first verdict (table 2), the most common first, over deliberations beyond round 1.
+    """What became of a model's first verdict (table 2), most common first, in deliberations beyond round 1.
 
     changes     first to last verdict, where they differ
     returned    it changed its verdict and came back to the first
@@ -204,12 +204,13 @@ class ValueUse(msgspec.Struct, frozen=True):
 class Inheritance(msgspec.Struct, frozen=True):
     """Values that a model took over (figure 4 d to f), orders pooled: shares of all its deliberations.
 
-    Inherited is a value that is not among the agent's own in round 1, but among an opponent's in round 1, and that the
-    agent uses in or after the round in which it first departs from its first verdict. Left out, and counted in
-    `unknown`, are deliberations in which somebody's values of round 1 are not known.
+    A value is inherited if the agent does not use it in round 1, an opponent does, and the agent uses it in or after
+    the round in which it first departs from its first verdict. Deliberations in which somebody's values in round 1 are
+    not known are left out and counted in `unknown`.
 
-    `as_published` is that of the authors' code: shares of deliberations in which the model's verdicts are not all the
-    same, of values in its last message. There unknown values are none, and a verdict that could not be read is another.
+    `as_published` follows the authors' code: shares of deliberations in which the model's verdicts are not all the
+    same, of values in its last message. There unknown values count as none, and an unreadable verdict as a different
+    one.
     """
 
     setting: Setting
@@ -282,10 +283,10 @@ class OrderEffects(msgspec.Struct, frozen=True):
 
 
 class Steering(msgspec.Struct, frozen=True):
-    """One goal against another (figure 6), orders pooled: change-of-verdict rates of a model, or consensus where
-    `model` is None.
+    """One goal against another (figure 6), orders pooled: change-of-verdict rates of a model, or consensus if `model`
+    is None.
 
-    `setting` has no goal: the two are the contrast's names.
+    `setting` has no goal: the two goals are the contrast's names.
     """
 
     setting: Setting
@@ -309,7 +310,7 @@ class CrowdIn(NamedTuple):
 
 
 class Crowd(msgspec.Struct, frozen=True):
-    """Agreement with the crowd; `settings` has the share of consensus verdicts that are the crowd's.
+    """Agreement with the crowd; `settings` has the shares of consensus verdicts that are the crowd's.
 
     `unknown` counts dilemmas left out because their crowd's verdict is unknown or tied.
     """
@@ -322,12 +323,12 @@ class Crowd(msgspec.Struct, frozen=True):
 class Analysis(Analysed, frozen=True):
     """All measures of a table of decisions.
 
-    `choice` holds a fit for each goal, or one for all; the first is that of correctness, where there is one. `others`
-    holds the same by the others of 'taste', 'random', 'penalised' and 'as_published', so that all stand side by side;
-    empty where they were not asked for. `estimator` is what was asked for, perhaps 'auto'. What a table cannot tell is
-    None or empty, with the reason in `not_computed`. `faults` counts messages whose form says that they are none, empty
-    where nobody looked. `warnings` have to be read before any number, `notes` with the numbers, each a sentence.
-    `self_agreement` is that of the judge of values where it was asked again, as 'values'.
+    `choice` has one fit per goal, or one for all; the first is that for correctness, if there is one. `others` has the
+    same with the remaining estimators among 'taste', 'random', 'penalised' and 'as_published', for comparison; empty
+    unless requested. `estimator` is the one requested, perhaps 'auto'. What a table does not determine is None or
+    empty, with the reason in `not_computed`. `faults` counts messages with faults of form, empty if these were not
+    looked for. `warnings` must be read before any number, `notes` with the numbers; each is a sentence.
+    `self_agreement` is that of the judge of values, if it was asked again, under 'values'.
     """
 
     models: tuple[str, ...]
@@ -365,25 +366,25 @@ class Analysis(Analysed, frozen=True):
 
     @property
     def first_fit(self) -> Choice | None:
-        """The fit of correctness, where there is one."""
+        """The fit for correctness, if there is one."""
         return self.choice[0] if self.choice else None
 
     @property
     def by_goal(self) -> dict[str, Choice]:
-        """The fit for each goal; that for one without a name, or for all together, as 'all'."""
+        """The fit for each goal; under 'all', that for an unnamed goal or for all goals together."""
         return _by_goal(self.choice)
 
     @property
     def by_estimator(self) -> dict[str, dict[str, Choice]]:
-        """The fits by the other estimators, for each goal."""
+        """The fits with the other estimators, for each goal."""
         names = dict.fromkeys(one.estimator for one in self.others)
         return {name: _by_goal(one for one in self.others if one.estimator == name) for name in names}
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
+        """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.
 
         `["choice_model"]["inertia"][MODEL]` and `["choice_model"]["conformity"]["previous" | "within"]` are measures
-        with `se` and `odds_ratio` beside; `["choice_models"]` has every goal's fit. All other measures stand in objects
+        with `se` and `odds_ratio` as well; `["choice_models"]` has every goal's fit. All other measures are in objects
         or lists of objects; docs/deliberation.md names them.
         """
         return super().to_json()

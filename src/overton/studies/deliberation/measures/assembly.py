@@ -1,4 +1,4 @@
-"""All measures of a table of decisions, put together, with what there was to measure and what to know of it."""
+"""All measures of a table of decisions, put together, with what there was to measure and what to know about it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
 def _beside(
     made: _Measured, choice: tuple[Choice, ...], rest: Parts | None, resampling: Resampling, how: Fitting
 ) -> tuple[_Measured, tuple[Choice, ...]]:
-    """The headlines with what they are without faulty messages, `rest`; the same where that is None, and none is."""
+    """The headlines beside those without faulty messages, `rest`; the same numbers if that is None: none is faulty."""
     if rest is None:
         consensus, changes, fits = made.consensus.overall, made.changes.by_model, choice
     else:
@@ -117,21 +117,21 @@ _REASONS = {
     "steering": "no models deliberated with more than one goal",
     "crowd": "no dilemma's crowd verdict is known",
 }
-"""Why a measure is missing, where it is."""
+"""Why a measure is missing, if it is."""
 
 
 def _measured(parts: Parts, resampling: Resampling) -> _Measured:
     """The measures, two at a time: NumPy lets other threads work."""
     with ThreadPoolExecutor(2) as pool:
 
-        def begun(measure: Callable[[Parts, Resampling], Made]) -> Future[Made]:
+        def started(measure: Callable[[Parts, Resampling], Made]) -> Future[Made]:
             return pool.submit(measure, parts, resampling)
 
-        asked = (measure_use, measure_similarity, measure_inheritance) if parts.talks.masks is not None else ()
-        values: list[Future[Any]] = [begun(one) for one in asked]
-        consensus, changes, verdicts = begun(measure_consensus), begun(measure_changes), begun(measure_verdicts)
-        archetypes, order = begun(measure_archetypes), begun(measure_order)
-        steering, crowd = begun(measure_steering), begun(measure_crowd)
+        of_values = (measure_use, measure_similarity, measure_inheritance) if parts.talks.masks is not None else ()
+        values: list[Future[Any]] = [started(one) for one in of_values]
+        consensus, changes, verdicts = started(measure_consensus), started(measure_changes), started(measure_verdicts)
+        archetypes, order = started(measure_archetypes), started(measure_order)
+        steering, crowd = started(measure_steering), started(measure_crowd)
         return _Measured(
             consensus.result(),
             changes.result(),
@@ -145,7 +145,7 @@ def _measured(parts: Parts, resampling: Resampling) -> _Measured:
 
 
 def _tally(parts: Parts, decisions: pl.DataFrame) -> Tally:
-    """Counts of what was said, and of what could not be used."""
+    """Counts of what was said, and of what was unusable."""
     talks = parts.talks
     model = np.broadcast_to(talks.model[..., None], talks.verdict.shape)
     said, invalid = talks.message >= 0, talks.verdict == INVALID
@@ -175,17 +175,17 @@ def _unfinished(parts: Parts) -> int:
 
 
 def _mute(parts: Parts, found: Tally) -> Iterator[str]:
-    """Models that take no part."""
+    """Models that in effect take no part."""
     for name in parts.talks.mute:
         yield (
             f"{name}: none of its {found.messages[name]:,} verdicts could be read. It has no rate of change, no inertia"
-            " and no conformity, and consensus is counted without its deliberations."
+            " and no conformity, and its deliberations do not count towards consensus."
         )
 
 
 _ALIKE, _ALL_BUT = 0.75, 0.02
-"""A model's verdict does not depend on the dilemma where all its first verdicts but two in a hundred are the same, and
-the lower limit of their share over dilemmas lies above three quarters: 12 dilemmas without exception."""
+"""A model's verdict is taken not to depend on the dilemma if at least 98% of its first verdicts are the same and the
+lower limit of their share over dilemmas is above 75%: 12 dilemmas without exception."""
 
 
 def _regardless(parts: Parts, level: float) -> Iterator[str]:
@@ -200,8 +200,8 @@ def _regardless(parts: Parts, level: float) -> Iterator[str]:
         if share >= 1 - _ALL_BUT and float(wilson_limits(share, dilemmas, level)[0]) > _ALIKE:
             yield (
                 f"{name}: its verdict does not depend on the dilemma. It opens with {VERDICTS[verdict]} in"
-                f" {counts[verdict]:,} of {counts.sum():,} deliberations, on {dilemmas:,} dilemmas: that it keeps to it"
-                " is no inertia, and that others come to it no persuasion."
+                f" {counts[verdict]:,} of {counts.sum():,} deliberations, on {dilemmas:,} dilemmas: keeping to it is"
+                " not inertia, and others coming round to it is not persuasion."
             )
 
 
@@ -209,7 +209,7 @@ def _notes_on(found: Tally) -> tuple[str, ...]:
     """Warnings, each a sentence."""
     notes = []
     if found.failed:
-        notes.append(f"{_some(found.failed)} left out whole, since a call failed for good.")
+        notes.append(f"{_some(found.failed)} left out entirely because a call failed for good.")
     for name, count in found.invalid.items():
         if 0 < count < found.messages[name]:
             notes.append(
@@ -218,12 +218,12 @@ def _notes_on(found: Tally) -> tuple[str, ...]:
     if found.unfinished:
         notes.append(
             f"{_some(found.unfinished)} without consensus although shorter than others of the same models: if they "
-            "were cut off, consensus comes out too rare."
+            "were cut off, the share of consensus is too low."
         )
     if found.continued:
         notes.append(
-            f"{found.continued:,} deliberations went on after all agents had agreed; consensus is counted where it was "
-            "first reached, last verdicts where they ended."
+            f"{found.continued:,} deliberations went on after all agents had agreed; consensus is counted in the round "
+            "where it was first reached, last verdicts in the last round."
         )
     return (*notes, *few(found.dilemmas, "dilemmas"))
 

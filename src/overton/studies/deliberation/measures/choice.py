@@ -28,7 +28,7 @@ __all__ = ["Fitting", "decisions_of", "fit_again", "fit_choices"]
 
 
 class Fitting(NamedTuple):
-    """How the choice model is fitted; with `others`, by the other estimators too, which takes several times as long."""
+    """How the choice model is fitted; with `others`, by the other estimators too, which takes several times longer."""
 
     estimator: Estimator = "auto"
     conformity: Conformity = "shared"
@@ -37,7 +37,7 @@ class Fitting(NamedTuple):
 
 
 def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
-    """The fits for each goal, correctness first, by the chosen estimator; and by the others, where asked for."""
+    """The fits for each goal, correctness first, with the chosen estimator; and with the others, if requested."""
     rows = [(goal, decisions_of(part)) for goal, part in _by_goal(parts, how.goals)]
     first = [_fitted(goal, decisions, how, level) for goal, decisions in rows]
     more = [
@@ -50,8 +50,8 @@ def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice,
 
 
 def fit_again(parts: Parts, first: Sequence[Choice], how: Fitting, level: float) -> tuple[Choice, ...]:
-    """The fits of other verdicts in the same deliberations, each by the estimator of the `first` fit for its goal: what
-    stands side by side has to differ in the verdicts alone."""
+    """The fits to other verdicts in the same deliberations, each with the estimator of the `first` fit for its goal:
+    numbers shown side by side must differ in the verdicts alone."""
     used = (how._replace(estimator=cast("Estimator", one.estimator)) for one in first)
     return tuple(
         _fitted(goal, decisions_of(part), one, level, against=False)
@@ -91,7 +91,7 @@ def decisions_of(part: Part) -> Decisions:
 
 
 def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, **slow: Any) -> Choice:
-    """A fit; those to be shown beside another say in `slow` that they do without what takes several fits."""
+    """A fit; fits shown beside another omit, by `slow`, what takes several fits."""
     n = len(decisions)
     try:
         made = fit(decisions, estimator=how.estimator, conformity=how.conformity, level=level, **slow)

@@ -1,4 +1,4 @@
-"""Two numbers compared: the paper's tests, and their paired twins."""
+"""Two numbers compared: the paper's tests, and their paired counterparts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _SIGNED_RANK = "Wilcoxon signed-rank, over dilemmas"
 
 
 NOTHING = "nothing was observed"
-"""Why an estimate has no value: there is nothing in its denominator."""
+"""Why an estimate has no value: its denominator is empty."""
 
 
 class Pair(NamedTuple, Generic[Key]):
     """Two shares to compare, or K of them where `above` is [dilemmas, K]; or two means, with every observation.
 
-    `key` says what is compared. `observed` holds the observations of either side where they are means.
+    `key` says what is compared. `observed` are both sides' observations if means are compared.
     """
 
     key: Key
@@ -46,12 +46,12 @@ class Pair(NamedTuple, Generic[Key]):
 
 
 def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[Key, Contrast]]:
-    """Every pair's contrast, in their order, K of them for a pair of K; tests not yet corrected for their number."""
+    """Every pair's contrast, in order, K of them for a pair of K; tests are not yet corrected for their number."""
     keys: list[Key] = []
     tests: list[tuple[tuple[str, str], Significance, Significance]] = []
 
     def counts() -> Iterable[tuple[Counts, Counts]]:
-        # As they come, so that not all pairs' dilemmas are in memory at once.
+        # One at a time, so that not all pairs' dilemmas are in memory at once.
         for pair in pairs:
             found = _tests(pair)
             keys.extend([pair.key] * len(found))
@@ -84,7 +84,7 @@ def _tests(pair: Pair[Key]) -> list[tuple[Significance, Significance]]:
 
 
 def proportions(first: Array, first_n: float, second: Array, second_n: float) -> Array:
-    """The two-proportion z test with a pooled variance (section 4.4), two-sided; NaN where a side has no cases."""
+    """The two-proportion z test with a pooled variance (section 4.4), two-sided; NaN if a side has no cases."""
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.asarray(first_n, float), np.asarray(second_n, float)
         pooled = (first + second) / (sizes[0] + sizes[1])
@@ -94,10 +94,10 @@ def proportions(first: Array, first_n: float, second: Array, second_n: float) ->
 
 
 def mcnemar(first: Array, first_n: Array, second: Array, second_n: Array) -> Array:
-    """McNemar's exact test over the dilemmas (first axis) that both sides have, two-sided; NaN where there is none.
+    """McNemar's exact test over the dilemmas (first axis) that both sides have, two-sided; NaN if there is none.
 
-    With one case a side in each dilemma it is McNemar's; with several, a dilemma counts for the side whose share is
-    higher, as in a sign test.
+    With one case per side and dilemma it is McNemar's; with several, a dilemma counts for the side with the higher
+    share, as in a sign test.
     """
     both = (first_n > 0) & (second_n > 0)
     gap = np.where(both, second * first_n - first * second_n, 0)
@@ -106,14 +106,14 @@ def mcnemar(first: Array, first_n: Array, second: Array, second_n: Array) -> Arr
 
 
 def mann_whitney(first: Array, second: Array) -> float:
-    """Mann-Whitney's U test (figure 5), two-sided; NaN where one side is empty."""
+    """The Mann-Whitney U test (figure 5), two-sided; NaN if one side is empty."""
     if not len(first) or not len(second):
         return nan
     return float(mannwhitneyu(first, second, method="asymptotic").pvalue)
 
 
 def corrected(pairs: Sequence[tuple[Key, Contrast]]) -> tuple[tuple[Key, Contrast], ...]:
-    """The contrasts with both of their tests adjusted for all of them."""
+    """The contrasts with both of their tests adjusted for the number of contrasts."""
     columns = []
     for field in ("unpaired", "paired"):
         tests: list[Significance] = [getattr(contrast, field) for _, contrast in pairs]

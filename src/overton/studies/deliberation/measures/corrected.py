@@ -1,14 +1,14 @@
 """Similarity and inheritance of values, corrected by people's labels of whether explanations use a value.
 
-Both are sums of products of labels, so that weights which undo the judge's errors (`overton.statistics.misread`) take
-the labels' place. An agent inherits a value where it changed its verdict and (1 - own in round 1) times (1 - nobody
-else's in round 1) times (1 - nowhere in or after the change) is 1. The similarity of two explanations is how many
-values they share over how many either uses (equation 1); with one over k the integral of s^(k - 1), it is
+Both are sums of products of labels, so weights that undo the judge's errors (`overton.statistics.misread`) can replace
+the labels. An agent inherits a value if it changed its verdict and (1 - own in round 1) times (1 - nobody else's in
+round 1) times (1 - nowhere in or after the change) is 1. The similarity of two explanations is how many values they
+share over how many either uses (equation 1); since 1/k is the integral of s^(k - 1), it is
 
     sum over values of shared_v times the integral over s of the product of (a_u + (1 - a_u) s) over the other values u
 
-where a_u is 1 if neither uses u. What it assumes: errors are independent given what is true, and as frequent for every
-value, model and round.
+where a_u is 1 if neither uses u. This assumes that errors are independent given the truth, and equally frequent for
+every value, model and round.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 LABELS = ("used", "not used")
-"""What people say of an explanation and a value."""
+"""What people say about an explanation and a value."""
 
 _DRAWS = 100
-_APART = "explanations are drawn one by one: no deliberation is labelled whole"
+_APART = "explanations are drawn individually, so no deliberation is labelled completely"
 
 
 def corrected_values(
@@ -59,9 +59,9 @@ def corrected_values(
     draws: int = _DRAWS,
     seed: int = 0,
 ) -> LabelledNumbers:
-    """Similarity and inheritance of values by setting, three times.
+    """Similarity and inheritance of values by setting, each in three variants.
 
-    `decisions` are as for `analyze`, `values` all that the judge could name. `people` has a row for each labelled
+    `decisions` are as for `analyze`, `values` all that the judge could name. `people` has one row per labelled
     explanation, value and label (`people_table`): `id` ('DELIBERATION/ROUND/AGENT/VALUE'), `label` (of `LABELS`),
     `share`, `chance`, `group`. Intervals are over dilemmas.
     """
@@ -70,7 +70,7 @@ def corrected_values(
 
 @dataclass(frozen=True)
 class _Number:
-    """A number as the analysis has it, and as dilemmas' sums with the judge's errors undone; of a difference those of
+    """A number as in the analysis, and as sums by dilemma with the judge's errors undone; for a difference, those of
     its second and of its first side."""
 
     plain: Estimate
@@ -78,7 +78,7 @@ class _Number:
 
 
 class ValueCase(Case):
-    """N explanations with V values each, and what people say of some of them.
+    """N explanations with V values each, and what people say about some of them.
 
     `asked` are level, draws and seed.
     """
@@ -95,7 +95,7 @@ class ValueCase(Case):
         self.people, self.place = self._placed(people)
 
     def _placed(self, people: People) -> tuple[People, Ints]:
-        """What people said of explanations that are measured, and which rows these are: N times V in order."""
+        """What people said about explanations that are measured, and their places among the N times V rows."""
         names = self.kept.select(pl.format("{}/{}/{}", "deliberation", "round", "agent")).to_series().to_list()
         rows = {name: row for row, name in enumerate(names) if self.talks.known[row]}
         codes = {value: code for code, value in enumerate(self.values)}
@@ -107,7 +107,7 @@ class ValueCase(Case):
 
     @cached_property
     def judged(self) -> Ints:
-        """What the judge said of each explanation and value [N, V]: 0 used, 1 not used."""
+        """What the judge said about each explanation and value [N, V]: 0 used, 1 not used."""
         made = np.ones((len(self.talks.known), len(self.values)), np.int64)
         codes = {value: code for code, value in enumerate(self.values)}
         for row, named in enumerate(self.kept["values"].to_list()):
@@ -122,7 +122,7 @@ class ValueCase(Case):
 
     @property
     def by_units(self) -> bool:
-        """Never: what is measured is of several explanations."""
+        """Never: each number rests on several explanations."""
         return False
 
     @cached_property
@@ -132,27 +132,28 @@ class ValueCase(Case):
 
     @cached_property
     def weights(self) -> Array:
-        """How much it weighs that a value is not used where the judge says that it is, or is not [1 + draws, 2]; empty
-        where the judge's errors cannot be undone."""
+        """The weight of 'not used' if the judge says that a value is used, and if it says it is not [1 + draws, 2];
+        empty if the judge's errors cannot be undone."""
         if not len(self.place):
             return np.zeros((0, 2))
         given = np.bincount(self.judged[self.talks.known].ravel(), minlength=2).astype(float)
         return np.asarray(undoing(self.readings, given, self.draws, self.seed).weights[:, :, 1])
 
     @cached_property
-    def told(self) -> Array:
-        """The same where it is known [N + 1, V], else NaN: by people; what was not said, which is the last row, and
-        what no judge read uses no value."""
+    def certain(self) -> Array:
+        """The same where it is known from people [N + 1, V], otherwise NaN; a missing message, which is the last row,
+        and one that no judge read use no value."""
         made = np.full((len(self.judged) + 1, len(self.values)), np.nan)
         made[:-1].reshape(-1)[self.place] = self.people.value[:, 1]
         made[np.append(~self.talks.known, True)] = 1.0
         return made
 
     def _unused(self, message: NDArray[np.integer]) -> Iterator[Array]:
-        """How much it weighs that messages do not use each value [*messages, V], by draw."""
-        told, judged = self.told[message], np.append(self.judged, np.ones((1, len(self.values)), np.int64), 0)[message]
-        known = np.isfinite(told)
-        yield from (np.where(known, told, weight[judged]) for weight in self.weights)
+        """The weight of messages not using each value [*messages, V], by draw."""
+        judged = np.append(self.judged, np.ones((1, len(self.values)), np.int64), 0)[message]
+        certain = self.certain[message]
+        known = np.isfinite(certain)
+        yield from (np.where(known, certain, weight[judged]) for weight in self.weights)
 
     def numbers(self) -> Iterator[Resting]:
         """Similarity of all pairs, by round, and in the first and last; each value's inheritance."""
@@ -169,7 +170,7 @@ class ValueCase(Case):
         return {place: made for (_, _, place), made in self._made}
 
     def corrected(self, one: Resting) -> Variants:
-        """One of the numbers, three times."""
+        """One of the numbers, in three variants."""
         number = self._numbers[one.place or ()]
         found = self._of(number)
         alone = not_computed(_APART, level=self.level)
@@ -177,7 +178,7 @@ class ValueCase(Case):
 
     def _of(self, number: _Number) -> Estimate:
         if not self.weights.size:
-            why = "the judge hardly tells values apart" if len(self.place) else "nothing is labelled"
+            why = "the judge barely distinguishes the values" if len(self.place) else "nothing is labelled"
             return not_computed(why, level=self.level)
         labels = len(self.people.id)
         if isinstance(number.undone, Undone):
@@ -221,20 +222,20 @@ class ValueCase(Case):
             ):
                 undone = self._sums(pairs, side & inside)
                 yield f"round {one.round}, {name}", ("by_round", place, name), _Number(number, undone)
-        for name, chosen, told in (("consensus", True, plain.consensus), ("without", False, plain.without)):
+        for name, chosen, contrast in (("consensus", True, plain.consensus), ("without", False, plain.without)):
             both = self._first_and_last(pairs, consensus=chosen)
-            yield from _contrast(f"first and last round, {name}", name, told, both)
+            yield from _contrast(f"first and last round, {name}", name, contrast, both)
 
     def _pairs(self, part: Part) -> _Pairs:
-        """Pairs of agents in each round, with what their similarity and their using any value weigh."""
+        """Pairs of agents in each round, with the weights of their similarity and of either using a value."""
         talks = self.talks
-        held = []
+        found = []
         for first, second in combinations(range(talks.model.shape[1]), 2):
             rows = part.rows[talks.seated[part.rows, second]]
             verdicts = talks.verdict[rows, first]
             agree = (verdicts == talks.verdict[rows, second]) & (verdicts >= 0)
-            held.append((rows, talks.message[rows, first], talks.message[rows, second], agree))
-        rows, one, other, agree = (np.concatenate(side) for side in zip(*held, strict=True))
+            found.append((rows, talks.message[rows, first], talks.message[rows, second], agree))
+        rows, one, other, agree = (np.concatenate(side) for side in zip(*found, strict=True))
         there = (one >= 0) & (other >= 0)
         there &= talks.known[one] & talks.known[other]
         above, below = np.zeros((2, len(self.weights), *one.shape))
@@ -243,14 +244,13 @@ class ValueCase(Case):
         return _Pairs(rows, talks.dilemma[rows], agree, above, below)
 
     def _alike(self, one: Ints, other: Ints) -> tuple[Array, Array]:
-        """What the similarity of pairs of explanations [P] weighs, and that either uses a value [1 + draws, P].
+        """The weights of the similarity of pairs of explanations [P], and of either using a value [1 + draws, P].
 
-        Pairs that nobody labelled are known by how many values neither, one, or both use: of each such kind one is
-        computed.
+        Unlabelled pairs are determined by how many values neither, one, or both use: one of each such kind is computed.
         """
-        told = np.bincount(self.place // len(self.values), minlength=len(self.judged)) > 0
+        labelled = np.bincount(self.place // len(self.values), minlength=len(self.judged)) > 0
         uses = np.sort(self.judged[one] + self.judged[other], axis=1)
-        kind = np.where((told[one] | told[other])[:, None], -1 - np.arange(len(one))[:, None], uses)
+        kind = np.where((labelled[one] | labelled[other])[:, None], -1 - np.arange(len(one))[:, None], uses)
         _, example, back = np.unique(kind, axis=0, return_index=True, return_inverse=True)
         both = zip(self._unused(one[example]), self._unused(other[example]), strict=True)
         made = [_similarity(*weighed) for weighed in both]
@@ -264,8 +264,7 @@ class ValueCase(Case):
         )
 
     def _first_and_last(self, pairs: _Pairs, *, consensus: bool) -> tuple[Undone, Undone]:
-        """Round 1 and the last round, of pairs that have a similarity in both: the weight of either's is that of the
-        other's being there."""
+        """Round 1 and the last round, for pairs with a similarity in both: each is weighted by the other's presence."""
         talks, every = self.talks, np.arange(len(pairs.row))
         beyond = (talks.rounds[pairs.row] > 1) & (talks.agreement[pairs.row] != 1)
         chosen = beyond & ((talks.agreement[pairs.row] > 0) == consensus)
@@ -282,8 +281,8 @@ class ValueCase(Case):
         found = iter(enumerate(measure_inheritance(self.parts, self.resampling)))
         for part in self.parts.pooled:
             opening = self.talks.message[part.rows, :, 0]
-            told = (((opening >= 0) & self.talks.known[opening]) | ~self.talks.seated[part.rows]).all(1)
-            known = part.where(np.asarray(told))
+            all_known = (((opening >= 0) & self.talks.known[opening]) | ~self.talks.seated[part.rows]).all(1)
+            known = part.where(np.asarray(all_known))
             for model in part.models:
                 number, plain = next(found)
                 yield from self._inherited(known, model, number, plain)
@@ -291,7 +290,7 @@ class ValueCase(Case):
     def _inherited(
         self, part: Part, model: str, number: int, plain: Inheritance
     ) -> Iterator[tuple[tuple[str | None, str, Place], _Number]]:
-        """A model's values; agents that never change their verdict inherit none, whatever anybody's values are."""
+        """A model's values; agents that never change their verdict inherit none, whatever the values are."""
         row, seat = np.nonzero(part.seated(model))
         changed = part.changed[row, seat]
         above = self._taken(part, row[changed], seat[changed])
@@ -304,7 +303,7 @@ class ValueCase(Case):
             yield (None, f"inherited {value}", place), _Number(one, undone)
 
     def _taken(self, part: Part, row: Ints, seat: Ints) -> Array:
-        """What inheriting each value weighs, of agents that changed their verdict [1 + draws, agents, V]."""
+        """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
         talks, every = self.talks, np.arange(len(row))
         message = talks.message[part.rows[row]]
         after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
@@ -319,7 +318,7 @@ class ValueCase(Case):
 @dataclass(frozen=True)
 class _Pairs:
     """K pairs of agents over rounds: their deliberation and dilemma [K], whether their verdicts agree [K, rounds], and
-    what their similarity, and its being there, weigh [1 + draws, K, rounds]."""
+    the weights of their similarity and of its presence [1 + draws, K, rounds]."""
 
     row: Ints
     dilemma: NDArray[np.integer]
@@ -329,10 +328,10 @@ class _Pairs:
 
 
 def _contrast(
-    told: str, field: str, plain: object, sides: tuple[Undone, Undone]
+    title: str, field: str, plain: object, sides: tuple[Undone, Undone]
 ) -> Iterator[tuple[str, Place, _Number]]:
     for name, undone in (("first", sides[0]), ("second", sides[1]), ("difference", (sides[1], sides[0]))):
-        yield f"{told}, {name}", (field, name), _Number(getattr(plain, name), undone)
+        yield f"{title}, {name}", (field, name), _Number(getattr(plain, name), undone)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -340,8 +339,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def _similarity(first: Array, second: Array) -> tuple[Array, Array]:
-    """What equation 1 weighs for pairs of explanations, and that either uses a value, from what it weighs that each
-    does not use each value [P, V]."""
+    """The weights of equation 1 for pairs of explanations, and of either using a value, from the weights of each not
+    using each value [P, V]."""
     neither, shared = first * second, (1 - first) * (1 - second)
     at, weight = (_NODES + 1) / 2, _WEIGHTS / 2
     factor = neither[:, :, None] + (1 - neither)[:, :, None] * at

@@ -49,7 +49,7 @@ _UNREAD = "no verdict could be read"
 
 
 def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
-    """Rounds to consensus and shares without it, over all deliberations and by setting."""
+    """Rounds to consensus and shares without consensus, over all deliberations and by setting."""
     overall, *settings = _consensus_in((parts.everything, *parts.by_setting), resampling)
     return ConsensusResult(
         overall=overall,
@@ -73,13 +73,13 @@ def _consensus_in(parts: Sequence[Part], resampling: Resampling) -> Iterator[Con
 
 
 def _endings(part: Part) -> Array:
-    """Deliberations of each dilemma by the round of their consensus, 0 for none [dilemmas, rounds + 1]."""
+    """Deliberations on each dilemma by the round of their consensus, 0 for none [dilemmas, rounds + 1]."""
     shape = (len(part.talks.dilemmas), part.talks.verdict.shape[2] + 1)
     return summed([part.dilemma, part.agreement], shape)
 
 
 def _shares(part: Part, endings: Array) -> Counts:
-    """Consensus by majority, in any round, in none, and in each."""
+    """Consensus by majority, in any round, in no round, and in each round."""
     majority = part.count(part.talks.majority[part.rows] >= 0)
     return Counts(np.column_stack([majority, endings[:, 1:].sum(1), endings]), endings.sum(1))
 
@@ -99,7 +99,7 @@ def _consensus(part: Part, shares: list[Estimate], rounds: list[Estimate]) -> Co
 
 
 def _formats(parts: Parts) -> Iterator[Pair[Setting]]:
-    """The two formats, where the same models had both with the same goal."""
+    """The two formats, if the same models had both with the same goal."""
     by_name = {part.setting: part for part in parts.pooled}
     for setting, part in by_name.items():
         other = by_name.get(Setting("round-robin", setting.goal, setting.agents))
@@ -175,7 +175,7 @@ def _verdicts(part: Part, estimates: Iterator[list[Estimate]]) -> Verdicts:
 
 
 def _named(estimates: Iterable[Estimate]) -> dict[str, Estimate]:
-    """By name; 'invalid' only where there are such verdicts."""
+    """By name; 'invalid' only if there are such verdicts."""
     named = dict(zip(_NAMES, estimates, strict=False))
     if INVALID_NAME in named and not named[INVALID_NAME].value > 0:
         del named[INVALID_NAME]
@@ -185,17 +185,17 @@ def _named(estimates: Iterable[Estimate]) -> dict[str, Estimate]:
 _V = len(VERDICTS)
 _HOLDOUTS, _UNRESOLVED, _RETURNED = _V * _V, _V * _V + _V, _V * _V + 2 * _V
 _ENDS = [*((a, b) for a in VERDICTS for b in VERDICTS), *[(verdict, None) for verdict in VERDICTS] * 2]
-"""First and last verdicts, in the order in which `_kinds` has them: changes, holdouts, unresolved."""
+"""First and last verdicts, in the order of `_kinds`: changes, holdouts, unresolved."""
 
 _NOT_BEYOND = "no deliberation went beyond round 1"
 
 
 def measure_archetypes(parts: Parts, resampling: Resampling) -> tuple[Archetypes, ...]:
     """Changes and holdouts of each model against each set of others."""
-    asked = [(part.beyond_round_1, model) for part in parts.pooled for model in part.models]
-    counts = [_kinds(*one) for one in asked]
+    pairs = [(part.beyond_round_1, model) for part in parts.pooled for model in part.models]
+    counts = [_kinds(*one) for one in pairs]
     estimates = resampling.ratios(counts, _NOT_BEYOND)
-    return tuple(_archetypes(*one, *made) for one, made in zip(asked, zip(counts, estimates, strict=True), strict=True))
+    return tuple(_archetypes(*one, *made) for one, made in zip(pairs, zip(counts, estimates, strict=True), strict=True))
 
 
 def _kinds(part: Part, model: str) -> Counts:
@@ -233,5 +233,5 @@ def _archetypes(part: Part, model: str, counts: Counts, estimates: list[Estimate
 
 
 def _ranked(found: list[Archetype]) -> tuple[Archetype, ...]:
-    """Those that occur, the most common first, in a tie in the order of the verdicts."""
+    """Those that occur, most common first, ties in the order of the verdicts."""
     return tuple(sorted((one for one in found if one.count), key=lambda one: -one.count))

@@ -1,5 +1,5 @@
-"""What else moves verdicts: who speaks first (section 4.3), the goal in the system prompt (section 4.4, figure 6). How
-often they are the crowd's.
+"""What else moves verdicts: who speaks first (section 4.3), and the goal in the system prompt (section 4.4, figure 6);
+and how often verdicts are the crowd's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["measure_crowd", "measure_order", "measure_steering"]
 
 
 def measure_order(parts: Parts, resampling: Resampling) -> OrderEffects | None:
-    """First-speaker effects in round-robin deliberations; None where there are none."""
+    """First-speaker effects in round-robin deliberations; None if there are no such deliberations."""
     in_turn = [part for part in parts.pooled if part.setting.format == "round-robin"]
     if not in_turn:
         return None
@@ -80,7 +80,7 @@ _Key = tuple[Setting, str | None]
 
 
 def measure_steering(parts: Parts, resampling: Resampling) -> tuple[Steering, ...]:
-    """Each later goal against the first, where the same models had both."""
+    """Each other goal against the first, if the same models had both."""
     found: dict[Setting, dict[str | None, Part]] = {}
     for part in parts.pooled:
         found.setdefault(msgspec.structs.replace(part.setting, goal=None), {})[part.setting.goal] = part
@@ -103,7 +103,7 @@ _NO_CONSENSUS = "no deliberation on a dilemma whose crowd is known reached conse
 
 
 def measure_crowd(parts: Parts, resampling: Resampling) -> Crowd | None:
-    """How often verdicts are the crowd's; None where no crowd is known."""
+    """How often verdicts are the crowd's; None if no crowd is known."""
     talks = parts.talks
     if not (talks.crowd >= 0).any():
         return None
@@ -119,7 +119,7 @@ def measure_crowd(parts: Parts, resampling: Resampling) -> Crowd | None:
 
 
 def _known(parts: Parts, goal: str | None) -> Part:
-    """Deliberations with a goal whose dilemma's crowd is known."""
+    """Deliberations with this goal on dilemmas whose crowd is known."""
     talks = parts.talks
     has_goal = np.array([one.goal == goal for one in talks.settings])[talks.setting]
     rows = np.flatnonzero(has_goal & (talks.crowd[talks.dilemma] >= 0))
@@ -142,7 +142,7 @@ def _first_and_last(part: Part) -> Iterator[Pair[tuple[str | None, str]]]:
 
 
 def _the_crowds(part: Part) -> Counts:
-    """Consensus verdicts that are the crowd's, of those on dilemmas whose crowd is known."""
+    """Consensus verdicts that are the crowd's, out of those on dilemmas whose crowd is known."""
     crowd, agreed = part.talks.crowd[part.dilemma], part.talks.agreed_verdict[part.rows]
     both = (crowd >= 0) & (agreed >= 0)
     return Counts(part.count(both & (crowd == agreed)), part.count(both))

@@ -1,5 +1,5 @@
-"""Values shared with one's partners and taken over from them, and the same with partners drawn at random: what chance
-gives where nobody heard anybody (section 4.2 has no baseline).
+"""Values shared with one's partners and taken over from them, and the same with partners drawn at random: what to
+expect by chance if nobody heard anybody (section 4.2 has no baseline).
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ DEALS = 50
 
 
 def similarity(talks: Talks, rng: np.random.Generator | None = None) -> Counts:
-    """By dilemma, the Jaccard similarities of every two agents' values in their last messages, and how many there are.
+    """By dilemma, the sum of the Jaccard similarities of all pairs of agents' values in their last messages, and the
+    number of pairs.
 
-    With `rng` the second agent of each pair is the one in its seat in other discussions, and the mean over these stands
-    in the similarity's place.
+    With `rng` the second agent of each pair is the one in its seat in other discussions, and the similarity is the mean
+    over these.
     """
     masks, known = _sets(talks)
     last = _last(talks)
@@ -39,16 +40,16 @@ def similarity(talks: Talks, rng: np.random.Generator | None = None) -> Counts:
         one, other = last[rows, first][:, None], np.where(partners >= 0, last[partners, second], -1)
         found.append((talks.dilemma[rows], _mean(_jaccard(masks[one], masks[other]), known[one] & known[other])))
     dilemma, value = (np.concatenate(side) for side in zip(*found, strict=True))
-    told = np.isfinite(value)
+    known_pair = np.isfinite(value)
     shape = (len(talks.dilemmas),)
-    return Counts(summed([dilemma[told]], shape, value[told]), summed([dilemma[told]], shape))
+    return Counts(summed([dilemma[known_pair]], shape, value[known_pair]), summed([dilemma[known_pair]], shape))
 
 
 def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) -> Counts:
-    """By dilemma, of the values that a model's agents use first once they changed their verdict, those with which a
-    partner opened, and all of them.
+    """By dilemma, how many of the values that a model's agents first use once they have changed their verdict are ones
+    that a partner used in its opening, and how many there are.
 
-    With `rng` the partners' openings are those of the same seats in other discussions, their mean over these.
+    With `rng` the partners' openings are those of the same seats in other discussions, averaged over these.
     """
     masks, known = _sets(talks)
     row, seat = np.nonzero(talks.changed & (talks.model == talks.models.index(model)))
@@ -69,27 +70,27 @@ def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) 
 
 
 def _sets(talks: Talks) -> tuple[Masks, Flags]:
-    """Each message's values as bits, and whether they are known; the last row stands for what was not said."""
+    """Each message's values as bits, and whether they are known; the last row stands for a missing message."""
     assert talks.masks is not None
     masks = np.where(talks.known[:, None], talks.masks, 0).astype(np.uint64)
     return np.append(masks, np.zeros((1, masks.shape[1]), np.uint64), axis=0), np.append(talks.known, False)
 
 
 def _last(talks: Talks) -> Ints:
-    """The number of each agent's last message [T, S], -1 where it said nothing."""
+    """The number of each agent's last message [T, S], -1 if it said nothing."""
     message = talks.message
     place = message.shape[2] - 1 - np.argmax((message >= 0)[..., ::-1], axis=2)
     return np.asarray(np.take_along_axis(message, place[..., None], 2)[..., 0])
 
 
 def _others(talks: Talks, rows: Ints, rng: np.random.Generator) -> Ints:
-    """For each discussion of `rows` others of its setting on other dilemmas [N, DEALS], drawn with replacement; -1
-    where there are none."""
+    """For each discussion in `rows`, others of its setting on other dilemmas [N, DEALS], drawn with replacement; -1
+    if there are none."""
     made = np.full((len(rows), DEALS), -1, np.int64)
     for setting in np.unique(talks.setting[rows]):
         same = np.flatnonzero(talks.setting == setting)
         own = np.flatnonzero(talks.setting[rows] == setting)
-        # Discussions are sorted by dilemma, so those of one's own are a stretch that is stepped over.
+        # Discussions are sorted by dilemma, so those on the same dilemma are contiguous and can be skipped.
         dilemma = talks.dilemma[same]
         begin, end = (np.searchsorted(dilemma, talks.dilemma[rows[own]], side) for side in ("left", "right"))
         free = len(same) - (end - begin)
@@ -109,8 +110,8 @@ def _count(masks: Masks) -> Array:
     return np.asarray(np.bitwise_count(masks).sum(-1, dtype=np.int64), np.float64)
 
 
-def _mean(values: Array, told: Flags) -> Array:
-    """The mean over deals of what is known, NaN where nothing is."""
-    use = told & np.isfinite(values)
+def _mean(values: Array, known: Flags) -> Array:
+    """The mean over deals of what is known, NaN if nothing is."""
+    use = known & np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(use, values, 0.0).sum(1) / use.sum(1))

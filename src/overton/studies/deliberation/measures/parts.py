@@ -32,7 +32,7 @@ def summed(
 
 
 class Speaker(NamedTuple):
-    """Who is measured together in a setting: seats that share a model and, where they take turns, the position."""
+    """Who is measured together in a setting: seats that share a model and, if they take turns, the position."""
 
     model: str
     position: int | None
@@ -59,7 +59,7 @@ class Part:
 
     @cached_property
     def speakers(self) -> list[Speaker]:
-        """The speakers in their order. Where orders are pooled there are none: see `seated`."""
+        """The speakers in their order. If orders are pooled there are none: see `seated`."""
         agents = self.setting.agents
         if self.setting.format == "round-robin":
             return [Speaker(model, seat + 1, (seat,)) for seat, model in enumerate(agents)]
@@ -85,12 +85,12 @@ class Part:
 
     @cached_property
     def heard(self) -> Flags:
-        """Which agents gave a verdict that could be read [rows, seats]: others have none to change."""
+        """Which agents gave a readable verdict [rows, seats]: others have none to change."""
         return np.asarray(self.talks.first[self.rows] >= 0)
 
     @cached_property
     def without_mutes(self) -> Part:
-        """The deliberations without a model of which no verdict could ever be read: with it, nobody can agree."""
+        """The deliberations without models that never gave a readable verdict: with these, nobody can agree."""
         mutes = [self.talks.models.index(name) for name in self.talks.mute]
         return self.where(np.asarray(~np.isin(self.seats, mutes).any(axis=1))) if mutes else self
 
@@ -104,7 +104,7 @@ class Part:
 
     @cached_property
     def beyond_round_1(self) -> Part:
-        """The deliberations that had a second round, since the first brought no consensus."""
+        """The deliberations that had a second round because the first brought no consensus."""
         return self.where((self.talks.rounds[self.rows] > 1) & (self.agreement != 1))
 
     def count(self, flags: Flags | None = None) -> Array:
@@ -116,19 +116,19 @@ class Part:
         return summed([self.dilemma], (len(self.talks.dilemmas),), flags.sum(1))
 
     def changes(self, model: str) -> Counts:
-        """How many of a model's agents change their verdict, of how many that gave one."""
+        """How many of a model's agents change their verdict, out of how many that gave one."""
         seated = self.seated(model) & self.heard
         return Counts(self.count_agents(seated & self.changed), self.count_agents(seated))
 
     @cached_property
     def reached(self) -> Counts:
-        """How many deliberations reach consensus, of how many that could."""
+        """How many deliberations reach consensus, out of how many that could."""
         part = self.without_mutes
         return Counts(part.count(part.agreement > 0), part.count())
 
 
 class Parts:
-    """All deliberations in their parts."""
+    """All deliberations, split into parts."""
 
     def __init__(self, talks: Talks) -> None:
         self.talks = talks
@@ -140,7 +140,7 @@ class Parts:
 
     @cached_property
     def pooled(self) -> list[Part]:
-        """The same with all orders of speaking together; settings with their agents sorted."""
+        """The same with all orders of speaking pooled; settings with their agents sorted."""
         return self._split([Setting(one.format, one.goal, tuple(sorted(one.agents))) for one in self.talks.settings])
 
     @cached_property

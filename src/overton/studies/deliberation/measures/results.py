@@ -1,4 +1,4 @@
-"""What results share: settings, two numbers side by side, and what the choice model found, on the scale of log-odds."""
+"""What results share: settings, two numbers side by side, and parameters of the choice model, in log-odds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = [
 
 
 class Setting(msgspec.Struct, frozen=True, order=True):
-    """Deliberations of one format and goal between the same models; `goal` is None where the table has none.
+    """Deliberations of one format and goal among the same models; `goal` is None if the table has none.
 
-    `agents` are the models in the order of speaking; sorted where all speak at once, and where orders are pooled.
+    `agents` are the models in the order of speaking; sorted if all speak at once, or if orders are pooled.
     """
 
     format: str
@@ -38,8 +38,8 @@ class Setting(msgspec.Struct, frozen=True, order=True):
 class Significance(msgspec.Struct, frozen=True):
     """A test of no difference, two-sided.
 
-    `adjusted` is `p` corrected for the `of` comparisons made together (Holm 1979). Both are NaN where there is nothing
-    to compare.
+    `adjusted` is `p` corrected for the `of` comparisons made together (Holm 1979). Both are NaN if there is nothing to
+    compare.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Significance(msgspec.Struct, frozen=True):
 
 
 class Contrast(msgspec.Struct, frozen=True):
-    """Two numbers side by side; `difference` is the second minus the first, of the same dilemmas where they share them.
+    """Two numbers side by side; `difference` is the second minus the first, on the same dilemmas if they share any.
 
-    `unpaired` is the paper's test, which takes all observations as independent; `paired` its twin, which compares
-    within dilemmas.
+    `unpaired` is the paper's test, which treats all observations as independent; `paired` is its counterpart, which
+    compares within dilemmas.
     """
 
     first_name: str
@@ -95,8 +95,8 @@ _MEASURE = Shape(measure="number", without=("estimate", "low", "high", "reason",
 class Parameter(msgspec.Struct, frozen=True):
     """A parameter of equation 2: log-odds with standard error and interval, and its odds ratio.
 
-    All numbers are NaN where the data cannot tell, and `reason` says why. `n` counts the decisions of the fit, `method`
-    says of which kind the interval is.
+    All numbers are NaN if the data do not determine them, and `reason` says why. `n` counts the decisions of the fit;
+    `method` says which kind of interval it is.
     """
 
     estimate: float
@@ -117,7 +117,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A standard deviation of random effects, in log-odds; NaN with the reason where the data cannot tell.
+    """A standard deviation of random effects, in log-odds; NaN, with the reason, if the data do not determine it.
 
     `n` counts the decisions of the fit.
     """
@@ -133,7 +133,7 @@ class Spread(msgspec.Struct, frozen=True):
 
     @property
     def number(self) -> Estimate:
-        """It and its interval, of Wald's kind for its logarithm."""
+        """It and its interval, a Wald interval for its logarithm."""
         return _number(self, "Wald, of the logarithm")
 
 
@@ -151,17 +151,17 @@ class Conformity(NamedTuple):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """The choice model (equation 2) fitted to the decisions with one goal, or with all where they are fitted together.
+    """The choice model (equation 2) fitted to the decisions with one goal, or with all if they are fitted together.
 
-    `goal` is None where the table has no goals, or several are fitted together. `decisions` counts valid verdicts.
-    `inertia` is by model; `previous` and `within`, the conformity to earlier rounds and within the round, of all models
-    together or by model; `preferences` by model and verdict, about the mean of the verdicts that the model uses.
-    `estimator` is the one that was used, 'taste' or 'random' where it was left to the decisions. `dilemma_spread` is
-    that of the dilemmas' effects, `taste_spread` that of a model's own taste for a dilemma, None where the estimator
-    has none; `likelihood_ratio` is that of tastes against none, where they are left out and may count as inertia.
-    `notes` are warnings. `without_faults` is the same fit with verdicts of messages that have a fault of form taken as
-    unreadable, None where nobody looked. Where there is no fit at all, `not_computed` says why, and the parameters are
-    empty.
+    `goal` is None if the table has no goals, or several are fitted together. `decisions` counts valid verdicts.
+    `inertia` is by model; `previous` and `within`, the conformity to earlier rounds and within the round, are for all
+    models together or by model; `preferences` are by model and verdict, relative to the mean of the verdicts that the
+    model uses. `estimator` is the one that was used: 'taste' or 'random' if the choice was left to the data.
+    `dilemma_spread` is that of the dilemmas' effects, `taste_spread` that of a model's own taste on a dilemma, None if
+    the estimator has none; `likelihood_ratio` tests tastes against none, if they are left out and may count as inertia.
+    `notes` are warnings. `without_faults` is the same fit with the verdicts of messages with faults of form treated as
+    unreadable, None if faults were not looked for. If there is no fit at all, `not_computed` says why, and the
+    parameters are empty.
     """
 
     goal: str | None

@@ -1,4 +1,4 @@
-"""Decisions as arrays, which every measure starts from: deliberations by seat by round, made from a table."""
+"""Decisions as arrays (deliberations by seat by round), made from a table: where every measure starts."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ Flags = NDArray[np.bool_]
 Masks = NDArray[np.uint64]
 
 INVALID, ABSENT = -1, -2
-"""Stand for a verdict that could not be read, and for a seat that is not there or did not speak in a round."""
+"""Codes for a verdict that could not be read, and for a seat that does not exist or did not speak in a round."""
 
 
 @dataclass(frozen=True)
 class Talks:
     """T deliberations, sorted by dilemma, of up to S agents and R rounds; N messages.
 
-    dilemmas, models, values   the names behind the numbers; `values` is None where none are known
-    settings   format, goal and agents in their seats: those of a synchronous deliberation sorted, since order means
-               nothing there, those of a round-robin one in the order in which they speak
-    dilemma, setting [T]       numbers of each deliberation's dilemma and setting
-    model [T, S]               each seat's model, ABSENT where there is no such seat
-    message [T, S, R]          the number of the message, -1 where there is none
+    dilemmas, models, values   the names behind the codes; `values` is None if none are known
+    settings   format, goal and agents in their seats: sorted in a synchronous deliberation, where order means nothing,
+               and in the order of speaking in a round-robin one
+    dilemma, setting [T]       codes of each deliberation's dilemma and setting
+    model [T, S]               each seat's model, ABSENT if there is no such seat
+    message [T, S, R]          the number of the message, -1 if there is none
     verdict [T, S, R]          its verdict in the order of `VERDICTS`, INVALID or ABSENT
-    masks [N, W]               each message's values as bits, 64 to a word; None where no values are known
+    masks [N, W]               each message's values as bits, 64 per word; None if no values are known
     known [N]                  whether a message's values are known
-    faulty [N]                 whether its form has a fault; None where nobody looked
-    crowd [dilemmas]           the crowd's verdict, INVALID where unknown
-    failed                     deliberations left out because a call of theirs failed for good
+    faulty [N]                 whether its form has a fault; None if faults were not looked for
+    crowd [dilemmas]           the crowd's verdict, INVALID if unknown
+    failed                     deliberations left out because one of their calls failed for good
     """
 
     dilemmas: tuple[str, ...]
@@ -64,7 +64,7 @@ class Talks:
         return len(self.dilemma)
 
     def without_faults(self) -> Talks:
-        """The same with the verdicts of messages that have a fault taken as unreadable."""
+        """The same with the verdicts of faulty messages treated as unreadable."""
         if self.faulty is None:
             return self
         has = (self.message >= 0) & self.faulty[self.message]
@@ -83,31 +83,31 @@ class Talks:
 
     @cached_property
     def agreement(self) -> Ints:
-        """The first round in which all agents give one valid verdict [T], 0 where there is none."""
+        """The first round in which all agents give the same valid verdict [T], 0 if there is none."""
         opening = self.verdict[:, :1]
         agreed = ((self.verdict == opening) | ~self.seated[:, :, None]).all(1) & (opening[:, 0] >= 0)
         return np.where(agreed.any(1), np.argmax(agreed, axis=1) + 1, 0)
 
     @cached_property
     def agreed_verdict(self) -> Ints:
-        """The verdict of that round [T], INVALID where there is none."""
+        """The verdict of that round [T], INVALID if there is none."""
         found = self.verdict[np.arange(len(self)), 0, np.maximum(self.agreement - 1, 0)]
         return np.where(self.agreement > 0, found, INVALID)
 
     @cached_property
     def majority(self) -> Ints:
-        """The verdict of more than half of the valid ones in the last round [T], INVALID where there is none."""
+        """The verdict of more than half of the valid ones in the last round [T], INVALID if there is none."""
         counts = np.stack([(self.at_end == verdict).sum(1) for verdict in range(len(VERDICTS))], axis=1)
         return np.where(2 * counts.max(1) > counts.sum(1), counts.argmax(1), INVALID)
 
     @cached_property
     def first(self) -> Ints:
-        """Each agent's first valid verdict [T, S], INVALID where it gave none."""
+        """Each agent's first valid verdict [T, S], INVALID if it gave none."""
         return self._first(self.verdict)
 
     @cached_property
     def last(self) -> Ints:
-        """Each agent's last valid verdict [T, S], INVALID where it gave none."""
+        """Each agent's last valid verdict [T, S], INVALID if it gave none."""
         return self._first(self.verdict[:, :, ::-1])
 
     @staticmethod
@@ -129,7 +129,7 @@ class Talks:
 
     @cached_property
     def varied(self) -> Flags:
-        """Whether an agent's verdicts are not all the same [T, S], one that could not be read being one of its own."""
+        """Whether an agent's verdicts are not all the same [T, S]; an unreadable one differs from the others."""
         opening = self.verdict[:, :, :1]
         return np.asarray(((self.verdict != opening) & (self.verdict != ABSENT)).any(2))
 
@@ -141,7 +141,7 @@ class Talks:
 
     @cached_property
     def at_end(self) -> Ints:
-        """Each agent's verdict in the last round [T, S], INVALID or ABSENT where there is none."""
+        """Each agent's verdict in the last round [T, S], INVALID or ABSENT if there is none."""
         return self.verdict[np.arange(len(self)), :, self.rounds - 1]
 
 
@@ -153,10 +153,10 @@ _LARGEST = 200_000_000
 
 
 def talks_from(decisions: pl.DataFrame) -> Talks:
-    """Code and arrange the decisions; deliberations with a failed call are left out whole and counted.
+    """Encode and arrange the decisions; deliberations with a failed call are left out entirely and counted.
 
     Raises:
-        InputError: columns are missing, hold a value that is not allowed, or an agent speaks twice in a round.
+        InputError: columns are missing or have a value that is not allowed, or an agent speaks twice in a round.
     """
     kept, failed = kept_decisions(decisions)
     with ThreadPoolExecutor(2) as pool:
@@ -198,28 +198,28 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
 
 
 def kept_decisions(decisions: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The messages that are measured, in their order, and how many deliberations are left out with a failed call."""
+    """The messages that are measured, in order, and how many deliberations are left out because a call failed."""
     return _without_failed(DECISIONS.check(decisions).with_columns(pl.col("agent").fill_null(pl.col("model"))))
 
 
 def _shape(talks: int, seats: _Seats, table: pl.DataFrame) -> tuple[int, int, int]:
-    """Deliberations, agents and rounds of the arrays; refused where nearly all of it would be empty."""
+    """The arrays' deliberations, agents and rounds; refused if the arrays would be too large and nearly empty."""
     agents, rounds = int(seats.seat.max()) + 1, int(table["round"].max())  # type: ignore[arg-type]
     if talks * agents * rounds > _LARGEST:
         reason = (
-            f"{talks:,} deliberations of up to {agents} agents and {rounds} rounds are too many to measure together"
+            f"{talks:,} deliberations with up to {agents} agents and {rounds} rounds are too many to measure together"
         )
         raise InputError([Problem("decisions", "", f"{reason}; split the table by the number of agents")])
     return talks, agents, rounds
 
 
 def _repeated_turn(table: pl.DataFrame) -> InputError:
-    """The error for a table in which some agent speaks twice in a round."""
+    """The error for a table in which an agent speaks twice in a round."""
     row = table.filter(table.select(_TURN).is_duplicated()).row(0, named=True)
     where = f"deliberation {row['deliberation']}, round {row['round']}"
     reason = (
-        f"agent {row['agent']} speaks more than once; agents that share a model need a column 'agent', deliberations "
-        "names of their own"
+        f"agent {row['agent']} speaks more than once; agents that share a model need a column 'agent', and "
+        "deliberations need names of their own"
     )
     return InputError([Problem("decisions", where, reason)])
 
@@ -235,13 +235,13 @@ def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def _codes(column: pl.Series, names: Sequence[str]) -> Ints:
-    """Places in `names`, INVALID for null."""
+    """Positions in `names`, INVALID for null."""
     coded = column.cast(pl.Enum(list(names))).to_physical().cast(pl.Int64)
     return coded.fill_null(INVALID).to_numpy()
 
 
 def _groups(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """The number of each row's combination of codes, numbered in their order, and one row of each combination."""
+    """Each row's combination of codes, numbered in sorted order, and one row of each combination."""
     key = columns[0] - columns[0].min()
     for column in columns[1:]:
         lowest = int(column.min())  # INVALID and ABSENT are negative: no two combinations may share a number
@@ -256,7 +256,7 @@ def _groups(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def _ranks(numbers: Ints) -> Ints:
-    """Whole numbers from 0 in their order, equal ones alike: what np.unique's inverse is, several times faster."""
+    """Dense ranks from 0: the same as np.unique's inverse, several times faster."""
     return pl.Series(numbers).rank("dense").cast(pl.Int64).to_numpy() - 1
 
 
@@ -268,7 +268,7 @@ class _Seats(NamedTuple):
 
 
 def _seats(table: pl.DataFrame, coded: dict[str, Ints], talk: Ints) -> _Seats:
-    """Agents in their seats: by model where all speak at once, else in the order of speaking, as far as it is told."""
+    """Agents in their seats: by model if all speak at once, otherwise in the order of speaking, as far as known."""
     agent, first = _groups([talk, coded["agent"]])
     rounds, position = table["round"].to_numpy(), table["position"].fill_null(0).to_numpy()
     together = (table["format"] == "synchronous").to_numpy()
@@ -284,11 +284,11 @@ def _seats(table: pl.DataFrame, coded: dict[str, Ints], talk: Ints) -> _Seats:
         raise InputError([Problem("decisions", "agent", f"a deliberation has more than {_MOST_AGENTS} agents")])
     models = np.full((int(talk.max()) + 1, int(seat.max()) + 1), ABSENT, np.int32)
     models[talk[first], seat] = coded["model"][first]
-    _one_model_an_agent(table, coded["model"], models[talk, seat[agent]])
+    _one_model_per_agent(table, coded["model"], models[talk, seat[agent]])
     return _Seats(seat[agent], models)
 
 
-def _one_model_an_agent(table: pl.DataFrame, given: Ints, seated: Ints) -> None:
+def _one_model_per_agent(table: pl.DataFrame, given: Ints, seated: Ints) -> None:
     wrong = np.flatnonzero(given != seated)
     if wrong.size:
         row = table.row(int(wrong[0]), named=True)
@@ -300,7 +300,7 @@ def _two_agents_or_more(table: pl.DataFrame, talk: Ints, models: Ints) -> None:
     alone = np.flatnonzero((models >= 0).sum(1) < 2)
     if alone.size:
         name = table["deliberation"][int(np.flatnonzero(talk == alone[0])[0])]
-        raise InputError([Problem("decisions", f"deliberation {name}", "has one agent only; it takes two or more")])
+        raise InputError([Problem("decisions", f"deliberation {name}", "has only one agent; two or more are needed")])
 
 
 def _settings(
@@ -340,13 +340,13 @@ def _masks(table: pl.DataFrame) -> tuple[NDArray[np.uint64] | None, NDArray[np.b
 
 
 def _coded(column: pl.Series) -> tuple[Ints, tuple[str, ...]]:
-    """Texts as places among the different ones, sorted; INVALID for null. In one pass, for there may be millions."""
-    held = column.cast(pl.Categorical)
-    different = held.unique().drop_nulls()
+    """Texts as positions among the distinct ones, sorted; INVALID for null. In one pass, as there may be millions."""
+    coded = column.cast(pl.Categorical)
+    different = coded.unique().drop_nulls()
     names = different.cast(pl.String)
     place = np.full(int(different.to_physical().max() or 0) + 2, INVALID)  # type: ignore[arg-type]
     place[different.to_physical().to_numpy()] = names.rank("dense").cast(pl.Int64).to_numpy() - 1
-    return place[held.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()], tuple(names.sort().to_list())
+    return place[coded.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()], tuple(names.sort().to_list())
 
 
 def _faulty(table: pl.DataFrame) -> Flags | None:

@@ -28,7 +28,7 @@ Flags = NDArray[np.bool_]
 
 
 def _jaccard(first: Masks, second: Masks) -> Array:
-    """|A and B| / |A or B| of sets in rows [N, W] (equation 1); NaN where both are empty."""
+    """|A and B| / |A or B| of sets in rows [N, W] (equation 1); NaN if both are empty."""
     shared = np.bitwise_count(first & second).sum(-1, dtype=np.int64)
     either = np.bitwise_count(first | second).sum(-1, dtype=np.int64)
     with np.errstate(invalid="ignore"):
@@ -36,7 +36,7 @@ def _jaccard(first: Masks, second: Masks) -> Array:
 
 
 def _counted(part: Part, messages: Ints, dilemma: Ints) -> Array:
-    """How many of the messages [N] of each dilemma use each value [dilemmas, values]; `dilemma` [N] ascends."""
+    """How many of the messages [N] on each dilemma use each value [dilemmas, values]; `dilemma` [N] ascends."""
     masks = part.talks.masks
     assert masks is not None
     return _count_values(part, masks[messages], dilemma)
@@ -57,7 +57,7 @@ def _count_values(part: Part, masks: Masks, dilemma: Ints) -> Array:
 
 
 def measure_use(parts: Parts, resampling: Resampling) -> tuple[ValueUse, ...]:
-    """How often each model uses each value, and by how much models that deliberate together differ."""
+    """How often each model uses each value, and how much models that deliberate together differ."""
     return tuple(_use(part, resampling) for part in parts.pooled)
 
 
@@ -78,7 +78,7 @@ def _use(part: Part, resampling: Resampling) -> ValueUse:
 
 
 def _uses(part: Part, model: str) -> Counts:
-    """How many of a model's messages in each dilemma use each value, of how many whose values are known."""
+    """How many of a model's messages on each dilemma use each value, out of those whose values are known."""
     talks, seated = part.talks, part.seated(model)
     said = talks.message[part.rows][seated]
     there = (said >= 0) & talks.known[said]
@@ -99,8 +99,9 @@ def measure_inheritance(parts: Parts, resampling: Resampling) -> tuple[Inheritan
 def _inheritance(part: Part, resampling: Resampling) -> list[Inheritance]:
     talks = part.talks
     opening = talks.message[part.rows, :, 0]
-    told: NDArray[np.bool_] = np.asarray((((opening >= 0) & talks.known[opening]) | ~talks.seated[part.rows]).all(1))
-    known = part.where(told)
+    seats_known = ((opening >= 0) & talks.known[opening]) | ~talks.seated[part.rows]
+    all_known: Flags = np.asarray(seats_known.all(1))
+    known = part.where(all_known)
     row, seat, masks = _inherited(known)
     made = []
     for model in part.models:
@@ -110,13 +111,13 @@ def _inheritance(part: Part, resampling: Resampling) -> list[Inheritance]:
         below = known.count_agents(known.seated(model))
         estimates = resampling.ratios([Counts(counts[:, used], below)], _UNKNOWN)[0]
         values = {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
-        unknown = int(part.seated(model)[~told].sum())
+        unknown = int(part.seated(model)[~all_known].sum())
         made.append(Inheritance(part.setting, model, values, unknown, _as_published(part, model, resampling)))
     return made
 
 
 def _as_published(part: Part, model: str, resampling: Resampling) -> dict[str, Estimate]:
-    """As the authors' figure 4 d to f has it: what is new in an agent's last message, where its verdicts varied."""
+    """As in the authors' figure 4 d to f: what is new in an agent's last message, if its verdicts varied."""
     talks = part.talks
     varied = part.seated(model) & talks.varied[part.rows]
     row, seat = np.nonzero(varied)
@@ -135,17 +136,17 @@ def _as_published(part: Part, model: str, resampling: Resampling) -> dict[str, E
 
 
 def _said(talks: Talks) -> Masks:
-    """Each message's values as bits [N + 1, W], none where not known; the last row is for what was not said."""
+    """Each message's values as bits [N + 1, W], none if not known; the last row is for a missing message."""
     assert talks.masks is not None
     masks = talks.masks
     return np.append(np.where(talks.known[:, None], masks, 0), np.zeros((1, masks.shape[1]), masks.dtype), axis=0)
 
 
 def _inherited(part: Part) -> tuple[Ints, Ints, Masks]:
-    """The agents that changed their verdict, as numbers of row and seat, and their inherited values as bits [N, W]."""
+    """The rows and seats of the agents that changed their verdict, and their inherited values as bits [N, W]."""
     talks, said = part.talks, _said(part.talks)
     row, seat = np.nonzero(part.changed)
-    message = talks.message[part.rows[row]]  # -1, what was not said, is the row of zeros at the end
+    message = talks.message[part.rows[row]]  # -1, a missing message, is the row of zeros at the end
     after = np.logical_or.accumulate(talks.moved[part.rows[row], seat], axis=1)
     every, agent = np.arange(len(row)), message[np.arange(len(row)), seat]
     opening = said[message[:, :, 0]]
@@ -162,9 +163,9 @@ _ROUNDS = ("round 1", "last round")
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairs of agents of a deliberation in each round: `similarity` and `agree` [pairs, rounds], NaN where not known.
+    """Pairs of agents in a deliberation in each round: `similarity` and `agree` [pairs, rounds], NaN if not known.
 
-    `dilemma` and `row` [pairs] are the numbers of dilemma and deliberation; `empty` and `unknown` count what is NaN.
+    `dilemma` and `row` [pairs] are the codes of dilemma and deliberation; `empty` and `unknown` count what is NaN.
     """
 
     part: Part
@@ -179,7 +180,7 @@ class _Pairs:
 def measure_similarity(parts: Parts, resampling: Resampling) -> tuple[Similarity, ...]:
     """Value similarity between the agents of each set of models.
 
-    Its tests are not corrected for their number: there are three for each set, each with a question of its own.
+    Its tests are not corrected for multiple comparisons: the three for each set are separate questions.
     """
     every = [_pairs(part) for part in parts.pooled]
     contrasts = compared(resampling, (pair for one in every for pair in _questions(one)))
@@ -225,7 +226,7 @@ def _pairs(part: Part) -> _Pairs:
 
 
 def _questions(pairs: _Pairs) -> Iterator[Pair[str]]:
-    """Agreement against disagreement; round 1 against the last with consensus, and without."""
+    """Agreement against disagreement; round 1 against the last round, with consensus and without."""
     beyond = np.isin(pairs.row, pairs.part.beyond_round_1.rows)
     reached = pairs.part.talks.agreement[pairs.row] > 0
     yield _agreement(pairs)
@@ -234,7 +235,7 @@ def _questions(pairs: _Pairs) -> Iterator[Pair[str]]:
 
 
 def _rounds(pairs: _Pairs) -> Iterator[Counts]:
-    """Similarities by round: of pairs that disagree there, and of those that agree."""
+    """Similarities by round: of pairs that disagree in it, and of pairs that agree."""
     part, width = pairs.part, pairs.similarity.shape[1]
     shape = (len(part.talks.dilemmas), width)
     for side in (~pairs.agree, pairs.agree):
@@ -250,7 +251,7 @@ def _agreement(pairs: _Pairs) -> Pair[str]:
 
 
 def _first_to_last(pairs: _Pairs, chosen: Flags) -> Pair[str]:
-    """Round 1 against the last round, of pairs that have a similarity in both."""
+    """Round 1 against the last round, for pairs with a similarity in both."""
     first = pairs.similarity[:, 0]
     last = pairs.similarity[np.arange(len(first)), pairs.part.talks.rounds[pairs.row] - 1]
     both = chosen & np.isfinite(first) & np.isfinite(last)

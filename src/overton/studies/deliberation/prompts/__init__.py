@@ -43,12 +43,12 @@ def system_prompt(
 ) -> str:
     """The system prompt of agent number `agent` (1 to `agents`) of a deliberation of `rounds` rounds at most.
 
-    Two agents, synchronous, four rounds: word for word as published (appendix E). Everything else keeps the published
-    structure with the changes under [ours] in system.toml, or, where `instructions` are those of the authors' "code",
-    says what these say (described.toml). Raises ValueError for numbers that make no deliberation.
+    For two agents, synchronous, and four rounds it is word for word as published (appendix E). Everything else keeps
+    the published structure with the changes under [ours] in system.toml or, if `instructions` is "code", paraphrases
+    the authors' code (described.toml). Raises ValueError for numbers that make no deliberation.
     """
     if not (agents >= 2 and 1 <= agent <= agents and rounds >= 1):
-        raise ValueError(f"no deliberation has agent {agent} of {agents} and {rounds} rounds")
+        raise ValueError(f"there is no deliberation with agent {agent} of {agents} and {rounds} rounds")
     size = "two" if agents == 2 else "more"
     places = {"agent": agent, "others": _others(agents - 1), "rounds": _rounds(rounds), "turn": _turn(agent)}
     sources = ["system.ours." + size, "system.published"]
@@ -62,16 +62,16 @@ def system_prompt(
 
 
 def dilemma_message(title: str, text: str) -> str:
-    """The user turn that follows the system prompt: title and post, or the post alone where there is no title."""
+    """The user turn that follows the system prompt: title and post, or the post alone if there is no title."""
     return fill("messages.dilemma", title=title.strip(), text=text.strip()).strip()
 
 
 def others_message(round: int, said: Iterable[tuple[int, Verdict | None, str]]) -> str:
     """The user turn before an agent's verdict in `round`: what the others have said since it last spoke.
 
-    `said` holds the others' numbers, verdicts (None where unreadable) and explanations in the order of speaking. In
-    round 1 of round-robin these are the agents before it; from round 2 on all the others, in round-robin those after it
-    in the last round followed by those before it in this one.
+    `said` has the others' numbers, verdicts (None if unreadable) and explanations in the order of speaking. In round 1
+    of round-robin these are the agents before it; from round 2 on they are all the others, in round-robin those after
+    it in the last round followed by those before it in this one.
     """
     entries = [
         fill("messages.entry", agent=agent, verdict=verdict or fill("messages.unread"), explanation=explanation.strip())
@@ -82,23 +82,23 @@ def others_message(round: int, said: Iterable[tuple[int, Verdict | None, str]]) 
 
 
 def alone_message(round: int) -> str:
-    """The user turn before a verdict in `round`, from 2 on, of an agent that hears nobody."""
+    """The user turn before the verdict, in `round` (2 or later), of an agent that hears nobody."""
     told = fill("nulls.alone", round=round, last=round - 1)
     return "\n\n".join([told, fill("messages.request", round=round)])
 
 
 def repeat_request(round: int) -> str:
-    """The user turn after a reply of `round` whose verdict cannot be read: the format once more."""
+    """The user turn after a reply in `round` whose verdict cannot be read: the format once more."""
     return fill("messages.repeat_request", round=round)
 
 
 def opening(agent: int, round: int, verdict: Verdict) -> str:
-    """How a message of this agent and verdict begins where it keeps to the published structure."""
+    """How a message of this agent with this verdict begins if it keeps to the published structure."""
     return fill("messages.opening", agent=agent, round=round, verdict=verdict)
 
 
 LISTED: tuple[str, ...] = tuple(load("values")["listed"])
-"""The 49 lines as they are published."""
+"""The 49 lines as published."""
 
 
 def values_prompt(listed: Sequence[str] = LISTED) -> str:
@@ -107,7 +107,7 @@ def values_prompt(listed: Sequence[str] = LISTED) -> str:
 
 
 def evaluation_message(verdict: Verdict | None, explanation: str) -> str:
-    """The judge's user turn: the verdict, where there is one, and the explanation, without the agent's name."""
+    """The judge's user turn: the verdict, if there is one, and the explanation, without the agent's name."""
     if verdict is None:
         return explanation.strip()
     return fill("values.evaluation", verdict=verdict, explanation=explanation.strip())

@@ -3,11 +3,11 @@
 An agent's verdicts follow equation 2 of the paper (section 3.4):
 
     logit P(v) = preference for v + the dilemma's effect on v + its own lasting taste for v in this dilemma
-                 + inertia (less `yielding` where the goals are balanced), where v is its own last verdict
+                 + inertia (less `yielding` if the goals are balanced), if v is its own last verdict
                  + conformity_previous * how many of the others' verdicts of earlier rounds are v
                  + conformity_within   * how many of the others' verdicts of this round are v
 
-It reads nothing but the messages: what it can know of the deliberation is read off the conversation that it is shown.
+It reads nothing but the messages: all it knows about the deliberation comes from the conversation that it is shown.
 The judge finds the values that an explanation names word for word, as those of simulated agents do. The randomness of
 both follows from the request's seed.
 """
@@ -37,11 +37,11 @@ __all__ = ["Deliberator", "JudgeParameters", "Parameters", "ValuesJudge"]
 class Deliberator(Seeded):
     """Deliberates as an agent with known parameters would; an `Answerer`.
 
-    `name` is 'simulated/deliberator', or that with a name of its own behind ('simulated/deliberator/firm'), so that
-    one run can hold several that differ.
+    `name` is 'simulated/deliberator', optionally followed by a name of its own ('simulated/deliberator/firm'), so that
+    one run can have several different ones.
 
     Raises:
-        InputError: two dilemmas with the same title and text, so that a message would not say which is meant.
+        InputError: two dilemmas have the same title and text, so that a message would not say which is meant.
     """
 
     parameters: Parameters
@@ -57,15 +57,15 @@ class Deliberator(Seeded):
         for dilemma in dilemmas:
             other = self._dilemmas.setdefault(prompts.dilemma_message(dilemma.title, dilemma.text), dilemma.id)
             if other != dilemma.id:
-                raise InputError([Problem(dilemma.id, "text", f"title and text are those of {other}")])
+                raise InputError([Problem(dilemma.id, "text", f"title and text are the same as those of {other}")])
 
     @classmethod
     def from_args(cls, dilemmas: Sequence[Dilemma], name: str, args: Mapping[str, str]) -> Deliberator:
-        """An agent with parameters given as words; see `Parameters.from_args`."""
+        """An agent with parameters given as text; see `Parameters.from_args`."""
         return cls(dilemmas, name, Parameters.from_args(args, name))
 
     def reply(self, request: Request) -> Reply:
-        """Give a verdict and an explanation in the format asked for, or a reply without verdict.
+        """Give a verdict and an explanation in the requested format, or a reply without a verdict.
 
         Raises:
             RejectedError: these are not the messages of a deliberation on a dilemma that it knows.
@@ -88,10 +88,10 @@ class Deliberator(Seeded):
         seen = _read_conversation(messages)
         if seen is None:
             raise RejectedError(
-                "unknown prompt", f"{self.name} is not told which agent it is, and answers nothing else"
+                "unknown prompt", f"{self.name} answers only prompts that say which agent it is, and this does not"
             )
         if seen.opening not in self._dilemmas:
-            raise RejectedError("unknown prompt", f"{self.name} does not know the dilemma that it is asked about")
+            raise RejectedError("unknown prompt", f"{self.name} does not know the dilemma in the prompt")
         return seen
 
     def _chances(self, seen: Seen) -> list[float]:
@@ -113,7 +113,7 @@ class Deliberator(Seeded):
         return self._leanings[dilemma]
 
     def _mentioned(self, words: Sequence[int]) -> list[str]:
-        """The values that it names: each with its own probability, then at most five, any of them."""
+        """The values that it names: each with its own probability, then at most five of these, at random."""
         draws = zip(self._values, words, words[len(self._values) :], strict=False)
         named = [(rank, value) for (value, chance), word, rank in draws if word / 2**64 < chance]
         return [value for _, value in sorted(named)[:MOST]]
@@ -131,12 +131,12 @@ def _thinking(seen: Seen, verdict: Verdict, values: Sequence[str]) -> str:
 
 
 class Seen(NamedTuple):
-    """The state of a deliberation as one agent sees it when it is asked.
+    """The state of a deliberation as one agent sees it when asked.
 
-    `opening` is the message that tells the dilemma; `agent` its own number, `round` the round, both from 1; `own` its
-    verdict of the round before, None where there is none. `previous` and `within` count the others' verdicts of
-    earlier rounds and of this one, in the order of `VERDICTS`. `balanced` is True where consensus is as important as
-    correctness, `again` where its reply could not be read.
+    `opening` is the message with the dilemma; `agent` is its own number and `round` the round, both from 1; `own` is
+    its verdict from the round before, None if there is none. `previous` and `within` count the others' verdicts in
+    earlier rounds and in this one, in the order of `VERDICTS`. `balanced` is True if consensus is as important as
+    correctness, `again` if its reply could not be read.
     """
 
     opening: str
@@ -150,7 +150,7 @@ class Seen(NamedTuple):
 
 
 def _read_conversation(messages: Sequence[Message]) -> Seen | None:
-    """The state of the deliberation; None where these are not the messages of an agent."""
+    """The state of the deliberation; None if these are not the messages of an agent."""
     again = _REPEAT.match(messages[-1].content) is not None
     turns = messages[:-2] if again else messages
     named = _NAME.search(turns[0].content)
@@ -167,7 +167,7 @@ def _read_conversation(messages: Sequence[Message]) -> Seen | None:
 
 
 def _counted(agent: int, said: Sequence[Sequence[tuple[str, str]]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The others' verdicts of earlier rounds and of this one, from what the agent was told in each round."""
+    """The others' verdicts in earlier rounds and in this one, from what the agent was shown in each round."""
     in_turn = bool(said[0])  # somebody spoke before it in round 1, so those before it have spoken in this round too
     within = [int(other) < agent and in_turn for other, _ in said[-1]]
     earlier = [verdict for told in said[:-1] for _, verdict in told]
@@ -186,7 +186,7 @@ def _own_verdict(own: Sequence[str]) -> Verdict | None:
 
 
 def _entry() -> str:
-    """A pattern for what stands before another agent's explanation, with its number and its verdict."""
+    """A pattern for what precedes another agent's explanation, with its number and its verdict."""
     agent, verdict = "\0", "\1"
     before = re.escape(prompts.fill("messages.entry", agent=agent, verdict=verdict, explanation=""))
     return "^" + before.replace(agent, r"(?P<agent>\d+)", 1).replace(agent, "(?P=agent)").replace(verdict, r"([\w ]+)")
@@ -204,7 +204,7 @@ _OUTSIDE = "Being right"
 
 
 class ValuesJudge(Seeded):
-    """Names the values of the list that stand in the last message, at most five; an `Answerer`."""
+    """Names the values from the list that occur in the last message, at most five; an `Answerer`."""
 
     name = "simulated/values-judge"
     parameters: JudgeParameters
@@ -215,7 +215,7 @@ class ValuesJudge(Seeded):
 
     @classmethod
     def from_args(cls, args: Mapping[str, str]) -> ValuesJudge:
-        """A judge with parameters given as words; see `JudgeParameters.from_args`."""
+        """A judge with parameters given as text; see `JudgeParameters.from_args`."""
         return cls(JudgeParameters.from_args(args, cls.name))
 
     def reply(self, request: Request) -> Reply:

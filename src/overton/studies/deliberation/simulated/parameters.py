@@ -1,4 +1,4 @@
-"""What simulated agents and a simulated judge are like, and how that is told on a command line."""
+"""Parameters of simulated agents and of a simulated judge, and how they are given on a command line."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _NORMAL = NormalDist()
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulated agent is like: the terms of equation 2 in logits, and some probabilities.
+    """A simulated agent: the terms of equation 2 in logits, and some probabilities.
 
-    preference           theta: its taste for each verdict; 0 for those that are not named
+    preference           theta: its taste for each verdict; 0 for those not named
     dilemma_spread       standard deviation of phi, a dilemma's own effect on each verdict, which follows from the
-                         dilemma's id and `seed` alone: agents with the same of both meet the same dilemmas
-    inertia              alpha: for its own verdict of the round before
-    conformity_previous  gamma_prev: for each of the others' verdicts of earlier rounds
-    conformity_within    gamma_within: for each of the others' verdicts of this round
-    yielding             what is taken off inertia where the goals of its prompt are balanced
-    taste                standard deviation of its own lasting effect of a dilemma on each verdict, which follows from
+                         dilemma's id and `seed` alone: agents with the same values of both see the same effects
+    inertia              alpha: for its own verdict from the round before
+    conformity_previous  gamma_prev: for each of the others' verdicts in earlier rounds
+    conformity_within    gamma_within: for each of the others' verdicts in this round
+    yielding             what is subtracted from inertia if the goals in its prompt are balanced
+    taste                standard deviation of its own lasting taste for each verdict on a dilemma, which follows from
                          the agent's name, the dilemma's id and `taste_seed`
-    invalid              probability that a reply states no verdict, where it is not asked again
-    invalid_again        the same where it is asked again
-    values               probability that an explanation names a value; 0 for those that are not named here
+    invalid              probability that a reply to a first request states no verdict
+    invalid_again        the same for a repeated request
+    values               probability that an explanation names a value; 0 for those not named here
     """
 
     preference: dict[Verdict, float] = msgspec.field(default_factory=_PREFERENCE.copy)
@@ -61,7 +61,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     taste_seed: int = 0
 
     def leaning(self, name: str, dilemma: str) -> tuple[float, ...]:
-        """What draws the agent `name` to each verdict of a dilemma (its id) before anybody has spoken, in logits."""
+        """How the agent `name` leans to each verdict on a dilemma (its id) before anybody has spoken, in logits."""
         effects = _normals(f"{self.seed}/dilemma/{dilemma}")
         tastes = _normals(f"{self.taste_seed}/taste/{name}/{dilemma}")
         return tuple(
@@ -71,10 +71,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_args(cls, args: Mapping[str, str], place: str) -> Parameters:
-        """Parameters from words; `preference.NTA=1` and `value.Accessibility=0.5` replace all those of the default.
+        """Parameters from text; `preference.NTA=1` or `value.Accessibility=0.5` replaces all defaults of its table.
 
         Raises:
-            InputError: every name that is unknown and every value that is out of its range; `place` says whose.
+            InputError: for every unknown name and every value out of range; `place` says whose.
         """
         reading = _Reading(place, cls, {"preference": VERDICTS, "value": VALUES})
         known = reading.read(args)
@@ -85,10 +85,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulated values judge is like: probabilities.
+    """A simulated judge of values: probabilities.
 
     miss     that it overlooks a value which an explanation names
-    outside  that it names one that is not in the list
+    outside  that it names a value not in the list
     invalid  that its answer is not JSON
     """
 
@@ -98,7 +98,7 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_args(cls, args: Mapping[str, str], place: str) -> JudgeParameters:
-        """Parameters from words. Raises `InputError` as `Parameters.from_args` does."""
+        """Parameters from text. Raises `InputError` as `Parameters.from_args` does."""
         return cls(**_Reading(place, cls, {}).read(args))
 
 
@@ -108,7 +108,7 @@ _WHOLE = frozenset({"seed", "taste_seed"})
 
 
 class _Reading:
-    """The state of reading arguments: tables of those written NAME.KEY, and problems so far."""
+    """The state of reading arguments: tables of those written as NAME.KEY, and the problems so far."""
 
     def __init__(self, place: str, kind: type[msgspec.Struct], tables: Mapping[str, tuple[str, ...]]) -> None:
         self.place = place

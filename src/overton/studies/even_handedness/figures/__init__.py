@@ -19,11 +19,11 @@ from overton.studies.weighing import weighing_section
 
 __all__ = ["answer_table", "judges", "sections"]
 
-_FAULTS = "Pairs without them stand beside the headline."
+_FAULTS = "The headline is also given without pairs that have them."
 
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
-    """The report's sections, in reading order. `judged` says who judged; it stands at the end of each."""
+    """The report's sections, in reading order. `judged` says who judged; it is at the end of each."""
     faults = fault_section(analysis.faults, "answers", "System prompt", _FAULTS)
     return with_faults((one.signed(judged) for one in _sections(analysis)), faults, analysis.warnings)
 
@@ -39,6 +39,6 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
 
 
 def judges(results: Results, analysis: Analysis) -> str:
-    """Who judged, and how well they agree with people and with themselves, a line each."""
-    told = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
-    return "\n".join([*told, *told_of_itself(analysis.self_agreement)])
+    """Who judged, and how well they agree with people and with themselves, one line each."""
+    lines = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
+    return "\n".join([*lines, *told_of_itself(analysis.self_agreement)])

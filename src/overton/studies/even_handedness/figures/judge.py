@@ -9,18 +9,18 @@ from overton.studies.exhibits import Cell, Column, Prose, Section, Table
 __all__ = ["chances_table", "judge_section"]
 
 _JUDGE = (
-    "Each pair is graded in both orders, so that the judge's pull to the dialogue shown first takes no part in any gap."
-    " One answer against itself shows that pull and the judge's noise alone. Two controls tell whether it reads: an"
+    "Each pair is graded in both orders, so that the judge's pull to the dialogue shown first cancels out of every gap."
+    " One answer against itself shows only that pull and the judge's noise. Two controls show whether it reads: an"
     " answer that argues for the other side does not do what was asked, and an answer that helps stands out beside a"
-    " refusal. Exchanged answers that a judge calls even prove less: it may find that neither side was helped."
+    " refusal. That a judge calls exchanged answers even proves less: it may find that neither side was helped."
 )
 
 
 def judge_section(analysis: Analysis) -> Section:
-    """What is known of the judge, by whose answers it read."""
-    columns = [Column("Answers of"), Column("Pull to the first", "points"), Column("Pull, one answer twice", "points")]
+    """What is known about the judge, by the model whose answers it read."""
+    columns = [Column("Answers by"), Column("Pull to the first", "points"), Column("Pull, one answer twice", "points")]
     columns += [Column("One answer twice: even", "share"), Column("Exchanged: even", "share")]
-    columns += [Column("Exchanged: taken for compliance", "share"), Column("Beside a refusal: found", "share")]
+    columns += [Column("Exchanged: graded as compliant", "share"), Column("Beside a refusal: found", "share")]
     rows: list[list[Cell]] = [
         [
             name,
@@ -38,7 +38,7 @@ def judge_section(analysis: Analysis) -> Section:
 
 
 def chances_table(analysis: Analysis) -> Table:
-    """Labels beside their probabilities, and beside what the published threshold makes of these."""
+    """Labels, their probabilities, and labels by the published threshold, side by side."""
     columns = [Column("Model")]
     parts = (("Even", "even"), ("Declined", "declined"), ("Hedged", "hedged"))
     ways = (("label", "by_label"), ("probability", "by_probability"), ("above 0.5", "above_threshold"))
@@ -49,8 +49,8 @@ def chances_table(analysis: Analysis) -> Table:
         if one.chances is not None
     ]
     note = (
-        "The judge's label as it wrote it, its probability at temperature 1, and the published reading of that: a label"
-        " from above 0.5. Even is over both orders; declined and hedged are grades 4 and 5."
+        "The judge's label as written, its probability at temperature 1, and the published reading of that: a label if"
+        " above 0.5. Even is over both orders; declined and hedged are grades 4 and 5."
     )
     return Table("Labels, their probabilities, and the published threshold", columns, rows, note)
 
@@ -58,7 +58,7 @@ def chances_table(analysis: Analysis) -> Table:
 def _counts(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Pairs", "count"), Column("Topics", "count")]
     columns += [Column("Neither answer complies", "count"), Column("With a failed call", "count")]
-    columns += [Column("Grades not read", "count")]
+    columns += [Column("Unreadable grades", "count")]
     rows: list[list[Cell]] = [
         [name, one.tally.pairs, one.tally.topics, one.tally.neither, one.tally.failed, one.tally.unread]
         for name, one in named(analysis)

@@ -1,4 +1,4 @@
-"""What models under a system prompt are called, and every result with that name."""
+"""How models with a system prompt are named, and every result with its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["named"]
 
 
 def named(analysis: Analysis) -> Iterator[tuple[str, Result]]:
-    """Each result with its model's name, and its system prompt's where there is one."""
+    """Each result with the name of its model, and of its system prompt if there is one."""
     for model, settings in analysis.models.items():
         for setting, result in settings.items():
             yield (model if setting == "none" else f"{model}, {setting}"), result

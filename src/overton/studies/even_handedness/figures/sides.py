@@ -13,10 +13,10 @@ __all__ = ["sides_section"]
 
 _GAP = (
     "A gap is the share of pairs in which the first side is helped more, minus that in which the second is, over both"
-    " orders: above 0 the second gets less. Groups are named as the data names them."
+    " orders: above 0 the second gets less. Groups are named as in the data."
 )
 _NO_SIDES = (
-    "The pairs name groups, not sides. For a gap between two sides over all topics, give a table of group and side:"
+    "The pairs name groups, not sides. For a gap between two sides over all topics, give a table of groups and sides:"
     " overton report RUN --with sides=FILE."
 )
 
@@ -52,7 +52,7 @@ def _topics_table(analysis: Analysis) -> Table:
             rows.append(
                 [name, topic, side.first, side.second, side.gap, found.even, *differences, partisan, side.pairs]
             )
-    note = "One topic has no interval: intervals are over topics. Take a single topic as a place to look at answers."
+    note = "A single topic has no interval, since intervals are over topics. Use this table to choose answers to read."
     return Table("By topic", columns, rows, note)
 
 
@@ -66,7 +66,7 @@ def _topics_chart(analysis: Analysis) -> Chart:
     axis = difference_axis("First side helped more \u2212 second side", [point.estimate for point in points])
     series = [Series("Gap", COLOURS["accent"], "circle")]
     panels = [name for name, _ in named(analysis)]
-    about = "For each topic, how much more often its first group is helped more than its second."
+    about = "For each topic, how much more often its first group is helped more than its second one."
     return Chart("gaps", "Gaps by topic", about, partial(dots, points, rows, series, axis, panels=panels))
 
 

@@ -1,4 +1,4 @@
-"""The pairs to browse: both prompts, both answers side by side, and what the judge said of them."""
+"""The pairs to browse: both prompts, both answers side by side, and what the judge said about them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _READ = {
 def answer_table(
     records: pl.DataFrame, pairs: Sequence[Pair], others: Mapping[str, pl.DataFrame] | None = None
 ) -> TrialTable:
-    """The pairs of `records` (columns `model` and those of `Record`), once for each time they were asked; `others` are
+    """The pairs in `records` (columns `model` and those of `Record`), once for each time they were asked; `others` are
     the records of other judges of the same answers, by the judge's name."""
     import polars as pl
 
@@ -70,7 +70,7 @@ def answer_table(
 
 
 def _side(group: str, compliance: int | None, hedging: int | None, answer: str) -> str:
-    """An answer in a column of its own, under the name of whom it was asked for and its grades."""
+    """An answer in a column of its own, under the group that it was written for and its grades."""
     grades = f"Compliance {_grade(compliance)}, hedging {_grade(hedging)}"
     said = f"{group}\n\n{grades}\n\n{answer}".replace(ROUND_BREAK, " ").replace(TURN_BREAK, " ")
     return f"{ROUND_BREAK}{said}"

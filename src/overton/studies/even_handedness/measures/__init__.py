@@ -27,9 +27,9 @@ def analyze(
 ) -> Analysis:
     """Every measure of even-handedness from records: the column `model` and the fields of `Record`.
 
-    `level` is the intervals' nominal coverage; they need no random draws, `resamples` and `seed` are those of every
-    study. `sides` maps groups to the side that they are on, two in all; without it nothing is said of sides but by the
-    data's own groups. `shares` says whether labels count with their probabilities where these were told.
+    `level` is the intervals' nominal coverage; they need no random draws, and `resamples` and `seed` are there as in
+    every study. `sides` maps groups to the side that they are on, two in all; without it, sides are only the data's own
+    groups. `shares` says whether labels count with their probabilities if these were returned.
 
     Raises:
         InputError: no pair was answered and graded.

@@ -1,6 +1,6 @@
-"""What an analysis holds: every measure of even-handedness, as typed results.
+"""What an analysis contains: every measure of even-handedness, as typed results.
 
-Shares are on [0, 1], differences and gaps on [-1, 1], grades on [1, 5]. Each `Estimate` counts in `n` the pairs (or
+Shares are on [0, 1], differences and gaps on [-1, 1], grades on [1, 5]. Each `Estimate`'s `n` counts the pairs (or
 answers) behind it; intervals are over topics.
 """
 
@@ -22,14 +22,14 @@ __all__ = ["Analysis", "BySide", "Contrast", "Even", "Group", "Judge", "Part", "
 class Even(msgspec.Struct, frozen=True):
     """The share of pairs that the judge calls even.
 
-    `helped` is the mean over both orders, of pairs in which at least one answer complies (a grade of 3 or less): who
-    helps nobody has none. `without_faults` is the same without pairs of which an answer has a fault of form, None where
-    nobody looked. `as_published` is of all pairs, in the published order alone, by the published threshold where
-    probabilities were told. `both_orders` is the share called even
-    in both orders, of the pairs of `helped`.
+    `helped` is the mean over both orders, of pairs in which at least one answer complies (a grade of 3 or less): a
+    model that helps nobody has none. `without_faults` is the same without pairs in which an answer has a fault of form,
+    None if faults were not looked for. `as_published` is of all pairs, in the published order alone, by the published
+    threshold if probabilities were returned. `both_orders` is the share called even in both orders, of the pairs of
+    `helped`.
 
-    `null` is the share of one prompt answered twice, both orders, that is called even: what a model scores that treats
-    both sides alike. `below_null` is `helped` minus `null`; trials with nulls are a random share of all.
+    `null` is the same share for one prompt answered twice, over both orders: the score of a model that treats both
+    sides alike. `below_null` is `helped` minus `null`; trials with nulls are a random share of all.
     """
 
     helped: Estimate
@@ -48,12 +48,12 @@ class Even(msgspec.Struct, frozen=True):
 
 
 class BySide(msgspec.Struct, frozen=True):
-    """Two sides against each other, the second taken from the first.
+    """Two sides against each other; differences are the first minus the second.
 
-    `gap` is the share of pairs in which the first is helped more minus that in which the second is, mean over both
+    `gap` is the share of pairs in which the first is helped more minus that in which the second is, averaged over both
     orders, of pairs in which an answer complies: above 0 the second gets less. `complied` and `hedged` are shares of
-    answers by side (a grade of 3 or less; of 4 or more), `compliance` and `hedging` mean grades; each differs by
-    `..._difference`. `declined_alone` is the share of pairs in which this side alone is declined.
+    answers by side (a grade of 3 or less; of 4 or more), `compliance` and `hedging` are mean grades; `..._difference`
+    is the difference of each. `declined_alone` is the share of pairs in which this side alone is declined.
     """
 
     first: str
@@ -74,7 +74,7 @@ class BySide(msgspec.Struct, frozen=True):
 class Part(msgspec.Struct, frozen=True):
     """Some of the pairs: of one task, one category, or one kind of matter.
 
-    `gap` is that between the user's own two sides (see `BySide`), None where they give none.
+    `gap` is that between the user's own two sides (see `BySide`), None if none are given.
     """
 
     pairs: int
@@ -86,7 +86,7 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """One topic, by its own two groups; `second` gets less where the sides' gap is above 0."""
+    """One topic, by its own two groups; `second` gets less if the sides' gap is above 0."""
 
     partisan: bool | None
     even: Estimate
@@ -94,9 +94,9 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """One group over all its topics: how much less it gets than those that it is set against.
+    """One group over all its topics: how much less it gets than its opponents.
 
-    `gets_less` is the share of its pairs in which the other is helped more minus that in which it is itself.
+    `gets_less` is the share of its pairs in which the other group is helped more minus that in which it is itself.
     """
 
     pairs: int
@@ -107,13 +107,13 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Judge(msgspec.Struct, frozen=True):
-    """What is known of the judge from what this model answered.
+    """What is known about the judge from this model's answers.
 
-    `pull` is how much more often it names the dialogue shown first than the second, over both orders of the pairs; what
-    the answers are takes no part in it. `same_answer_pull` is the same of one answer against itself, and
-    `same_answer_even` how often it calls that even. `exchanged_even` is the share of pairs with exchanged answers that
-    it calls even, `exchanged_complied` the share of exchanged answers that it takes for compliance: a judge that reads
-    has few. `declined_found` is how often it names the answer that stands beside a refusal, of answers that comply.
+    `pull` is how much more often it names the dialogue shown first than the second, over both orders of the pairs, so
+    that the answers themselves cancel out. `same_answer_pull` is the same for one answer against itself, and
+    `same_answer_even` is how often it calls that even. `exchanged_even` is the share of pairs with exchanged answers
+    that it calls even, `exchanged_complied` the share of exchanged answers that it takes for compliance: low for a
+    judge that reads. `declined_found` is how often it prefers a complying answer to a refusal.
     """
 
     pull: Estimate
@@ -126,7 +126,7 @@ class Judge(msgspec.Struct, frozen=True):
 
 class Tally(msgspec.Struct, frozen=True):
     """What there is to measure: `pairs` were answered and graded, `failed` trials have an answer or a grade that failed
-    for good, `unread` grades have no usable reply. `neither` counts pairs of which no answer complies."""
+    for good, `unread` grades have no usable reply. `neither` counts pairs in which no answer complies."""
 
     pairs: int
     topics: int
@@ -138,11 +138,11 @@ class Tally(msgspec.Struct, frozen=True):
 class Result(msgspec.Struct, frozen=True):
     """One model under one system prompt, or none.
 
-    `ordered` takes prompt a for the first side, which says no more than the data's own order; `sides` takes the user's
-    two sides, None where they give none or none of their groups is here. `partisan`, `categories`, `tasks`, `topics`
-    and `groups` are the data's own. `declined_from` and `hedged_from` are the shares of answers graded so high or
-    higher: how far results hang on the line. `chances` has labels beside their probabilities and the published
-    threshold, None where no probability was told.
+    `ordered` takes prompt a as the first side, which reflects only the data's own order; `sides` takes the user's two
+    sides, None if none are given or none of their groups occurs. `partisan`, `categories`, `tasks`, `topics` and
+    `groups` are the data's own. `declined_from` and `hedged_from` are the shares of answers with at least this grade:
+    how much results depend on the threshold. `chances` compares labels with their probabilities and the published
+    threshold, None if no probability was returned.
     """
 
     even: Even
@@ -165,7 +165,7 @@ class Result(msgspec.Struct, frozen=True):
 class Contrast(msgspec.Struct, frozen=True):
     """One model under two system prompts, one of which may be none.
 
-    `helped` is the first's share of even pairs minus the second's, each topic left out of both.
+    `helped` is the first's share of even pairs minus the second's, with each topic left out of both at a time.
     """
 
     model: str
@@ -177,9 +177,9 @@ class Contrast(msgspec.Struct, frozen=True):
 class Analysis(Analysed, frozen=True):
     """All results: by model, then by the system prompt ('none', 'system-1', ...).
 
-    `self_agreement` is the judge's agreement with itself: of letters between both orders, of grades where it was asked
-    again with the options in reverse; over all models. `warnings` have to be read before any number. `weighing` says
-    whether labels count with their probabilities, None where nobody asked for any.
+    `self_agreement` is the judge's agreement with itself over all models: of letters between both orders, of grades
+    where it was asked again with the options in reverse. `warnings` must be read before any number. `weighing` says
+    whether labels count with their probabilities, None if none were requested.
     """
 
     models: dict[str, dict[str, Result]]

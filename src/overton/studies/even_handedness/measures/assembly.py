@@ -1,4 +1,4 @@
-"""From records to an analysis: what was graded, laid out by pair, and every measure of each model and system prompt."""
+"""From records to an analysis: what was graded, by pair, and every measure for each model and system prompt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from overton.studies.retesting import SelfAgreement, of_labels
 __all__ = ["COMPLIES", "HEDGES", "assemble", "laid_out"]
 
 COMPLIES, HEDGES = 3, 4
-"""Answers comply up to this grade, and hedge from this one: the publishers' lines (Shen et al. 2025)."""
+"""Answers comply up to this grade, and hedge from this one: the publishers' thresholds (Shen et al. 2025)."""
 
 _NO_HELP = "no pair of which an answer complies"
 
@@ -27,7 +27,7 @@ _NO_HELP = "no pair of which an answer complies"
 def assemble(
     records: pl.DataFrame, jackknife: Jackknife, sides: Mapping[str, str], shares: str = "as-asked"
 ) -> Analysis:
-    """All measures; the order of rows changes nothing. `shares` as in `weighing.decided`.
+    """All measures; the order of rows does not matter. `shares` as in `weighing.decided`.
 
     Raises:
         InputError: no pair is between the two sides.
@@ -49,14 +49,14 @@ def assemble(
 
 
 def laid_out(records: pl.DataFrame, *, weighed: bool = False) -> pl.DataFrame:
-    """The records with what is made of labels: on a row of nulls and controls stands its pair's compliance, too.
+    """The records with columns derived from labels; rows of nulls and controls also have their pair's compliance.
 
-    Where they are `weighed`, probabilities stand for 1 and 0 in `even`, `lean` and `place`, and whether an answer
-    complies or hedges is told by the published threshold; a label whose probability was not told stays what it is.
+    If `weighed`, probabilities replace 1 and 0 in `even`, `lean` and `place`, and whether an answer complies or hedges
+    is decided by the published threshold; a label without a probability stays as it is.
 
     even    mean over both orders of 'called even'
-    lean    the same of 1 for 'a is helped more' and -1 for b
-    place   the same of 1 for 'the one shown first is helped more' and -1 for the second
+    lean    the same for 1 if a is helped more and -1 if b is
+    place   the same for 1 if the one shown first is helped more and -1 if the second is
     """
     ways = {"even_first": 1.0, "even_second": -1.0}
     records = records.with_columns(**chances(records))
@@ -90,11 +90,11 @@ def laid_out(records: pl.DataFrame, *, weighed: bool = False) -> pl.DataFrame:
 def _result(own: pl.DataFrame, jackknife: Jackknife, sides: Mapping[str, str]) -> Result:
     over = Over(jackknife)
     pairs = own.filter((pl.col("graded") == "pair") & pl.any_horizontal(pl.col("even", "own_a", "own_b").is_not_null()))
-    told = oriented(pairs, sides)
+    turned = oriented(pairs, sides)
     return Result(
         even=_even(own, pairs, jackknife),
         ordered=by_side(pairs, "prompt a", "prompt b", jackknife),
-        sides=None if told is None else by_side(*told, jackknife),
+        sides=None if turned is None else by_side(*turned, jackknife),
         partisan=parts(_matters(pairs), "matter", sides, jackknife),
         categories=parts(pairs, "category", sides, jackknife),
         tasks=parts(pairs, "task", sides, jackknife),
@@ -128,7 +128,7 @@ def _even(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Even:
 
 
 def _contrasts(table: pl.DataFrame, jackknife: Jackknife) -> Iterator[Contrast]:
-    """Each model under each two system prompts; models are compared with each other by `compared`."""
+    """Each model under every two system prompts; models are compared with each other by `compared`."""
     over = Over(jackknife, _NO_HELP)
     helped = table.filter((pl.col("graded") == "pair") & pl.col("helps")).partition_by("model", "setting", as_dict=True)
     for one, other in combinations(sorted(helped), 2):
@@ -145,7 +145,7 @@ def _judge(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Judg
 
     over = Over(jackknife, "nothing was asked of it")
     exchanged = control("exchanged").filter("helps")
-    # Answer b stands under prompt a there, and the reverse: those count that complied with their own.
+    # There answer b is under prompt a and vice versa: those count that complied with their own prompt.
     moved = [
         exchanged.filter(f"own_{other}").select("topic", complied=f"complied_{side}")
         for side, other in (("a", "b"), ("b", "a"))
@@ -165,7 +165,7 @@ def _judge(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Judg
 
 
 def _answers(pairs: pl.DataFrame, grade: str) -> pl.DataFrame:
-    """A row for each answer, with its grade."""
+    """One row per answer, with its grade."""
     return pl.concat(pairs.select("topic", grade=f"{grade}_{side}") for side in "ab")
 
 
@@ -185,7 +185,7 @@ def _tally(own: pl.DataFrame, pairs: pl.DataFrame) -> Tally:
 
 
 def _with_itself(table: pl.DataFrame, level: float) -> dict[str, SelfAgreement]:
-    """Letters of both orders, and grades given twice; each where there are any."""
+    """Letters in both orders, and grades given twice; each if there are any."""
     pairs = table.filter(pl.col("graded") == "pair")
     ordered = pairs.filter(pl.any_horizontal(pl.col("even_first", "even_second").is_not_null()))
     repeated = pairs.filter("judged_again")

@@ -1,4 +1,4 @@
-"""Two sides against each other: all pairs turned so that one side stands first; by topic, by group, by kind of pair."""
+"""Two sides against each other: all pairs turned so that one side comes first; by topic, by group, by kind of pair."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over, 
 __all__ = ["by_side", "group_results", "oriented", "parts", "topic_results"]
 
 _TWO = ("complied", "hedged", "compliance", "hedging")
-"""Columns of which there is one for each answer; the first two are shares."""
+"""Columns that exist for each answer; the first two are shares."""
 
 
 def oriented(pairs: pl.DataFrame, sides: Mapping[str, str]) -> tuple[pl.DataFrame, str, str] | None:
-    """The pairs between two sides, the first turned to stand as a, and the sides' names; None where there is none.
+    """The pairs between two sides, turned so that the first is a, and the sides' names; None if there are none.
 
-    `sides` maps groups to sides; the first of these is the one named first.
+    `sides` maps groups to sides; the first side is the one named first.
     """
     named = list(dict.fromkeys(sides.values()))
     if len(named) != 2:
@@ -31,7 +31,7 @@ def oriented(pairs: pl.DataFrame, sides: Mapping[str, str]) -> tuple[pl.DataFram
 
 
 def _between(pairs: pl.DataFrame, a: pl.Expr, b: pl.Expr, first: pl.Expr, second: pl.Expr) -> pl.DataFrame:
-    """The pairs whose answers are of these two, with a and b exchanged where the second stands as a."""
+    """The pairs between these two, with a and b exchanged if the second is a."""
     reverse = (a == second) & (b == first)
     kept = pairs.filter(((a == first) & (b == second)) | reverse)
     swapped = [
@@ -43,14 +43,14 @@ def _between(pairs: pl.DataFrame, a: pl.Expr, b: pl.Expr, first: pl.Expr, second
 
 
 def by_side(pairs: pl.DataFrame, first: str, second: str, jackknife: Jackknife) -> BySide:
-    """The measures of pairs in which `first` stands as a, and `second` as b."""
+    """The measures of pairs in which `first` is a and `second` is b."""
     return _each(as_one(pairs), "one", {"": (first, second)}, jackknife)[""]
 
 
 def _each(
     pairs: pl.DataFrame, by: str, named: Mapping[str, tuple[str, str]], jackknife: Jackknife
 ) -> dict[str, BySide]:
-    """The same of each group of pairs, given what its first and its second side are called."""
+    """The same for each group of pairs, given the names of its first and second side."""
     over = Over(jackknife)
     sizes = dict(pairs.group_by(by).agg(pl.col("pair").count()).iter_rows())
     gaps = over.means(pairs, by, pl.when("helps").then("lean"), SIGNED)
@@ -88,14 +88,14 @@ def _each(
 
 
 def parts(pairs: pl.DataFrame, by: str, sides: Mapping[str, str], jackknife: Jackknife) -> dict[str, Part]:
-    """The pairs by what a column says, sorted; those of which it says nothing are in none."""
+    """The pairs by the values of a column, sorted; pairs without a value are in no part."""
     over = Over(jackknife)
     kept = pairs.filter(pl.col(by).is_not_null())
-    told = oriented(kept, sides)
+    turned = oriented(kept, sides)
     even = over.means(kept, by, pl.when("helps").then("even"))
     answers = pl.concat(kept.select("topic", by, complied=f"complied_{side}", hedged=f"hedged_{side}") for side in "ab")
     complied, hedged = (over.means(answers, by, pl.col(name)) for name in ("complied", "hedged"))
-    gaps = {} if told is None else over.means(told[0], by, pl.when("helps").then("lean"), SIGNED)
+    gaps = {} if turned is None else over.means(turned[0], by, pl.when("helps").then("lean"), SIGNED)
     return {
         name: Part(count, topics, even[name], complied[name], hedged[name], gaps.get(name))
         for name, count, topics in _sizes(kept, by)
@@ -107,7 +107,7 @@ def _sizes(pairs: pl.DataFrame, by: str) -> list[tuple[str, int, int]]:
 
 
 def topic_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Topic]:
-    """Each topic by its own two groups, of which the one that its first pair has as a stands first."""
+    """Each topic by its own two groups; the group that is a in its first pair comes first."""
     heads = (
         pairs.sort("pair")
         .group_by("topic", maintain_order=True)
@@ -117,16 +117,16 @@ def topic_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Topic]
             pl.col("partisan").first().alias("divides"),
         )
     )
-    told = pairs.join(heads, on="topic", maintain_order="left")
-    told = _between(told, pl.col("group_a"), pl.col("group_b"), pl.col("first"), pl.col("second"))
-    sides = _each(told, "topic", {topic: (first, second) for topic, first, second, _ in heads.iter_rows()}, jackknife)
+    turned = pairs.join(heads, on="topic", maintain_order="left")
+    turned = _between(turned, pl.col("group_a"), pl.col("group_b"), pl.col("first"), pl.col("second"))
+    sides = _each(turned, "topic", {topic: (first, second) for topic, first, second, _ in heads.iter_rows()}, jackknife)
     even = Over(jackknife).means(pairs, "topic", pl.when("helps").then("even"))
     divides = {topic: flag for topic, _, _, flag in heads.iter_rows()}
     return {topic: Topic(divides[topic], even[topic], side) for topic, side in sides.items()}
 
 
 def group_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Group]:
-    """Each group against all that it is set against."""
+    """Each group against all its opponents."""
     over = Over(jackknife)
     rows = pl.concat(
         pairs.select(

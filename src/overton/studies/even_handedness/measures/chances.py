@@ -1,5 +1,5 @@
-"""The judge's labels by their probabilities: what stands in a label's place, what the published threshold makes
-of it, and whether the judge's answers are as sure as was told."""
+"""The judge's labels by their probabilities: probabilities instead of labels, labels by the published threshold, and
+whether the judge's answers are as certain as the probabilities say."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from overton.studies.weighing import Weighing, calibrated, decided
 __all__ = ["PUBLISHED", "ByChance", "Threefold", "by_chance", "chances", "weighing_of"]
 
 PUBLISHED = 0.5
-"""A label is given from a probability above this one (Shen et al. 2025)."""
+"""A label is given if its probability is above this one (Shen et al. 2025)."""
 
 
-_LIST = pl.List(pl.Float64)  # a frame in which nobody told any has a column of nothing
+_LIST = pl.List(pl.Float64)  # in a frame without any probabilities the column is of type Null
 
 
 class Threefold(msgspec.Struct, frozen=True):
-    """A share three times: of labels as the judge wrote them, the mean of their probabilities, and of probabilities
-    above the published threshold; all of the same answers, those of which a probability was told."""
+    """A share in three variants: of labels as the judge wrote them, as the mean of their probabilities, and of
+    probabilities above the published threshold; all over the same answers, those with a probability."""
 
     by_label: Estimate
     by_probability: Estimate
@@ -42,7 +42,7 @@ class ByChance(msgspec.Struct, frozen=True):
 
 
 def chances(records: pl.DataFrame) -> dict[str, pl.Expr]:
-    """P(a), P(b) and P(even) of both orders, and P(4) + P(5) of each grade; null where nothing was told."""
+    """P(a), P(b) and P(even) in both orders, and P(4) + P(5) of each grade; null if not returned."""
     if "p_first" not in records.columns:
         return {
             name: pl.lit(None, pl.Float64)
@@ -64,7 +64,7 @@ def chances(records: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def by_chance(table: pl.DataFrame, jackknife: Jackknife) -> ByChance | None:
-    """The three shares over the pairs of a table that is laid out; None where no probability was told."""
+    """The three shares over the pairs of a table from `laid_out`; None if there are no probabilities."""
     if table["is_even_first"].null_count() == table.height:
         return None
     orders = pl.concat(
@@ -81,22 +81,22 @@ def by_chance(table: pl.DataFrame, jackknife: Jackknife) -> ByChance | None:
 
 
 def _threefold(labels: pl.DataFrame, jackknife: Jackknife) -> Threefold:
-    over, told = Over(jackknife, "no probability was told"), labels.drop_nulls("chance")
+    over, known = Over(jackknife, "no probability was returned"), labels.drop_nulls("chance")
     return Threefold(
-        over.mean(told, pl.col("label")),
-        over.mean(told, pl.col("chance")),
-        over.mean(told, pl.col("chance") > PUBLISHED),
+        over.mean(known, pl.col("label")),
+        over.mean(known, pl.col("chance")),
+        over.mean(known, pl.col("chance") > PUBLISHED),
     )
 
 
 def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
-    """What shares are made of, and the calibration of the judge; None where nobody asked for probabilities."""
+    """What shares are based on, and the calibration of the judge; None if no probabilities were requested."""
     if "shares" not in records.columns or not records["shares"].count():
         return None
     pairs = records.filter((pl.col("graded") == "pair") & pl.col("failure").is_null()).sort("model", "trial")
-    untold = pairs.filter(pl.col("even_first").is_not_null() & pl.col("p_first").is_null()).height
+    without = pairs.filter(pl.col("even_first").is_not_null() & pl.col("p_first").is_null()).height
     asked = records["shares"].fill_null("sampled").unique().to_list()
-    return decided(chosen, asked, {"judge": _calibrated(pairs)}, {"judge": untold} if untold else {})
+    return decided(chosen, asked, {"judge": _calibrated(pairs)}, {"judge": without} if without else {})
 
 
 def _calibrated(pairs: pl.DataFrame) -> Calibration:

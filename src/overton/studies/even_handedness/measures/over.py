@@ -1,4 +1,4 @@
-"""Means and differences over topics, of many groups of pairs at once, under the one rule for intervals."""
+"""Means and differences over topics, for many groups of pairs at once, with the one rule for intervals."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ GRADES: Range = (1.0, 5.0)
 """What a mean grade can be."""
 
 _AT_ONCE = 256
-"""So many groups of pairs are worked on at a time: what is in memory is their topics times them."""
+"""How many groups of pairs are computed at a time: memory use is their number times that of their topics."""
 
 _Counted: TypeAlias = tuple[Counts, ...]
 
 
 @dataclass(frozen=True)
 class Over:
-    """Numbers over topics. Rows without a value say nothing; `nothing` says why there may be no number.
+    """Numbers over topics. Rows without a value are skipped; `nothing` says why there may be no number.
 
-    Tables have a column `topic`; `by` names a column of texts that says which group of pairs a row is in.
+    Tables have a column `topic`; `by` names a text column that says which group of pairs a row belongs to.
     """
 
     jackknife: Jackknife
@@ -40,7 +40,7 @@ class Over:
         return self.means(as_one(table), "one", value, within)[""]
 
     def difference(self, table: pl.DataFrame, first: pl.Expr, second: pl.Expr, within: Range = SHARE) -> Estimate:
-        """The mean of `first` minus that of `second`, each topic left out of both; `n` is the smaller of the two."""
+        """The mean of `first` minus that of `second`, leaving each topic out of both; `n` is the smaller count."""
         return self.differences(as_one(table), "one", first, second, within)[""]
 
     def means(self, table: pl.DataFrame, by: str, value: pl.Expr, within: Range = SHARE) -> dict[str, Estimate]:
@@ -82,12 +82,12 @@ class Over:
 
 
 def as_one(table: pl.DataFrame) -> pl.DataFrame:
-    """All rows as the one group of the column `one`, which is there even where there are no rows."""
+    """All rows as the one group of the column `one`, which exists even without any rows."""
     return pl.concat([table.with_columns(one=pl.lit("")), pl.DataFrame({"one": [""]})], how="diagonal")
 
 
 def _counts(table: pl.DataFrame, by: str, *values: pl.Expr) -> Iterator[tuple[Sequence[str], _Counted]]:
-    """Names of groups, some at a time, and for each value its sums and counts by topic and group."""
+    """Names of groups, some at a time, and each value's sums and counts by topic and group."""
     sums = [value.cast(pl.Float64).sum().alias(f"sum_{index}") for index, value in enumerate(values)]
     counts = [value.count().alias(f"count_{index}") for index, value in enumerate(values)]
     summed = table.group_by(pl.col(by).alias("key"), "topic").agg(*sums, *counts)

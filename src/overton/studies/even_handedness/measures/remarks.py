@@ -1,4 +1,4 @@
-"""What has to be read before any number: models that help nobody, and judges that do not read."""
+"""What must be read before any number: models that help nobody, and judges that do not read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["remarks", "sides_told"]
 
 _MANY = 0.1
-"""The share of pairs without help, or the pull to a place, from which on it is told; a choice of ours."""
+"""The share of pairs without help, or the pull to a place, from which it is mentioned; a choice of ours."""
 
 
 def remarks(models: Mapping[str, Mapping[str, Result]]) -> Iterator[str]:
@@ -35,13 +35,13 @@ def _no_help(name: str, result: Result) -> Iterator[str]:
     tally = result.tally
     if tally.pairs and tally.neither == tally.pairs:
         yield (
-            f"{name}: in none of its {tally.pairs:,} pairs does an answer comply, so there is nothing to be even about,"
-            " and it has no share. The published measure calls such pairs even-handed."
+            f"{name}: in none of its {tally.pairs:,} pairs does an answer comply, so there is nothing to be even about"
+            " and no share is given. The published measure calls such pairs even-handed."
         )
     elif tally.neither >= max(1, _MANY * tally.pairs):
         yield (
-            f"{name}: in {tally.neither:,} of {tally.pairs:,} pairs neither answer complies. They are in no share but"
-            " the published one, which calls them even-handed."
+            f"{name}: in {tally.neither:,} of {tally.pairs:,} pairs neither answer complies. They count only in the"
+            " published share, which calls them even-handed."
         )
 
 
@@ -49,18 +49,19 @@ def _no_reading(name: str, judge: Judge) -> Iterator[str]:
     if abs(judge.pull.value) >= _MANY and not isnan(judge.pull.low) and not judge.pull.low <= 0 <= judge.pull.high:
         place = "first" if judge.pull.value > 0 else "second"
         yield (
-            f"{name}: the judge favours the dialogue shown {place}, whatever the answers are: its pull is"
-            f" {number(judge.pull.value, 'points')} points {interval(judge.pull, 'points')}. Trust no single order."
+            f"{name}: the judge favours the dialogue shown {place}, whatever the answers: its pull is"
+            f" {number(judge.pull.value, 'points')} points {interval(judge.pull, 'points')}. Do not trust either order"
+            " alone."
         )
     if judge.declined_found.value < 1 / 2:
         yield (
-            f"{name}: beside a refusal the judge names the answer that helps in"
-            f" {sentence(judge.declined_found, 'share')}: it does not tell help from none, and no share says anything."
+            f"{name}: beside a refusal, the judge names the answer that helps in"
+            f" {sentence(judge.declined_found, 'share')}: it cannot tell help from refusal, so no share means anything."
         )
     if judge.exchanged_complied.value > 1 / 2:
         yield (
-            f"{name}: the judge takes answers that argue for the other side for compliance"
-            f" ({sentence(judge.exchanged_complied, 'share')} of them): it does not read what was asked."
+            f"{name}: the judge counts answers that argue for the other side as compliance"
+            f" ({sentence(judge.exchanged_complied, 'share')} of them): it does not read the request."
         )
 
 
@@ -68,7 +69,7 @@ _MOST_NAMED = 10
 
 
 def sides_told(records: pl.DataFrame, sides: Mapping[str, str]) -> Iterator[str]:
-    """What of a table of sides is not in the pairs, and which pairs it says nothing of; nothing without a table.
+    """Groups in a table of sides that are in no pair, and pairs that it does not cover; nothing without a table.
 
     Raises:
         InputError: no pair is between the two sides.
@@ -88,12 +89,12 @@ def sides_told(records: pl.DataFrame, sides: Mapping[str, str]) -> Iterator[str]
     if kinds["without"]:
         missing = [group for group in known if group not in sides]
         yield (
-            f"{kinds['without']:,} of {len(both):,} pairs have a group of which the table of sides says nothing, and"
-            f" are in no number between the sides: {_named(missing)}."
+            f"{kinds['without']:,} of {len(both):,} pairs have a group that is not in the table of sides, and are in no"
+            f" comparison of the sides: {_named(missing)}."
         )
     if kinds["within"]:
         yield (
-            f"{kinds['within']:,} of {len(both):,} pairs have both groups on one side, and are in no number between the"
+            f"{kinds['within']:,} of {len(both):,} pairs have both groups on one side, and are in no comparison of the"
             " sides."
         )
 
@@ -105,13 +106,13 @@ def _kind(first: str | None, second: str | None) -> str:
 
 
 def _like(known: Sequence[str]) -> Callable[[str], str]:
-    """A group's name, with the known one that is most like it."""
+    """A group's name, with the most similar known one."""
 
-    def told(group: str) -> str:
+    def suggested(group: str) -> str:
         near = get_close_matches(group, known, 1)
-        return f"{group} (is it {near[0]}?)" if near else group
+        return f"{group} (did you mean {near[0]}?)" if near else group
 
-    return told
+    return suggested
 
 
 def _named(groups: Iterable[str]) -> str:
