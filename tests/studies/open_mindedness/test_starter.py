@@ -68,7 +68,7 @@ def test_there_are_twelve_issues_named_in_kebab_case():
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", issue) for issue in ISSUES)
 
 
-def test_the_folder_holds_issue_files_and_their_positions_only():
+def test_the_folder_contains_only_issue_files_and_their_positions():
     assert {entry.name for entry in FOLDER.iterdir()} == {"positions.csv", *(f"{issue}.json" for issue in ISSUES)}
 
 
