@@ -138,7 +138,7 @@ class Kit:
             **changed,
         }
 
-    async def hold(self, trial: ThreadTrial, stage: Stage) -> Record:
+    async def conduct(self, trial: ThreadTrial, stage: Stage) -> Record:
         (record,) = await conduct(trial, stage)
         assert isinstance(record, Record)
         return record
