@@ -85,7 +85,7 @@ def _feasible(records: pl.DataFrame) -> Iterator[Table]:
     rows += [_counted("all communities", threads, reasons)] if len(communities) > 1 else []
     columns = [Column("Community"), Column("Threads", "count"), Column("Feasible", "count")]
     columns += [Column(reason.removeprefix("have ").capitalize(), "count", detail=True) for reason in reasons]
-    note = "A thread is feasible if two viewpoints support some other one and two oppose it."
+    note = "A thread is feasible if at least two viewpoints support some other one and at least two oppose it."
     yield Table("Threads with a reference opinion", columns, rows, note, "table 7", summary=len(communities) > 1)
 
 

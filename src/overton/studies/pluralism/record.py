@@ -147,7 +147,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ] = None
     judge_replies: Annotated[
         int,
-        told("how many replies were requested of the judge, not counting calls that trials share, and repeats"),
+        told("how many replies the judge was asked for, excluding repeats and calls that trials share"),
     ] = 0
     judge_repaired: Annotated[int, told("answers of the judge that could be read after repairing their form")] = 0
     judge_again: Annotated[

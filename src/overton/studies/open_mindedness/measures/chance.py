@@ -40,8 +40,8 @@ class ByChance(NamedTuple):
 def by_chance(cells: Cells, model: int, seed: int) -> ByChance:
     """Each issue's scores by chance, and whether it counts as moved.
 
-    NaN if an issue has no baseline stance in a deal or lacks answers, in a configuration of equation 1 or altogether;
-    and for shares from token probabilities, which are not answers that could be dealt out.
+    NaN if an issue has no baseline stance in a deal or lacks answers in a configuration of equation 1; and for shares
+    from token probabilities, which are not answers that could be dealt out.
     """
     issues = len(cells.issues)
     places = scored_places(cells.conditions)

@@ -85,7 +85,7 @@ class TopicGPT:
 
 
 async def _merge(title: str, topics: list[_Topic], ask: Ask, counts: Counts) -> list[_Topic]:
-    """The topics that remain; those that there were where the reply cannot be read."""
+    """The topics that remain; all of them if the reply cannot be read."""
     if len(topics) < 2:
         return topics
     form = list_form("topics", schema_of(_Topic), 1, len(topics))

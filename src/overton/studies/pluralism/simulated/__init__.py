@@ -146,7 +146,7 @@ class Pluralist(Seeded):
 
 
 def _grouped(places: Sequence[int], count: int) -> list[list[int]]:
-    """Viewpoints for each of `count` responses; where there are more than responses, those of one camp share some."""
+    """Viewpoints for each of `count` responses; if there are more viewpoints, those of one camp share responses."""
     camps = [group for group in ([p for p in places if camp(p) == side] for side in (1, 2)) if group]
     spare = count - len(places)
     if spare >= 0:
