@@ -33,7 +33,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     issue: Annotated[str, told("the issue's id")]
     topic: Annotated[str | None, told("the issue's topic, None if unknown")]
     condition: Annotated[
-        str, told("a name from `CONDITIONS`; in a null condition after its name: 'irrelevant/balanced'")
+        str, told("a name from `CONDITIONS`; in a null condition, prefixed with its name: 'irrelevant/balanced'")
     ]
     wording: Annotated[int, told("0 at the baseline, otherwise the evidence wrapper's wording, 1 or 2")]
     template: Annotated[int, told("1 to 6, appendix B's number; families are templates (1, 4), (2, 5) and (3, 6)")]
@@ -73,7 +73,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     output_tokens: Annotated[int | None, told("as reported, None if not reported")]
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("how shares are computed if not by counting answers, None if so"),
+        told("how shares are computed if not by counting answers, otherwise None"),
     ] = None
     p_a: Annotated[
         float | None,
@@ -82,7 +82,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
             " not requested or not reported"
         ),
     ] = None
-    p_b: Annotated[float | None, told("the same for B; 1 minus both is neither")] = None
+    p_b: Annotated[float | None, told("the same for B; the remainder is neither")] = None
     sampled: Annotated[
         tuple[str, ...] | None,
         told("letters of single answers to the same prompt (A, B, or neither), None if there are none"),

@@ -133,16 +133,16 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "together"
     ranked: Annotated[
-        int, Option("Viewpoints to rank, those with most votes (the paper has ten)", least=2, most=_MOST_RANKED)
+        int, Option("Viewpoints to rank, those with the most votes (the paper has ten)", least=2, most=_MOST_RANKED)
     ] = 10
     least_popular: Annotated[
         Literal["thread", "ranked"],
-        Option("In rankings the belief is the viewpoint with fewest votes, of the thread or of those ranked"),
+        Option("In rankings, the belief is the viewpoint with the fewest votes in the thread, or among those ranked"),
     ] = "thread"
     pairings: Annotated[
         tuple[Pairing, ...],
         Option(
-            "The viewpoint with most votes against a random one with fewer, or random pairs (appendix A.6)",
+            "The viewpoint with the most votes against a random one with fewer, or random pairs (appendix A.6)",
             flag="--pairing",
         ),
     ] = ("most-popular", "random-gap")

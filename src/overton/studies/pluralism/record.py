@@ -96,8 +96,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     condition: Annotated[
         str,
         told(
-            "its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts; in a null after the null's name:"
-            " 'other-belief/toward'"
+            "its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts; in a null, prefixed with the"
+            " null's name: 'other-belief/toward'"
         ),
     ]
     arm: Annotated[Arm, told("what the user is made to say")]
@@ -236,7 +236,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pairing: Annotated[
         Pairing | None,
         told(
-            "of pairwise alone: 'most-popular' pairs the viewpoint with most votes with one that has fewer,"
+            "of pairwise alone: 'most-popular' pairs the viewpoint with the most votes with one that has fewer,"
             " 'random-gap' two whose votes differ enough"
         ),
     ] = None
@@ -254,7 +254,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ] = None
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("how shares are computed if not by counting answers, None if so; always None in ranking"),
+        told("how shares are computed if not by counting answers, otherwise None; always None in ranking"),
     ] = None
     p_popular: Annotated[
         float | None,
@@ -263,9 +263,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             " if the reply names none; None if not requested or not reported"
         ),
     ] = None
-    p_other: Annotated[float | None, told("of pairwise alone: the same for the other one; 1 minus both is neither")] = (
-        None
-    )
+    p_other: Annotated[
+        float | None, told("of pairwise alone: the same for the other one; the remainder is neither")
+    ] = None
     sampled: Annotated[
         tuple[str, ...] | None,
         told("of pairwise alone: what single answers to the same prompt name (popular, other, neither)"),

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 _MRR_CUT = 10
-"""After this place, the viewpoint with most votes counts as not named."""
+"""After this place, the viewpoint with the most votes counts as not named."""
 
 _AT_ONCE = 1 << 14
 

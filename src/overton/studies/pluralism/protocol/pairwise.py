@@ -105,8 +105,8 @@ class Pair(NamedTuple):
 def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int, seed: int) -> list[Pair]:
     """Up to `count` different pairs of a thread, drawn from seed and thread alone.
 
-    'most-popular': the viewpoint with most votes and random ones with strictly fewer; 'random-gap': random pairs whose
-    votes differ by `gap` or more.
+    'most-popular': the viewpoint with the most votes and random ones with strictly fewer; 'random-gap': random pairs
+    whose votes differ by `gap` or more.
     """
     possible = _with_most_popular(thread) if pairing == "most-popular" else _far_apart(thread, gap)
     return Draw(f"{seed}/{thread.id}/pairwise/{pairing}").sample(list(possible), count)

@@ -26,7 +26,7 @@ __all__ = ["Ranking", "conduct", "read_ranking", "shuffled"]
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
-    """Ask for a ranking of the viewpoints with most votes; a thread with fewer than two viewpoints is not eligible."""
+    """Ask for a ranking of the viewpoints with the most votes; a thread with fewer than two is not eligible."""
     ranked = by_votes(trial.thread, trial.options.ranked)
     if len(ranked) < 2:
         return changed(new_row(trial), status="not eligible")
