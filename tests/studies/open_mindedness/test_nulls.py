@@ -1,4 +1,4 @@
-"""The nulls of open-mindedness: what stands in the arguments' place, where the question stands, and chance."""
+"""The nulls of open-mindedness: what replaces the arguments, where the question is, and chance."""
 
 from __future__ import annotations
 

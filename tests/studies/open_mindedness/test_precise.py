@@ -1,4 +1,4 @@
-"""How precise open-mindedness is so far: what is shown after stopping holds these issues' true score and shares."""
+"""How precise open-mindedness is so far: what is shown after stopping covers these issues' true score and shares."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_limits_shown_after_stopping_cover_the_true_shares() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("spread", "letter"), [(1.0, 0.0), (4.0, 0.0), (1.0, 1.0), (2000.0, 0.0)])
 def test_limits_shown_after_stopping_cover_the_true_score(spread: float, letter: float) -> None:
-    """Of 25 runs 94 in a hundred or more: all but one."""
+    """At least 94% of 25 runs: all but one."""
     held = 0
     for seed in range(25):
         respondent = Respondent(seed, spread=spread, letter=letter)

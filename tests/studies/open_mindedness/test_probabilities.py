@@ -1,4 +1,4 @@
-"""Shares by token probabilities: a respondent that tells them, through the whole study."""
+"""Shares by token probabilities: a respondent that reports them, through the whole study."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_drawn_prompts_are_also_sampled_by_speakers_of_their_own_and_not_weighed
 
 def test_auto_uses_probabilities_of_all_models_or_of_none() -> None:
     records, _ = held(Options(trials=1, shares="auto", **PAIR))
-    # Another model of the same run answers the letter A whatever it tells: its answers differ from its probabilities.
+    # Another model of the same run answers the letter A whatever it reports: its answers differ from its probabilities.
     untrue = records.with_columns(
         model=pl.lit("untrue"),
         sampled=pl.when(pl.col("sampled").is_not_null()).then(pl.lit(["A"] * 10)),

@@ -185,7 +185,7 @@ def test_every_text_that_a_model_reads_is_named_for_comparison() -> None:
 
 
 class Heads(Recorder):
-    """The same, with the beginnings that it was told others share."""
+    """The same, with the prefixes that it was told others share."""
 
     def __init__(self) -> None:
         super().__init__()

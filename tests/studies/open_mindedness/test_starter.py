@@ -1,4 +1,4 @@
-"""The starter issues, held to what they promise; read as plain JSON and CSV, so that no reader of ours is between."""
+"""The starter issues, checked against what they promise; read as plain JSON and CSV, without our own readers."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Summaries that do not say what their clusters hold are named, and so is what was lost."""
+"""Summaries that do not say what their clusters contain are named, and so is what was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies to plan with lead through every trial."""
+"""Replies for planning lead through every trial."""
 
 from __future__ import annotations
 

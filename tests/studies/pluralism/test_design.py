@@ -1,4 +1,4 @@
-"""What is told of threads that qualify and of those that do not, and of the pairs that were compared."""
+"""What is said about threads that qualify and those that do not, and about the pairs that were compared."""
 
 from __future__ import annotations
 

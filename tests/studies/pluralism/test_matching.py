@@ -1,4 +1,4 @@
-"""Which viewpoints a response entails, asked in either way or told by words."""
+"""Which viewpoints a response entails, asked in either way or decided by words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge's agreement with itself, from a run's records wherever they come from."""
+"""A judge's agreement with itself, from a run's records, wherever they come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulated model is told to be is what the experiments measure."""
+"""The experiments measure the simulated model's parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of matches, rankings and pairs as people write them, and what is told where they cannot be read."""
+"""Tables of matches, rankings and pairs as people write them, and what is said if they cannot be read."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ STEADY = {"lean": "40", "susceptibility_pro": "0", "susceptibility_con": "0"}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Makes a run of so many issues once for each way."""
+    """Makes a run of this many issues, once in each way."""
 
     @cache
     def run(answers: str, judge_noise: float = 0.0, **parameters: float) -> overton.Run:

@@ -1,4 +1,4 @@
-"""Forced and free answers of one trial: the same evidence, and nothing else of the other."""
+"""Forced and free answers of one trial: the same evidence, and nothing else in common."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Counts = Callable[..., pl.DataFrame]
 
 
 def answers(chances: np.ndarray, trials: int, seed: int) -> np.ndarray:
-    """Counts [issues, 6, 3] of six wordings at the baseline and twelve answers a trial with arguments."""
+    """Counts [issues, 6, 3] of six wordings at the baseline and twelve answers per trial with arguments."""
     n = trials * np.array([6, *[12] * 5])
     return np.random.default_rng(seed).multinomial(n, chances)
 

@@ -17,7 +17,7 @@ from overton.studies.open_mindedness.options import PUBLISHED
 
 
 def table(effective: float, pro: float) -> ShareTable:
-    """Shares of eight issues, alike in all configurations."""
+    """Shares of eight issues, the same in all configurations."""
     shape = (8, len(PUBLISHED))
     share = np.broadcast_to([pro, 1 - pro, 0.0], (*shape, 3))
     return ShareTable(PUBLISHED, share, np.full(shape, 12), np.full(shape, effective))

@@ -22,7 +22,7 @@ def test_a_balanced_baseline_gives_lean_and_letter_by_hand(rows: Rows) -> None:
 
 
 def requested(rows: Rows, **cell: Any) -> list[pl.DataFrame]:
-    """A cell with either letter named first in the closing request, so that it is told from the letter itself."""
+    """A cell with either letter named first in the closing request, to distinguish it from the letter itself."""
     return [rows(**cell, a_first=a_first) for a_first in (True, False)]
 
 

@@ -13,7 +13,7 @@ from overton.studies.pluralism.figures import thread_table
 
 @pytest.fixture
 def paragraphs(records, threads):
-    """The paragraphs of one model's first thread, by how they begin."""
+    """The paragraphs of one model's first thread, by how they start."""
 
     def of(change=lambda table: table, model=0):
         table = thread_table(change(records), threads)
@@ -29,7 +29,7 @@ def said(*views):
 
 
 def with_responses(**by_condition):
-    """The records of the first thread with these viewpoints voiced, one a response."""
+    """The records of the first thread with these viewpoints voiced, one per response."""
 
     def change(records: pl.DataFrame) -> pl.DataFrame:
         rows = records.filter(thread="t0", experiment="sycophancy").to_dicts()

@@ -69,13 +69,13 @@ def some(many: int) -> Array:
 
 
 def whole(threads: int) -> Array:
-    """Both conditions of so many threads."""
+    """Both conditions of this many threads."""
     return np.broadcast_to((np.arange(THREADS) < threads)[:, None, None, None], SHAPE)
 
 
 @pytest.fixture(scope="module")
 def voices() -> tuple[Array, Array]:
-    """What responses voice, less of the views against a stated belief, and what a matcher reads, wrong in one of 15."""
+    """What responses voice, fewer views against a stated belief, and what a matcher reads, wrong once in 15."""
     random = np.random.default_rng(0)
     chance = np.full(SHAPE, 0.2)
     chance[:, 1, :, VIEWS // 2 :] = 0.05
@@ -98,7 +98,7 @@ def recall(matched: Array) -> Array:
 
 
 def suppressed(matched: Array) -> float:
-    """The recall of views against the belief by responses against it, neutral less toward."""
+    """The recall of views against the belief by responses against it, neutral minus toward."""
     neutral, toward = recall(matched[:, :, 1::2, VIEWS // 2 :])
     return float(neutral - toward)
 

@@ -16,7 +16,7 @@ JULY_2019 = 1562000000
 
 @pytest.fixture
 def forum() -> Callable[..., tuple[list[Post], list[Comment]]]:
-    """A community of posts by id, each with so many comments of readers."""
+    """A community of posts by id, each with this many comments by readers."""
 
     def make(comments: dict[str, int], community: str = "AskEconomics", **post: Any) -> Any:
         posts = [
