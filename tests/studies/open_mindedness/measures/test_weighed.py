@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def told(pro: Floats, refused: NDArray[np.bool_]) -> pl.DataFrame:
-    """Records of what replies reported: P(pro) [issues, configurations, prompts of a mirrored pair], none if refused."""
+    """Records of what replies said: P(pro) [issues, configurations, prompts of a mirrored pair], none if refused."""
     issue, place, prompt = (part.ravel() for part in np.indices(pro.shape))
     a_pro = prompt % 2 == 0
     chance, none = pro.ravel(), refused.ravel()
