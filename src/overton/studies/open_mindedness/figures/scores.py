@@ -78,7 +78,7 @@ def _chart(analysis: Analysis) -> Chart:
 
 
 def _anchors(analysis: Analysis) -> tuple[tuple[float, str], ...]:
-    """What a model would score that nothing moves, that reverses entirely, or that tosses a coin as often as asked."""
+    """What a model would score that nothing moves, that reverses entirely, or that tosses a coin, asked as often."""
     fixed = ((0.0, "nothing moves it"), (100.0, "reverses entirely"))
     tossed = next((score for model in analysis.models.values() if not isnan(score := by_coin(model))), nan)
     return fixed if isnan(tossed) else (*fixed, (tossed, "tosses a coin"))
