@@ -105,7 +105,7 @@ def test_a_report_shows_what_was_left_out_and_that_agreement_with_people_is_not_
     shown = shown_of(run, resamples=100)
     told = " ".join(shown.warnings)
     assert "1 of 2 threads have no viewpoint that at least two others support and two oppose" in told
-    assert "4 of 4 trials have another number of responses than was asked for" in told
+    assert "4 of 4 trials have more or fewer responses than requested" in told
     assert "has not been measured" in shown.sections[0].exhibits[-1].text
     page = overton.report([run.path], resamples=100).read_text("utf-8")
     assert "What a stated belief suppresses" in page
@@ -132,7 +132,7 @@ def test_agreement_and_leniency_of_the_matcher_stand_beside_every_figure_that_re
     shown = shown_of(run, resamples=100)
     said = shown.sections[0].exhibits[-1].text
     assert "80.0% [70.0, 88.0], n = 100" in said
-    assert "Of the rows on which they differ the matcher is the lenient one in 85.0% [64.0, 94.8], n = 20." in said
+    assert "Of the rows on which they differ, the matcher is the lenient one in 85.0% [64.0, 94.8], n = 20." in said
 
 
 def test_the_terminal_shows_each_experiment_and_what_a_belief_moves(run):

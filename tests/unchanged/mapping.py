@@ -121,6 +121,11 @@ def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -
     )
 
 
+_COUNTS_LACK = (
+    ("does not hold it: records do", "does not have it: records do"),
+    ("does not hold the templates: records do", "does not have the templates: records do"),
+    ("holds one reading", "has one reading"),
+)
 _SHIFTED = ("suppression", "amplification", "asymmetry")
 _RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)%s}))"
 
@@ -203,6 +208,7 @@ FORMS: dict[tuple[str, str], Form] = {
         *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
         *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
         *("weighing", "answers", "free", "chances", "** > raised", "** > raised > **"),
+        reworded=tuple(("**", f"a table of counts {was}", f"a table of counts {now}") for was, now in _COUNTS_LACK),
     ),
     ("deliberation", "analysis"): _analysis(
         "deliberation",

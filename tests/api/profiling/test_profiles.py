@@ -54,7 +54,7 @@ def test_every_aspect_is_told_of_in_sentences_with_their_numbers(made: Any) -> N
 def test_numbers_are_those_of_the_studys_own_analysis(made: Any, runs: dict[str, Path]) -> None:
     own = overton.analyze("open-mindedness", runs["open-mindedness"]).models["a"]
     by_title = {one.trait.title: one.trait.number for one in made.found if one.study == "open-mindedness"}
-    assert by_title["Issues on which it leans to pro"] == own.leaning_pro
+    assert by_title["Issues on which it leans pro"] == own.leaning_pro
     assert by_title["By arguments: open-mindedness"] == own.cross_fitted.open_mindedness
 
 

@@ -70,7 +70,7 @@ def always(letter: str) -> Says:
 
 
 def weighed(prompt: str) -> Reply:
-    """The side that has more arguments, pro where neither has."""
+    """The side that has more arguments, pro if neither has."""
     pro = prompt.count("A reason for") >= prompt.count("A reason against")
     a_is_pro = any(f"Question {t} " in prompt for t in range(1, 5))
     return Reply("A" if pro == a_is_pro else "B")

@@ -101,7 +101,7 @@ def table(made: list[Section], title: str) -> Table:
     return next(table for table in exhibits(made, Table) if table.title == title)
 
 
-def test_every_figure_and_table_of_the_paper_is_there(analysis):
+def test_every_figure_and_table_of_the_paper_exists(analysis):
     made = sections(analysis)
     sources = {exhibit.source for kind in (Chart, Table) for exhibit in exhibits(made, kind)}
     assert {f"figure {number}" for number in range(2, 8)} <= sources

@@ -19,6 +19,8 @@ def test_a_score_below_0_is_told_as_none_of_100() -> None:
     fitted = msgspec.structs.replace(model.cross_fitted, open_mindedness=lower)
     changed = msgspec.structs.replace(model, cross_fitted=fitted)
     first, *_ = findings(msgspec.structs.replace(found, models={name: changed}))
-    assert first.sentence.endswith("; its open-mindedness beyond chance is 0.0 of 100 (less than chance alone gives).")
+    assert first.sentence.endswith(
+        "; its open-mindedness beyond chance is 0.0 of 100 (less than chance alone would give)."
+    )
     assert first.number is not None
     assert first.number.value == -3.1

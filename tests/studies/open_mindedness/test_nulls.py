@@ -1,4 +1,4 @@
-"""The nulls of open-mindedness: what stands in the arguments' place, where the question stands, and chance."""
+"""The nulls of open-mindedness: what replaces the arguments, where the question is, and chance."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def prompt_of(null: str) -> tuple[Any, str, Any]:
     return trial, seen[0], record
 
 
-async def test_arguments_of_another_issue_stand_in_their_place() -> None:
+async def test_arguments_of_another_issue_replace_them() -> None:
     trial, prompt, record = await prompt_of("elsewhere")
     own = {one.text for one in (*trial.issue.pros, *trial.issue.cons)}
     assert not any(text in prompt for text in own)
@@ -71,7 +71,7 @@ async def test_arguments_of_another_issue_stand_in_their_place() -> None:
     assert record.condition == "elsewhere/convincing-pro"
 
 
-async def test_irrelevant_texts_name_in_whose_place_they_stand() -> None:
+async def test_irrelevant_texts_name_the_arguments_that_they_replace() -> None:
     trial, prompt, record = await prompt_of("irrelevant")
     assert not any(one.text in prompt for one in (*trial.issue.pros, *trial.issue.cons))
     assert len(record.arguments) == 4
@@ -79,7 +79,7 @@ async def test_irrelevant_texts_name_in_whose_place_they_stand() -> None:
 
 
 @pytest.mark.parametrize(("null", "requests"), [("question-first", 1), ("authors-own", 2)])
-async def test_the_question_stands_before_the_arguments(null: str, requests: int) -> None:
+async def test_the_question_comes_before_the_arguments(null: str, requests: int) -> None:
     trial, prompt, _ = await prompt_of(null)
     assert prompt.startswith(trial.issue.paraphrases[0].text)
     assert prompt.count("Answer in exactly this form") == requests
@@ -127,5 +127,5 @@ def test_a_run_with_nulls_measures_its_design_as_one_without(tmp_path: Path) -> 
     assert planned.calls == plain.records().height + 120
 
 
-def test_options_of_the_study_alone_ask_no_null() -> None:
+def test_options_of_the_study_alone_run_no_null() -> None:
     assert not any(one.name.startswith("null/") for one in STUDY.trials(issues()[:1], Options(trials=1), 1))

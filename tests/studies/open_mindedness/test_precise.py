@@ -1,4 +1,4 @@
-"""How precise open-mindedness is so far: what is shown after stopping holds these issues' true score and shares."""
+"""How precise open-mindedness is so far: what is shown after stopping covers these issues' true score and shares."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def issue(name: str) -> Issue:
     return Issue(name, f"{name}?", *sides, paraphrases=render_templates(name, f"{name}.", f"No {name}."))
 
 
-def test_a_block_holds_every_template_in_every_wording() -> None:
+def test_a_block_has_every_template_in_every_wording() -> None:
     asked: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     for trial in trials([issue("trams"), issue("night-buses")], Options(trials=3), 0):
         name, number = BLOCKS.of(trial)
@@ -129,7 +129,7 @@ def test_the_order_of_records_changes_nothing() -> None:
     assert after.variance == before.variance
 
 
-def test_failed_calls_are_no_answers() -> None:
+def test_failed_calls_are_not_answers() -> None:
     records = records_of(Respondent(1, issues=3))
     failed = {arm: [*some, some[0]._replace(stance="other", failure="timeout: none")] for arm, some in records.items()}
     wanted = {"open_mindedness": 3.0}
@@ -160,7 +160,7 @@ def test_issues_whose_stance_is_plain_get_fewer_trials_than_divided_ones() -> No
     assert plain < 0.7 * sum(stop.trials for stop in stops if int(stop.item) >= 6)
 
 
-def test_shares_shown_after_stopping_hold_the_true_ones() -> None:
+def test_limits_shown_after_stopping_cover_the_true_shares() -> None:
     held = []
     for seed in range(4):
         respondent = Respondent(seed, issues=8)
@@ -174,8 +174,8 @@ def test_shares_shown_after_stopping_hold_the_true_ones() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("spread", "letter"), [(1.0, 0.0), (4.0, 0.0), (1.0, 1.0), (2000.0, 0.0)])
-def test_scores_shown_after_stopping_hold_the_true_one(spread: float, letter: float) -> None:
-    """Of 25 runs 94 in a hundred or more: all but one."""
+def test_limits_shown_after_stopping_cover_the_true_score(spread: float, letter: float) -> None:
+    """At least 94% of 25 runs: all but one."""
     held = 0
     for seed in range(25):
         respondent = Respondent(seed, spread=spread, letter=letter)
@@ -188,7 +188,7 @@ def test_scores_shown_after_stopping_hold_the_true_one(spread: float, letter: fl
     ("options", "wanted", "said"),
     [
         ({"shares": "probabilities", "trials": 1}, {"share": 0.1}, "counted"),
-        ({"answers": "both"}, {"share": 0.1}, "asked whole"),
+        ({"answers": "both"}, {"share": 0.1}, "asked for in full"),
         ({"draws": 2, "trials": 4}, {"share": 0.1}, "not independent"),
         ({"conditions": ("baseline", "balanced")}, {"open_mindedness": 3.0}, "one-sided-pro is not asked"),
         ({}, {"openness": 3.0}, "no such measure"),
@@ -196,7 +196,7 @@ def test_scores_shown_after_stopping_hold_the_true_one(spread: float, letter: fl
         ({}, {"share": float("nan")}, "above 0"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options: dict[str, object], wanted: dict[str, float], said: str) -> None:
+def test_incompatible_options_are_refused(options: dict[str, object], wanted: dict[str, float], said: str) -> None:
     from overton.hosts.local.adapting import check_wanted
 
     with pytest.raises(InputError, match=said):

@@ -1,4 +1,4 @@
-"""Shares by token probabilities: a respondent that tells them, through the whole study."""
+"""Shares by token probabilities: a respondent that reports them, through the whole study."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def held(
     return pl.DataFrame(made, schema_overrides=types), hearings
 
 
-def test_nothing_that_is_asked_changes_where_nobody_asks_for_probabilities() -> None:
+def test_requests_do_not_change_if_no_probabilities_are_requested() -> None:
     place, messages = Place("t", "subject", 0, "m"), (Message("user", "A or B?"),)
     plain, weighed = (identify(place, messages, Settings(), form) for form in (ANSWER, WEIGHED))
     assert plain == identify(place, messages, Settings(), Form(choices=ANSWER.choices, weigh=()))
@@ -62,7 +62,7 @@ def test_nothing_that_is_asked_changes_where_nobody_asks_for_probabilities() -> 
     assert msgspec.json.encode(Reply("position <<A>>")) == b'{"text":"position <<A>>"}'
 
 
-def test_one_call_a_prompt_gives_what_the_respondents_probabilities_are() -> None:
+def test_one_call_per_prompt_gives_the_respondents_probabilities() -> None:
     parameters = Parameters(lean_spread=1.5, letter=0.7)
     records, _ = held(Options(trials=1, shares="probabilities", calibrate=0, **PAIR), parameters)
     analysis = analyze(records)
@@ -105,7 +105,7 @@ def test_a_reply_without_a_letter_is_other_and_refusals_between_prompts_widen_th
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 
-def test_a_draw_of_prompts_is_sampled_too_as_speakers_of_their_own_and_nothing_is_weighed_there() -> None:
+def test_drawn_prompts_are_also_sampled_by_speakers_of_their_own_and_not_weighed_there() -> None:
     records, hearings = held(Options(trials=1, shares="probabilities", **PAIR))
     drawn = records.filter(pl.col("sampled").is_not_null())
     assert drawn.height == 20
@@ -120,7 +120,7 @@ def test_a_draw_of_prompts_is_sampled_too_as_speakers_of_their_own_and_nothing_i
 
 def test_auto_uses_probabilities_of_all_models_or_of_none() -> None:
     records, _ = held(Options(trials=1, shares="auto", **PAIR))
-    # Another model of the same run answers the letter A whatever it tells: its answers differ from its probabilities.
+    # Another model of the same run answers the letter A whatever it reports: its answers differ from its probabilities.
     untrue = records.with_columns(
         model=pl.lit("untrue"),
         sampled=pl.when(pl.col("sampled").is_not_null()).then(pl.lit(["A"] * 10)),
@@ -146,7 +146,7 @@ def test_runs_with_and_without_probabilities_are_not_mixed() -> None:
     assert not found.used
 
 
-def test_one_trial_is_asked_of_each_prompt_unless_somebody_says_how_many() -> None:
+def test_each_prompt_has_one_trial_unless_the_user_says_how_many() -> None:
     assert STUDY.complete({"shares": "probabilities"}, {})["trials"] == 1
     assert STUDY.complete({"shares": "probabilities", "trials": 3}, {})["trials"] == 3
     assert "trials" not in STUDY.complete({}, {})

@@ -49,7 +49,7 @@ async def conducted(options: Options, seed: int = 7, **of_issue):
     return records, ask.prompts
 
 
-def test_the_published_design_has_990_calls_an_issue_and_105930_for_107() -> None:
+def test_the_published_design_has_990_calls_per_issue_and_105930_for_107() -> None:
     trials = list(STUDY.trials([issue()], Options(), 0))
     assert len(trials) == 990
     assert len({trial.name for trial in trials}) == 990
@@ -59,12 +59,12 @@ def test_the_published_design_has_990_calls_an_issue_and_105930_for_107() -> Non
     assert {name for name, _ in cells} == set(PUBLISHED)
 
 
-def test_trials_of_an_issue_stand_together() -> None:
+def test_trials_of_an_issue_are_grouped() -> None:
     items = [trial.item for trial in STUDY.trials([issue(name="b"), issue(name="a")], Options(trials=1), 0)]
     assert items == ["b"] * 66 + ["a"] * 66
 
 
-async def test_conditions_hold_the_arguments_that_definition_3_names() -> None:
+async def test_conditions_have_the_arguments_that_definition_3_names() -> None:
     records, _ = await conducted(Options(trials=2))
     sizes = {
         (record.condition, Counter(name.split("-")[0] for name in record.arguments)["pro"], len(record.arguments))
@@ -88,7 +88,7 @@ async def test_fewer_arguments_than_a_condition_samples_are_all_taken() -> None:
     assert sizes["balanced"] == {"pro": 2, "con": 2}
 
 
-async def test_the_clean_twin_differs_from_three_to_one_by_the_contrary_argument_alone() -> None:
+async def test_the_clean_version_differs_from_three_to_one_by_the_contrary_argument_alone() -> None:
     records, _ = await conducted(Options(trials=1, conditions=("three-pro", "three-con")))
     assert {(r.condition, len(r.arguments), r.last_argument) for r in records} == {
         ("three-pro", 3, "pro"),
@@ -97,7 +97,7 @@ async def test_the_clean_twin_differs_from_three_to_one_by_the_contrary_argument
     assert CONDITIONS["three-pro"].weight == CONDITIONS["three-con"].weight == 0
 
 
-async def test_prompts_hold_arguments_with_sources_in_the_recorded_order_then_question_then_request() -> None:
+async def test_prompts_have_arguments_with_sources_in_the_recorded_order_then_question_then_request() -> None:
     records, prompts = await conducted(Options(trials=1))
     for record, prompt in zip(records, prompts, strict=True):
         found = [
@@ -185,7 +185,7 @@ def test_every_text_that_a_model_reads_is_named_for_comparison() -> None:
 
 
 class Heads(Recorder):
-    """The same, with the beginnings that it was told others share."""
+    """The same, with the prefixes that it was told others share."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class Heads(Recorder):
         return await super().__call__(role, messages, **how)
 
 
-async def test_shared_evidence_is_one_beginning_for_all_templates_of_a_wording_and_other_draws_for_others() -> None:
+async def test_shared_evidence_is_one_prefix_for_all_templates_of_a_wording_and_other_draws_for_others() -> None:
     ask, planned = Heads(), list(STUDY.trials([issue()], Options(trials=1, shared_evidence=True), 7))
     records = [record for trial in planned for record in await STUDY.conduct(trial, ask)]
     heads = {}
@@ -208,14 +208,14 @@ async def test_shared_evidence_is_one_beginning_for_all_templates_of_a_wording_a
     assert len({record.a_first for record in records if record.condition == "balanced"}) == 2
 
 
-async def test_without_shared_evidence_nothing_is_told_of_a_beginning_and_draws_are_each_trials_own() -> None:
+async def test_without_shared_evidence_no_prefix_is_passed_and_each_trial_has_its_own_draws() -> None:
     ask = Heads()
     for trial in STUDY.trials([issue()], Options(trials=1), 7):
         await STUDY.conduct(trial, ask)
     assert set(ask.heads) == {""}
 
 
-async def test_nulls_share_their_evidence_as_well_and_none_where_the_question_stands_first() -> None:
+async def test_nulls_share_their_evidence_as_well_except_when_the_question_comes_first() -> None:
     ask = Heads()
     options = options_of(STUDY.options, {"trials": 1, "shared_evidence": True, "templates": (2, 5), "nulls": ("all",)})
     planned = list(STUDY.trials([issue(), issue(name="trams")], options, 7))
@@ -230,7 +230,7 @@ async def test_nulls_share_their_evidence_as_well_and_none_where_the_question_st
     assert set().union(*first.values()) == {1}
 
 
-def test_shared_evidence_takes_a_single_trial() -> None:
+def test_shared_evidence_requires_a_single_trial() -> None:
     (problem,) = STUDY.check(Options(trials=2, shared_evidence=True))
-    assert "takes --trials 1" in str(problem)
+    assert "requires --trials 1" in str(problem)
     assert not list(STUDY.check(Options(trials=1, shared_evidence=True)))

@@ -59,7 +59,7 @@ def test_an_argument_carries_the_sources_of_its_marks_in_order_of_first_mark(pro
     assert week.cons[1].sources == ()
 
 
-def test_a_mark_that_comes_twice_brings_its_source_once(folder: Folder, night_buses: dict[str, Any]) -> None:
+def test_a_repeated_mark_has_its_source_once(folder: Folder, night_buses: dict[str, Any]) -> None:
     night_buses["pros"][0] = "First [6], then [1], then [6] again."
     (issue,) = read_items(STUDY, folder({"a.json": night_buses}))
     assert [source[:3] for source in issue.pros[0].sources] == ["[6]", "[1]"]
@@ -127,7 +127,7 @@ def test_our_own_layout_is_known_by_its_id_whatever_the_file_is_called(tmp_path:
         ("", "line 1, column 1", "is not valid JSON"),
     ],
 )
-def test_a_file_that_is_no_json_object_is_named_with_the_place(
+def test_a_file_that_is_not_a_json_object_is_named_with_the_place(
     folder: Folder, content: Any, key: str, reason: str
 ) -> None:
     where, why = one_error(folder({"a.json": content}))
@@ -148,14 +148,18 @@ def test_a_byte_order_mark_is_dropped(folder: Folder, night_buses: dict[str, Any
         ({"question": "Q\u0000?"}, "question", "control character U+0000 at position 1"),
         ({"question": "\ud800"}, "question", "U+D800"),
         ({"pros": "text"}, "pros", "is a text, not a list"),
-        ({"pros": []}, "pros", "holds no arguments"),
+        ({"pros": []}, "pros", "has no arguments"),
         ({"cons": ["a", None, "b", "c"]}, "cons[1]", "is null, not a text"),
         ({"cons": ["a", "b", "c", " "]}, "cons[3]", "is empty"),
         ({"cons": ["a", "b", "c", "A\n"]}, "cons[3]", "is the same text as cons[0]"),
         ({"sources": ["x"]}, "sources", "is a list, not an object"),
         ({"sources": {"[1]": 5}}, "sources['[1]']", "is a number, not a text"),
         ({"paraphrases": "none"}, "paraphrases", "is a text, not a list"),
-        ({"paraphrases": [{"question": "A or B?", "orientation": "pro"}]}, "paraphrases", "are 1; there must be six"),
+        (
+            {"paraphrases": [{"question": "A or B?", "orientation": "pro"}]},
+            "paraphrases",
+            "are 1, but there must be six",
+        ),
     ],
 )
 def test_what_is_wrong_in_an_issue_is_named_with_its_key(
@@ -195,7 +199,7 @@ def test_an_orientation_against_the_wording_is_refused(folder: Folder, night_bus
     night_buses["paraphrases"][3]["orientation"] = "con"
     key, reason = one_error(folder({"a.json": night_buses}))
     assert key == "paraphrases[3].orientation"
-    assert "by the wording A is the pro side" in reason
+    assert "by its wording A is the pro side" in reason
     assert "relabel" in reason
 
 
@@ -207,7 +211,7 @@ def test_an_orientation_against_the_wording_is_relabelled_on_request(
     assert errors(path, relabel=True) == []
     ((_, key, reason),) = [one for one in warnings(path, relabel=True) if one[1].startswith("paraphrases")]
     assert key == "paraphrases[3].orientation"
-    assert reason.endswith("by which it is relabelled")
+    assert reason.endswith("; relabelled by its wording")
     assert read_items(STUDY, path, relabel=True)[0].paraphrases[3].orientation == "pro"
 
 
@@ -220,7 +224,7 @@ def test_appendix_cs_reworded_template_4_is_a_warning(folder: Folder, night_buse
     fourth["orientation"] = "con"
     ((_, key, reason),) = [one for one in warnings(folder({"a.json": night_buses})) if one[1].startswith("para")]
     assert key == "paraphrases[3]"
-    assert "exchanges A and B" in reason
+    assert "swaps A and B" in reason
 
 
 def test_paraphrases_in_another_order_are_read_in_the_templates_order(
@@ -233,7 +237,7 @@ def test_paraphrases_in_another_order_are_read_in_the_templates_order(
     assert any("order" in reason for _, _, reason in warnings(path))
 
 
-def test_wordings_of_ones_own_are_a_warning_each(folder: Folder, night_buses: dict[str, Any]) -> None:
+def test_each_wording_of_ones_own_is_a_warning(folder: Folder, night_buses: dict[str, Any]) -> None:
     night_buses["paraphrases"] = [{"question": f"Wording {i}: A or B?", "orientation": "pro"} for i in range(6)]
     path = folder({"a.json": night_buses})
     assert [key for _, key, _ in warnings(path) if key.startswith("para")] == [f"paraphrases[{i}]" for i in range(6)]
@@ -241,12 +245,12 @@ def test_wordings_of_ones_own_are_a_warning_each(folder: Folder, night_buses: di
 
 
 def test_an_unknown_key_is_a_warning(folder: Folder, night_buses: dict[str, Any]) -> None:
-    assert ("a.json", "'author'", "is not a key of this layout and is left out") in warnings(
+    assert ("a.json", "'author'", "is not a key of this layout and is ignored") in warnings(
         folder({"a.json": night_buses | {"author": "x"}})
     )
 
 
-def test_a_key_that_stands_twice_is_an_error(folder: Folder, night_buses: dict[str, Any]) -> None:
+def test_a_repeated_key_is_an_error(folder: Folder, night_buses: dict[str, Any]) -> None:
     text = json.dumps(night_buses)
     key, reason = one_error(folder({"a.json": text[:-1] + ', "question": "Another?"}'}))
     assert key == "'question'"
@@ -323,7 +327,7 @@ class TestOwnLayout:
         write_items(STUDY, read_items(STUDY, path), path)
         assert "contains both" in one_error(path)[1]
 
-    def test_nothing_is_written_over_unless_asked(self, tmp_path: Path) -> None:
+    def test_nothing_is_overwritten_unless_requested(self, tmp_path: Path) -> None:
         (tmp_path / "issues.jsonl").write_text("mine")
         with pytest.raises(InputError, match="exists already"):
             write_items(STUDY, [], tmp_path)

@@ -115,7 +115,7 @@ async def test_fences_and_python_quotes_are_read() -> None:
         ('[{"question": 5}]', "$[0].question"),
     ],
 )
-async def test_a_bad_reply_is_asked_for_again_with_the_problem_named(bad: str, problem: str) -> None:
+async def test_a_bad_reply_is_retried_with_the_problem_named(bad: str, problem: str) -> None:
     record, writer = await rephrase(bad, GOOD)
     assert (record.status, record.attempts) == ("written", 2)
     first, second = writer.asked
@@ -137,7 +137,7 @@ async def test_a_failed_call_is_a_failed_record() -> None:
     assert (record.status, record.attempts, record.problem) == ("failed", 2, "timeout: no answer in 60 s")
 
 
-async def test_the_dataset_holds_the_paraphrases_and_the_positions() -> None:
+async def test_the_dataset_has_the_paraphrases_and_the_positions() -> None:
     record, _ = await rephrase(GOOD)
     other = Issue("other", "Q?", ISSUE.pros, ISSUE.cons)
     filled, unchanged = with_paraphrases([ISSUE, other], [record, Rephrasing("other/rephrase", "other", "invalid", 3)])

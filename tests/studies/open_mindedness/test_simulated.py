@@ -81,7 +81,7 @@ async def test_it_reads_every_trial_of_the_protocol_as_its_records_say(strength_
     np.testing.assert_allclose(records["pro"], pro)
 
 
-def test_arguments_of_unequal_strength_count_each_for_itself() -> None:
+def test_arguments_of_unequal_strength_each_count_by_their_own() -> None:
     one = issue()
     uneven = OpenMinded([one], Parameters(lean=0, strength_spread=0.5))
     moved = {uneven.chances(prompt(one, [argument]))[1] for argument in one.pros}
@@ -173,14 +173,14 @@ def test_parameters_come_from_words() -> None:
     assert respondent.parameters == Parameters(letter=1.5, refusal=0.25, seed=7)
 
 
-def test_words_that_are_no_parameters_are_all_named() -> None:
+def test_all_words_that_are_not_parameters_are_named() -> None:
     wrong = {"leter": "1", "letter": "much", "refusal": "1.2", "lean.bridges": "0", "lean_spread": "-1", "last": "nan"}
     with pytest.raises(InputError) as caught:
         OpenMinded.from_args([issue()], wrong)
     assert {problem.key for problem in caught.value.problems} == set(wrong)
 
 
-def test_the_identity_tells_every_parameter() -> None:
+def test_the_identity_has_every_parameter() -> None:
     one = issue()
     identities = {
         OpenMinded([one], parameters).identity
@@ -203,11 +203,11 @@ def test_it_is_an_answerer() -> None:
 
 
 def test_two_issues_with_the_same_question_are_refused() -> None:
-    with pytest.raises(InputError, match="has the words of one of trams's"):
+    with pytest.raises(InputError, match="repeats one of trams's"):
         OpenMinded([issue(), msgspec.structs.replace(issue(), id="copy")])
 
 
-def test_an_argument_that_quotes_the_question_or_another_argument_misleads_nobody() -> None:
+def test_an_argument_that_quotes_the_question_or_another_argument_does_not_mislead() -> None:
     one = issue()
     quoting = Argument("pro-9", f"They ask:\n{one.paraphrases[4].text}\nand say\n{one.cons[0].text}\nbut no.")
     other = msgspec.structs.replace(one, pros=(quoting,))
@@ -215,7 +215,7 @@ def test_an_argument_that_quotes_the_question_or_another_argument_misleads_nobod
     assert respondent.chances(prompt(other, [quoting])) == pytest.approx((0, logistic(1 + 2)))
 
 
-def test_arguments_that_begin_alike_are_told_apart() -> None:
+def test_arguments_with_the_same_start_are_distinguished() -> None:
     short, long = Argument("pro-1", "Same beginning."), Argument("con-1", "Same beginning.\n\nAnother end.")
     one = msgspec.structs.replace(issue(), pros=(short,), cons=(long,))
     respondent = OpenMinded([one], Parameters(lean=0, susceptibility_pro=1, susceptibility_con=3))

@@ -1,4 +1,4 @@
-"""The starter issues, held to what they promise; read as plain JSON and CSV, so that no reader of ours is between."""
+"""The starter issues, checked against what they promise; read as plain JSON and CSV, without our own readers."""
 
 import csv
 import json
@@ -68,7 +68,7 @@ def test_there_are_twelve_issues_named_in_kebab_case():
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", issue) for issue in ISSUES)
 
 
-def test_the_folder_holds_issue_files_and_their_positions_only():
+def test_the_folder_contains_only_issue_files_and_their_positions():
     assert {entry.name for entry in FOLDER.iterdir()} == {"positions.csv", *(f"{issue}.json" for issue in ISSUES)}
 
 

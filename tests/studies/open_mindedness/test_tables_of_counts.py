@@ -84,7 +84,7 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, key: str, re
     assert reason in why
 
 
-def test_blank_lines_are_no_rows_but_count_as_lines(tmp_path: Path) -> None:
+def test_blank_lines_are_not_rows_but_count_as_lines(tmp_path: Path) -> None:
     assert read_counts(write(tmp_path, f"{OURS}m,i,baseline,pro,1\n\nm,i,baseline,con,2\n"))["count"].sum() == 3
     assert [key for key, _ in problems(tmp_path, f"{OURS}m,i,baseline,pro,1\n\nm,i,odd,con,x\n")] == [
         "line 4, condition",
@@ -99,7 +99,7 @@ def test_missing_and_doubled_columns_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["none.csv", "table.xlsx", "."])
-def test_what_is_no_table_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path, name: str) -> None:
     write(tmp_path, "", "table.xlsx")
     with pytest.raises(InputError):
         read_counts(tmp_path / name)

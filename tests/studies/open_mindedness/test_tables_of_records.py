@@ -174,7 +174,7 @@ def test_whether_answers_were_held_to_a_form_is_kept(tmp_path: Path) -> None:
     assert sorted(read_outcomes(tmp_path / "a.parquet").table["held"].to_list()) == [False, True]
 
 
-def test_counts_are_told_from_records_by_their_columns(tmp_path: Path) -> None:
+def test_counts_are_distinguished_from_records_by_their_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("model,issue,case,issue_stance,count\nm,i,neither,pro,3\n")
     outcomes = read_outcomes(tmp_path / "a.csv")
     assert (outcomes.kind, outcomes.table["count"].to_list()) == ("counts", [3])

@@ -36,11 +36,11 @@ def test_the_templates_give_the_published_paraphrases() -> None:
     assert made[5][0].replace("topic all", "topic of all") == published()[5][0]
 
 
-def test_a_is_pro_in_four_templates_of_six() -> None:
+def test_a_is_pro_in_four_of_six_templates() -> None:
     assert [orientation_of(number) for number in range(1, 7)] == ["pro", "pro", "pro", "pro", "con", "con"]
 
 
-def test_the_families_are_the_same_words_with_positions_exchanged() -> None:
+def test_the_families_are_the_same_words_with_positions_swapped() -> None:
     words = prompts.load("templates")["template"]
     for one, other in TEMPLATE_FAMILIES:
         plain, mirrored = (re.findall(r"\w+", words[str(number)].replace(" on ", " ")) for number in (one, other))
@@ -49,7 +49,7 @@ def test_the_families_are_the_same_words_with_positions_exchanged() -> None:
         assert words[str(other)].index("<CON>") < words[str(other)].index("<PRO>")
 
 
-def test_texts_that_hold_a_placeholder_are_filled_in_once() -> None:
+def test_texts_that_contain_a_placeholder_are_filled_in_once() -> None:
     first = render_templates("the <PRO> mark", "<CON> is fine", "It is not")[0].text
     assert first.startswith('Consider the following issue: the <PRO> mark. "<CON> is fine" is the position in favor.')
 
@@ -62,7 +62,7 @@ def test_published_paraphrases_are_recognised_with_template_and_orientation() ->
     assert {one.issue for one in found if one} == {"running city buses all night", "all-night city buses"}
 
 
-def test_alone_a_versus_text_tells_the_side_of_a_only_by_its_positions() -> None:
+def test_alone_a_versus_text_gives_the_side_of_a_only_by_its_positions() -> None:
     alone = recognise(published()[4][0])
     assert alone is not None
     assert (alone.family, alone.template, alone.a_is, alone.pro) == (2, None, None, None)
@@ -130,6 +130,6 @@ def test_rendered_templates_are_recognised(issue: str, pro: str, con: str) -> No
 
 @pytest.mark.timeout(30)  # unbounded backtracking would take hours
 @pytest.mark.parametrize("piece", ['. "a', ". A ", '" is the position in favor. "', " is the position in favor. A"])
-def test_hostile_texts_are_turned_down_quickly(piece: str) -> None:
+def test_hostile_texts_are_rejected_quickly(piece: str) -> None:
     assert recognise(("Consider the following issue: x" + piece * 2000)[:2000]) is None
     assert recognise("Consider the following issue: " + piece * 100_000) is None

@@ -138,7 +138,7 @@ class Kit:
             **changed,
         }
 
-    async def hold(self, trial: ThreadTrial, stage: Stage) -> Record:
+    async def conduct(self, trial: ThreadTrial, stage: Stage) -> Record:
         (record,) = await conduct(trial, stage)
         assert isinstance(record, Record)
         return record
@@ -156,7 +156,7 @@ def kit() -> Kit:
 
 @pytest.fixture(scope="session")
 def thread() -> Callable[..., ReferenceThread]:
-    """A thread with so many viewpoints v1, v2, ..., each with ten votes fewer than the one before."""
+    """A thread with this many viewpoints v1, v2, ..., each with ten votes fewer than the one before."""
 
     def make(name: str = "buses", viewpoints: int = 6, votes: Sequence[int] | None = None) -> ReferenceThread:
         counts = [10 * (viewpoints - place) for place in range(viewpoints)] if votes is None else votes

@@ -1,4 +1,4 @@
-"""Summaries that do not say what their clusters hold are named, and so is what was lost."""
+"""Summaries that do not say what their clusters contain are named, and so is what was lost."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_opinion_that_belongs_elsewhere_is_counted_there(kit: Any) -> None:
     assert found.elsewhere.value == pytest.approx(1 / 5)
 
 
-def test_each_opinion_sees_the_summaries_in_an_order_of_its_own_and_answers_are_told_back(kit: Any) -> None:
+def test_each_opinion_has_the_summaries_in_an_order_of_its_own_and_answers_are_mapped_back(kit: Any) -> None:
     stage = kit.stage({"judge": lambda asked: '{"entailed_by": [1]}'})
     (trial,) = AUDITING.trials([MERGER], AuditOptions(), 1)
     records = asyncio.run(AUDITING.conduct(trial, stage))
@@ -143,7 +143,7 @@ def test_a_judge_that_goes_by_places_does_not_agree_with_itself(kit: Any) -> Non
     assert "the same summaries in" in str(method)
 
 
-def test_an_answer_that_cannot_be_read_is_no_verdict(kit: Any) -> None:
+def test_an_unreadable_answer_is_not_a_verdict(kit: Any) -> None:
     records = audited(kit, [MERGER], ["It is hard to say."])
     assert {record.entailed for record in records} == {None}
     assert {record.attempts for record in records} == {3}
@@ -171,7 +171,7 @@ def test_answers_are_read_by_number(text: str, read: tuple[int, ...] | None) -> 
     assert read_entailing(text, 3).value == read
 
 
-def test_what_a_judge_is_told_of_an_answer_that_cannot_be_read_is_about_summaries() -> None:
+def test_the_complaint_about_an_unreadable_answer_is_about_summaries() -> None:
     assert read_entailing('{"entailed_by": [9]}', 3).problem == "it names no summary by its number, 1 to 3"
     assert read_entailing('{"entailed": [1]}', 3).problem == 'it has no list of numbers under "entailed_by"'
     assert (read_entailing("[3]", 3).how, read_entailing('{"entailed_by": [2, 2, 9]}', 3).dropped) == ("repaired", 2)
@@ -237,7 +237,7 @@ def analyzed(folder: Path, text: str) -> Any:
     return measuring.table(open_table(folder / "opinions.csv"), How())
 
 
-def test_the_same_opinions_clustered_anew_tell_how_stable_viewpoints_are() -> None:
+def test_the_same_opinions_clustered_again_show_how_stable_viewpoints_are() -> None:
     moved = tuple(Placed(one.text, one.comments, f"v{3 - place // 2}") for place, one in enumerate(MERGER.opinions))
     assert compare_references([MERGER], [MERGER]).opinions.value == 1
     assert compare_references([MERGER], [_with(MERGER, moved)]).opinions.value < 1

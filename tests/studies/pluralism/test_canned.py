@@ -1,4 +1,4 @@
-"""Replies to plan with lead through every trial."""
+"""Replies for planning lead through every trial."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overton.studies.pluralism.protocol import trials
 
 
 @pytest.mark.parametrize("matching", ["together", "pairs"])
-async def test_both_courses_ask_everything_and_the_second_asks_the_judge_thrice(
+async def test_both_cases_ask_everything_and_the_second_asks_the_judge_three_times(
     kit: Any, thread: Callable[..., ReferenceThread], matching: Any
 ) -> None:
     counts = []
@@ -21,7 +21,7 @@ async def test_both_courses_ask_everything_and_the_second_asks_the_judge_thrice(
         stage = kit.stage(
             {role: lambda one, say=canned: say(one.role, one.role, one.form) for role in ("subject", "judge")}
         )
-        records = [await kit.hold(one, stage) for one in trials([thread()], Options(matching=matching, retest=0), 1)]
+        records = [await kit.conduct(one, stage) for one in trials([thread()], Options(matching=matching, retest=0), 1)]
         assert {record.status for record in records} == {"done"}
         counts.append(
             [len(stage.by(what)) for what in ("subject", "summaries", "belief", "stance", "entailed", "pair")]

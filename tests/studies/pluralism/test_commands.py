@@ -88,7 +88,7 @@ def test_answers_of_the_api_are_read_too(tmp_path: Path) -> None:
     assert [len(thread.comments) for thread in found.threads] == [3]
 
 
-def test_nothing_is_written_over_and_nothing_but_jsonl(tmp_path: Path) -> None:
+def test_nothing_is_overwritten_and_only_jsonl_is_written(tmp_path: Path) -> None:
     submissions, replies = dump(tmp_path / "s", posts(1)), dump(tmp_path / "c", comments("abc0", 10))
     overton.items.threads([submissions], [replies], tmp_path / "t.jsonl")
     for path, reason in ((tmp_path / "t.jsonl", "exists already"), (tmp_path / "t.csv", "must end in .jsonl")):

@@ -44,7 +44,7 @@ def seen(request: Any, kit: Any, thread: Callable[..., ReferenceThread]) -> tupl
     stage = kit.stage({role: lambda one, who=who: who for role, who in answerers.items()})
 
     async def held() -> list[Record]:
-        return [await kit.hold(one, stage) for one in trials(threads, Options(), 3)]
+        return [await kit.conduct(one, stage) for one in trials(threads, Options(), 3)]
 
     records = asyncio.run(held())
     name = f"simulated/degenerate/{request.param}"
@@ -90,7 +90,7 @@ def test_nothing_is_known_of_popularity(seen: tuple[str, Seen]) -> None:
 def test_the_head_says_what_they_are(seen: tuple[str, Seen]) -> None:
     kind, found = seen
     words = {
-        "babbling": "another number of responses than was asked for",
+        "babbling": "more or fewer responses than requested",
         "silent": "of its replies are none by their form",
         "looping": "cut off",
         "refusing": "flagged as refusals",
@@ -102,7 +102,7 @@ def test_the_head_says_what_they_are(seen: tuple[str, Seen]) -> None:
     assert "have no readable ranking" in found.head or kind == "echoing"
 
 
-def test_faults_stand_first_where_form_shows_them(seen: tuple[str, Seen]) -> None:
+def test_faults_come_first_if_form_shows_them(seen: tuple[str, Seen]) -> None:
     kind, found = seen
     first = found.shown.sections[0].key
     assert (first == "faults") == (kind not in FAULTLESS)
@@ -115,7 +115,7 @@ def test_a_model_without_any_response_has_no_score_at_all(seen: tuple[str, Seen]
     assert says_nothing == (kind not in FAULTLESS)
     if says_nothing:
         assert all(isnan(one.value) for one in result.measures.values())
-        assert "hold no response" in found.head
+        assert "contain no response" in found.head
 
 
 def test_counts_of_faults_are_of_every_reply(seen: tuple[str, Seen]) -> None:

@@ -1,4 +1,4 @@
-"""What is told of threads that qualify and of those that do not, and of the pairs that were compared."""
+"""What is said about threads that qualify and those that do not, and about the pairs that were compared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def labels(stance: str) -> Callable[[Any], str]:
 
 async def held(kit: Any, threads: Sequence[ReferenceThread], summaries: Any, **options: Any) -> list[Record]:
     stage = kit.stage(kit.script(summaries=summaries))
-    return [await kit.hold(one, stage) for one in trials(threads, Options(**options), 5)]
+    return [await kit.conduct(one, stage) for one in trials(threads, Options(**options), 5)]
 
 
 async def test_a_run_in_which_no_thread_qualifies_says_why(kit: Any, thread: Callable[..., ReferenceThread]) -> None:
@@ -38,23 +38,23 @@ async def test_a_run_in_which_no_thread_qualifies_says_why(kit: Any, thread: Cal
     assert "1 have fewer than five viewpoints" in why
     assert "1 have no viewpoint with two against it" in why
     assert STUDY.measuring is not None
-    with pytest.raises(InputError, match="no responses were asked for"):
+    with pytest.raises(InputError, match="no responses were requested"):
         STUDY.measuring.records(Results(table, threads, (Measured("m", "m"),)), STUDY.measuring.how())
 
 
-async def test_of_runs_from_before_labels_were_kept_no_reason_is_made_up(
+async def test_no_reason_is_made_up_for_runs_from_before_labels_were_kept(
     kit: Any, thread: Callable[..., ReferenceThread]
 ) -> None:
     threads = [thread("few", viewpoints=4), thread("one-sided")]
     records = await held(kit, threads, labels("supporting"), experiments=("sycophancy",), arms=("neutral",))
     old = kit.table(records, "m").drop("tried")
-    said = "1 do not say why: the run is from before labels of such threads were kept; 1 have fewer than five"
+    said = "1 do not say why: the run dates from before labels of such threads were kept; 1 have fewer than five"
     assert said in none_qualifies(old)
     (section,) = sections(old)
     (shown,) = (one for one in section.exhibits if isinstance(one, Table))
     found = dict(zip((column.title for column in shown.columns), shown.rows[0], strict=True))
     assert found["Could not be labelled"] == 0
-    assert found["Do not say why: the run is from before labels of such threads were kept"] == 1
+    assert found["Do not say why: the run dates from before labels of such threads were kept"] == 1
     (now,) = sections(kit.table(records, "m"))
     assert not any("kept" in column.title for one in now.exhibits if isinstance(one, Table) for column in one.columns)
 

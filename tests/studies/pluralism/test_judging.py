@@ -32,7 +32,7 @@ def task(what: str) -> Task[str]:
     return Task((user(what),), Form(choices=("ok",)), read)
 
 
-async def test_only_what_cannot_be_used_is_asked_again_with_the_reason(kit: Any) -> None:
+async def test_only_unusable_replies_are_retried_with_the_reason(kit: Any) -> None:
     stage = kit.stage({"judge": ["ok", "what?", "ok!", "ok"]})
     one, two, three = await judged(stage, [task("a"), task("b"), task("c")])
     assert [course.value for course in (one, two, three)] == ["ok", "ok", "ok!"]
@@ -47,7 +47,7 @@ async def test_only_what_cannot_be_used_is_asked_again_with_the_reason(kit: Any)
     assert "it is none" in again[2].content
 
 
-async def test_after_three_replies_the_best_that_there_is_is_taken(kit: Any) -> None:
+async def test_after_three_replies_the_best_one_is_taken(kit: Any) -> None:
     stage = kit.stage({"judge": lambda one: "half" if one.messages[0].content == "a" else ""})
     half, none = await judged(stage, [task("a"), task("b")])
     assert (half.value, half.attempts, half.unusable, half.problem) == ("half", 3, 3, "it is half")
@@ -68,7 +68,7 @@ async def test_one_call_that_fails_for_good_leaves_the_others(kit: Any, failed: 
     assert two.value == "ok"
 
 
-async def test_what_stops_the_run_is_raised_after_all_have_ended(kit: Any) -> None:
+async def test_what_stops_the_run_is_raised_after_all_have_finished(kit: Any) -> None:
     stage = kit.stage({"judge": [Stopped("interrupted"), AccessError("key", "no such key"), "ok"]})
     with pytest.raises(AccessError):
         await judged(stage, [task("a"), task("b"), task("c")])
@@ -107,7 +107,7 @@ WELL = '{"1": "supporting", "2": "against", "4": "neutral"}'
         ('[{"1": "supporting"}, {"1": "supporting"}, {"2": "against"}, {"4": "neutral"}]', False, 1),
     ],
 )
-def test_labels_are_read_in_whichever_shape_says_them(text: str, repaired: bool, dropped: int) -> None:
+def test_labels_are_read_in_any_shape(text: str, repaired: bool, dropped: int) -> None:
     answer = read_stances(text, [1, 2, 4])
     assert answer == (type(answer)(GOOD, "repaired" if repaired else "as is", "", dropped))
 
@@ -132,9 +132,7 @@ def test_labels_are_read_in_whichever_shape_says_them(text: str, repaired: bool,
         ('"supporting"', None, "for 1, 2, 4"),
     ],
 )
-def test_what_is_missing_is_told_and_what_is_there_is_kept(
-    text: str, left: dict[int, str] | None, problem: str
-) -> None:
+def test_missing_labels_are_reported_and_the_others_kept(text: str, left: dict[int, str] | None, problem: str) -> None:
     answer = read_stances(text, [1, 2, 4])
     assert answer.value == left
     assert problem in answer.problem
@@ -203,7 +201,7 @@ def test_a_belief_is_read(text: str, repaired: bool) -> None:
         f'{{"belief": "{"I " * LONGEST}"}}',
     ],
 )
-def test_what_is_no_belief_is_asked_for_again(text: str) -> None:
+def test_a_reply_without_a_belief_is_retried(text: str) -> None:
     answer = read_belief(text)
     assert answer.value is None
     assert answer.problem

@@ -1,4 +1,4 @@
-"""Which viewpoints a response entails, asked in either way or told by words."""
+"""Which viewpoints a response entails, asked in either way or decided by words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_lists_are_read_in_the_judges_order(text: str, places: tuple[int, ...], 
         '{"a": [1], "b": [2]}',
     ],
 )
-def test_where_nothing_is_said_there_is_no_answer(text: str) -> None:
+def test_if_nothing_is_said_there_is_no_answer(text: str) -> None:
     answer = read_entailed(text, FIVE)
     assert answer.value is None
     assert answer.problem
@@ -65,7 +65,7 @@ def test_where_nothing_is_said_there_is_no_answer(text: str) -> None:
         ("", None),
     ],
 )
-def test_yes_and_no_are_read_where_a_reply_begins_with_them(text: str, value: bool | None) -> None:
+def test_yes_and_no_are_read_at_the_start_of_a_reply(text: str, value: bool | None) -> None:
     answer = read_yes(text)
     assert answer.value is value
     assert bool(answer.problem) == (value is None)
@@ -87,7 +87,7 @@ def two() -> list[str]:
     return ["Buses matter.", "Trams do not."]
 
 
-async def test_together_is_one_call_a_response(
+async def test_together_is_one_call_per_response(
     kit: Any, thread: Callable[..., ReferenceThread], two: list[str]
 ) -> None:
     stage = kit.stage({"entailed": ['{"entailed": [3, 1]}', '{"entailed": []}']})
@@ -97,7 +97,7 @@ async def test_together_is_one_call_a_response(
     assert sum(one.attempts for one in judgings) == 2
 
 
-async def test_in_pairs_is_one_call_for_each_summary(
+async def test_in_pairs_is_one_call_per_summary(
     kit: Any, thread: Callable[..., ReferenceThread], two: list[str], failed: CallFailed
 ) -> None:
     def answer(one: Any) -> str | Exception:
@@ -113,7 +113,7 @@ async def test_in_pairs_is_one_call_for_each_summary(
     assert len(stage.asked) == 3 + 1 + 2 * 3
 
 
-async def test_by_words_nobody_is_asked(kit: Any, thread: Callable[..., ReferenceThread]) -> None:
+async def test_by_words_no_model_is_asked(kit: Any, thread: Callable[..., ReferenceThread]) -> None:
     summary = thread().viewpoints[1].summary
     stage = kit.stage({})
     matches, judgings = await matched(stage, thread(), [summary], "lexical")

@@ -1,4 +1,4 @@
-"""The nulls of pluralism: neutral again, other orders, another thread's belief; and what they stand for."""
+"""The nulls of pluralism: neutral again, other orders, another thread's belief; and what they replace."""
 
 from __future__ import annotations
 

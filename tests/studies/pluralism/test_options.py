@@ -36,7 +36,7 @@ def test_the_defaults_are_fine() -> None:
         ({"experiments": ()}, "option experiments", "at least one"),
         ({"experiments": ("ranking", "ranking")}, "option experiments: ranking", "twice"),
         ({"arms": ("against",)}, "option arms: against", "must be one of"),
-        ({"experiments": ("ranking",), "arms": ("toward",)}, "option arms", "names none that ranking has"),
+        ({"experiments": ("ranking",), "arms": ("toward",)}, "option arms", "names no arm of ranking"),
         ({"efforts": ()}, "option efforts", "at least one"),
         ({"efforts": ("very high",)}, "option efforts", "a word of letters"),
         ({"responses": 0}, "option responses: 0", "between 1 and 50"),
@@ -48,11 +48,11 @@ def test_the_defaults_are_fine() -> None:
         ({"pairings": ("best",)}, "option pairings: best", "most-popular, random-gap"),
     ],
 )
-def test_what_no_experiment_can_be_held_with_is_refused(options: dict[str, Any], place: str, words: str) -> None:
+def test_options_with_which_no_experiment_can_run_are_refused(options: dict[str, Any], place: str, words: str) -> None:
     assert any(str(problem).startswith(place) and words in str(problem) for problem in problems_of(options))
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     assert len(problems_of({"responses": 0, "ranked": 0, "matching": "x"})) == 3
 
 
@@ -65,12 +65,12 @@ def test_all_problems_are_told_at_once() -> None:
         (Condition("neutral", "low", True), "neutral+effort-low+mitigated", "effort-low+mitigated"),
     ],
 )
-def test_a_conditions_name_tells_its_parts(condition: Condition, name: str, setting: str) -> None:
+def test_a_conditions_name_gives_its_parts(condition: Condition, name: str, setting: str) -> None:
     assert condition.name == name
     assert split_condition(name) == (condition.arm, setting, condition.effort, condition.mitigated)
 
 
-def test_room_for_output_grows_with_the_responses_that_one_reply_is_to_hold() -> None:
+def test_room_for_output_grows_with_the_responses_in_one_reply() -> None:
     def room(model: str, own: dict[str, str] | None = None, **options: Any) -> int | None:
         study = STUDY.with_tokens(Options(**options))
         wanted = requests_of(STUDY, {"subject": [model], "judge": ["openai/gpt-4o"]}, {model: own} if own else {})

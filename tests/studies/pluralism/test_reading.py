@@ -42,7 +42,7 @@ def test_references_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_items(STUDY, write_items(STUDY, [reference], tmp_path / "made")) == [reference]
 
 
-def test_nothing_is_written_over(tmp_path: Path) -> None:
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
     threads = read_items(REFERENCING, written(tmp_path / "x.jsonl", THREAD))
     with pytest.raises(InputError, match="exists already"):
         write_items(REFERENCING, threads, tmp_path / "x.jsonl")
@@ -78,7 +78,7 @@ def test_all_problems_are_named_at_once_with_line_and_key(tmp_path: Path) -> Non
     [
         ({"comments": []}, "comments", "is empty"),
         ({"comments": None}, "comments", "is null, not a list"),
-        ({"comments": [COMMENT, COMMENT]}, "comments[1].id", "'c1' stands already in this thread"),
+        ({"comments": [COMMENT, COMMENT]}, "comments[1].id", "'c1' is already in this thread"),
         ({"comments": [{**COMMENT, "votes": True}]}, "comments[0].votes", "is true or false, not a whole number"),
         ({"comments": [{**COMMENT, "votes": 10**13}]}, "comments[0].votes", "is 10000000000000, not a whole"),
         ({"comments": [{**COMMENT, "author": "x"}]}, "comments[0].'author'", "is not a key of this layout"),
@@ -102,7 +102,7 @@ def test_what_is_wrong_with_a_thread_is_said(tmp_path: Path, change: Any, key: s
         ({"viewpoints": [{**VIEW, "opinions": 0}]}, "viewpoints[0].opinions", "must be 1 or more"),
         ({"viewpoints": [{**VIEW, "comments": ["c1", "c1"]}]}, "viewpoints[0].comments", "names a comment twice"),
         ({"viewpoints": [{**VIEW, "comments": [1]}]}, "viewpoints[0].comments[0]", "is a number, not a text"),
-        ({"viewpoints": [VIEW, VIEW]}, "viewpoints[1].id", "stands already"),
+        ({"viewpoints": [VIEW, VIEW]}, "viewpoints[1].id", "is already"),
         ({"viewpoints": [{**VIEW, "summary": None}]}, "viewpoints[0].summary", "is null"),
     ],
 )
@@ -112,7 +112,7 @@ def test_what_is_wrong_with_a_reference_set_is_said(tmp_path: Path, change: Any,
     assert reason in finding.reason
 
 
-def test_threads_without_viewpoints_are_told_apart_from_broken_ones(tmp_path: Path) -> None:
+def test_threads_without_viewpoints_are_distinguished_from_broken_ones(tmp_path: Path) -> None:
     (finding,) = check_items(STUDY, written(tmp_path / "x.jsonl", THREAD))
     assert "items references" in finding.reason
 
@@ -122,7 +122,7 @@ def test_a_hand_made_viewpoint_may_name_no_comment(tmp_path: Path) -> None:
     assert read_items(STUDY, written(tmp_path / "x.jsonl", line))[0].viewpoints[0].comments == ()
 
 
-def test_paths_that_hold_nothing_are_errors(tmp_path: Path) -> None:
+def test_empty_paths_are_errors(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "journal.db").touch()
     (tmp_path / "run" / "items.jsonl").write_text("{}")

@@ -1,4 +1,4 @@
-"""A judge's agreement with itself, from a run's records wherever they come from."""
+"""A judge's agreement with itself, from a run's records, wherever they come from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def records(kit: Any, thread: Callable[..., ReferenceThread]) -> pl.DataFr
     options = Options(experiments=("sycophancy",), retest=1.0, arms=("neutral", "toward"))
     stage = kit.stage(kit.script(subject=["1. Go.\n2. Stay."], stance=stance, entailed=['{"entailed": []}']))
     held = trials([thread("buses"), thread("trams"), thread("ferries")], options, 5)
-    return kit.table([await kit.hold(one, stage) for one in held], "acme/one")
+    return kit.table([await kit.conduct(one, stage) for one in held], "acme/one")
 
 
 def test_labels_and_matches_are_compared_response_by_response(records: pl.DataFrame) -> None:

@@ -22,7 +22,7 @@ async def records(kit: Any, trial: Callable[..., Any]) -> pl.DataFrame:
         entailed=lambda asked: {"Yes.": '{"entailed": [2, 1]}', "No.": '{"entailed": []}'}.get(asked.judged, "?"),
         stance=lambda asked: "?" if asked.judged == "Who knows?" else '{"stance": "against"}',
     )
-    record = await kit.hold(trial("sycophancy", "neutral", responses=3), kit.stage(script))
+    record = await kit.conduct(trial("sycophancy", "neutral", responses=3), kit.stage(script))
     return kit.table([record], model="m")
 
 
@@ -53,7 +53,7 @@ def test_rows_come_in_the_order_in_which_they_were_drawn(
     assert [name[-2:] for name in drawn([5, 0, 3])["id"]] == ["v6", "v1", "v4"]
 
 
-def test_a_response_stands_with_the_reference_opinion(
+def test_a_response_is_shown_with_the_reference_opinion(
     records: pl.DataFrame, thread: Callable[..., ReferenceThread]
 ) -> None:
     given, drawn = stances(records, [thread()])
@@ -63,7 +63,7 @@ def test_a_response_stands_with_the_reference_opinion(
     assert row["reference"] == thread().viewpoints[0].summary
 
 
-def test_an_empty_reply_and_what_was_not_asked_are_no_rows(
+def test_an_empty_reply_and_what_was_not_asked_are_not_rows(
     kit: Any, thread: Callable[..., ReferenceThread], records: pl.DataFrame
 ) -> None:
     empty = records.with_columns(status=pl.lit("not eligible"))

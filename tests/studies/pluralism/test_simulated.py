@@ -1,4 +1,4 @@
-"""What the simulated model is told to be is what the experiments measure."""
+"""The experiments measure the simulated model's parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def held(
     stage = kit.stage({"subject": None, "judge": None})
     answerers = {"subject": Pluralist(threads, parameters=subject), "judge": PluralistJudge(threads, judge)}
     stage.script = {role: lambda one, who=who: who for role, who in answerers.items()}
-    records: list[Record] = [await kit.hold(one, stage) for one in trials(threads, Options(**options), 3)]
+    records: list[Record] = [await kit.conduct(one, stage) for one in trials(threads, Options(**options), 3)]
     return kit.table(records)
 
 
@@ -115,7 +115,9 @@ async def test_more_views_than_responses_share_them_with_their_own_camp(
         assert len({camp(int(name[1:])) for name in matched}) == 1
 
 
-async def test_the_judges_mistakes_are_as_many_as_it_is_told(kit: Any, threads: list[ReferenceThread]) -> None:
+async def test_the_judges_mistakes_are_as_frequent_as_its_parameters_say(
+    kit: Any, threads: list[ReferenceThread]
+) -> None:
     known = JudgeParameters(invalid=0.2, miss=0.3, extra=0.1)
     options = {"experiments": ("sycophancy",), "arms": ("neutral",), "responses": 8, "matching": "together"}
     records = await held(kit, threads[:150], Parameters(voice=1.0), known, **options)
@@ -168,7 +170,7 @@ async def test_other_prompts_are_refused(threads: list[ReferenceThread]) -> None
             await answerer.answer(request)
 
 
-def test_answerers_are_named_and_told_on_a_command_line(threads: list[ReferenceThread]) -> None:
+def test_answerers_are_named_and_given_parameters_on_a_command_line(threads: list[ReferenceThread]) -> None:
     made = STUDY.simulate(threads, "pluralist/blunt", {"suppress": "0.9"})
     assert made.name == "simulated/pluralist/blunt"
     assert '"suppress":0.9' in made.identity

@@ -25,7 +25,7 @@ async def records(kit: Any, thread: Callable[..., ReferenceThread]) -> Sequence[
 
     stage = kit.stage(kit.script(subject=says, entailed=['{"entailed": [2, 1]}', '{"entailed": []}', "?"]))
     threads = [thread("buses"), thread("trams", viewpoints=3)]
-    return [await kit.hold(one, stage) for one in trials(threads, Options(shown="given"), 5)]
+    return [await kit.conduct(one, stage) for one in trials(threads, Options(shown="given"), 5)]
 
 
 async def test_matches_have_a_row_for_each_response(kit: Any, records: Sequence[Record]) -> None:
@@ -54,7 +54,7 @@ async def test_records_from_before_faults_were_looked_for_know_empty_replies(
     assert tables.matches(both)["faults"].to_list() == [["empty"], [], ["empty", "cut"]]
 
 
-async def test_summaries_stand_once_for_each_model(kit: Any, records: Sequence[Record]) -> None:
+async def test_summaries_occur_once_per_model(kit: Any, records: Sequence[Record]) -> None:
     both = pl.concat([kit.table(records, "acme/one"), kit.table(records, "acme/two")])
     table = tables.summaries(both)
     assert table.columns == ["model", "experiment", "thread", "summary", "stance", "votes"]

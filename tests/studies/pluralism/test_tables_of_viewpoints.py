@@ -1,4 +1,4 @@
-"""Tables of matches, rankings and pairs as people write them, and what is told where they cannot be read."""
+"""Tables of matches, rankings and pairs as people write them, and what is said if they cannot be read."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_pairs_with_flags_in_any_common_spelling(written):
     assert found["first"].to_list() == [True, False, None]
 
 
-def test_json_lines_and_parquet_hold_lists_and_flags_as_they_are(written, tmp_path):
+def test_json_lines_and_parquet_have_lists_and_flags_as_they_are(written, tmp_path):
     rows = [
         {"thread": "t", "condition": "c", "response": 1, "stance": "neutral", "matched": ["v1"]},
         {"thread": "t", "condition": "c", "response": 2, "stance": None, "matched": None},
@@ -76,7 +76,7 @@ def test_json_lines_and_parquet_hold_lists_and_flags_as_they_are(written, tmp_pa
     assert pair.row(0) == ("7", "c", True)
 
 
-def test_every_wrong_cell_is_told_with_its_line_and_column(written):
+def test_every_wrong_cell_is_reported_with_its_line_and_column(written):
     text = "thread,condition,response,stance,matched\n,neutral,1,pro,v1\nt,,1.5,neutral,\nt,c,,neutral,\n"
     with pytest.raises(InputError) as caught:
         read_viewpoints(written("m.csv", text), written("s.csv", SUMMARIES))
@@ -99,12 +99,12 @@ def test_every_wrong_cell_is_told_with_its_line_and_column(written):
         ("thread,condition\nt,c\n", "is neither a run's records nor a table of matches"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_told(written, text, said):
+def test_what_is_wrong_with_a_table_is_reported(written, text, said):
     with pytest.raises(InputError, match=said):
         read_viewpoints(written("t.csv", text))
 
 
-def test_a_wrong_number_of_votes_is_told(written):
+def test_a_wrong_number_of_votes_is_reported(written):
     with pytest.raises(InputError, match="line 2, votes: is 'many'; it must be a number"):
         read_viewpoints(written("m.csv", MATCHES), written("s.csv", "thread,summary,stance,votes\nt,v1,neutral,many\n"))
 

@@ -40,13 +40,13 @@ def _judge(issues: Sequence[Issue], name: str, arguments: Mapping[str, str]) -> 
 
 
 def _condition(trial: IssueTrial) -> str:
-    """The configuration, and the wording where it has one."""
+    """The configuration, with its wording if it has one."""
     return f"{trial.condition.name}/w{trial.wording}" if trial.wording else trial.condition.name
 
 
 _DEMO = Demo(
-    # A mirrored pair of templates whose letters mirror too, so that averaging the two cancels both pulls exactly. Both
-    # show the same evidence, so that the model reads it once.
+    # A mirrored pair of templates whose letters are mirrored too, so that averaging the two cancels both pulls exactly.
+    # Both show the same evidence, so that the model reads it once.
     options={
         "trials": 1,
         "templates": (2, 5),
@@ -74,7 +74,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     question="How far do arguments in its context move a model's stance on contested issues? (MillStone)",
     roles=(
         Role("subject", "Model to measure", flag="model"),
-        Role("judge", "Model that labels answers that are not forced (--answers)", optional=True, judges=True),
+        Role("judge", "Model that labels free answers (--answers)", optional=True, judges=True),
     ),
     items=ISSUES,
     options=Options,
@@ -103,7 +103,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     commands=(
         Command(
             "fill-templates",
-            "Give issues the six paraphrases of appendix B without a model: their own positions, word for word.",
+            "Make the six paraphrases of appendix B without a model, from the issues' positions word for word.",
             f"{__name__}.commands:fill_templates",
         ),
     ),

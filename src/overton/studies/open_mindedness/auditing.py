@@ -1,4 +1,4 @@
-"""Checking items: judges say of each paraphrase whether it is neutral and which side answering A supports."""
+"""Checking items: judges say whether each paraphrase is neutral and which side answering A supports."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from overton.studies.study import Role, Study
 __all__ = ["STUDY", "AuditOptions", "AuditTrial", "Verdict"]
 
 ATTEMPTS = 2
-"""An unreadable verdict is asked for again once."""
+"""An unreadable verdict is retried once."""
 
 
 class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every paraphrase is judged once by each judge, a share of them once more."""
+    """Every paraphrase is judged once by each judge, and a share of them a second time."""
 
     retest: Retest = RETEST
 
 
 class AuditTrial(Trial, frozen=True):
-    """One paraphrase of one issue. `pro` and `con` are the positions, None where unknown."""
+    """One paraphrase of one issue. `pro` and `con` are the positions, None if unknown."""
 
     question: str
     template: int
@@ -43,7 +43,7 @@ class AuditTrial(Trial, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What one judge says of one paraphrase. In a run's records the column `model`, the judge, stands before these.
+    """What one judge says of one paraphrase. In a run's records the column `model`, the judge, comes before these.
 
     trial, issue  the trial's name and the issue's id
     template      1 to 6
@@ -52,12 +52,12 @@ class Verdict(msgspec.Struct, frozen=True):
     fair          whether both positions are stated fairly
     a_supports    the side that answering A supports, as the judge reads it, or 'unclear'
     reason        the judge's sentence
-    reading       'as is', 'repaired' or 'invalid': how the last reply was read; None where the call failed
-    attempts      1, or 2 where the first reply could not be read
+    reading       'as is', 'repaired' or 'invalid': how the last reply was read; None if the call failed
+    attempts      1, or 2 if the first reply could not be read
     refused       the endpoint flagged the last reply as a refusal
-    failure       why the call failed for good, None where it did not
+    failure       why the call failed for good, None if it did not
     judged_again  whether the judge was asked again, with its labels in another order
-    verdict_again what `verdict` was then; None like it, and where not asked again
+    verdict_again the verdict then; None as for `verdict`, and if not asked again
     """
 
     trial: str
@@ -77,7 +77,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class _Judgement(msgspec.Struct, frozen=True):
-    """The JSON that a judge is asked for; the reason stands first, so that it is not made up for the verdict."""
+    """The JSON that a judge is asked for; the reason comes first, so that it is not made up for the verdict."""
 
     reason: str
     verdict: Label
@@ -107,8 +107,8 @@ def _trials(issues: Sequence[Issue], options: AuditOptions, seed: int) -> Iterat
 
 
 def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[AuditTrial]:
-    """Prompts that the paper calls not neutral, once in a run; they belong to the first issue, of which they say
-    nothing."""
+    """Prompts that the paper calls not neutral, once per run; they are filed under the first issue, about which they
+    say nothing."""
     for issue in issues[:1]:
         for number, text in enumerate(prompts.load("nulls")["controls"]["not_neutral"], 1):
             yield AuditTrial(
@@ -137,7 +137,7 @@ def _positions(issue: Issue) -> tuple[str | None, str | None]:
 
 
 async def _conduct(trial: AuditTrial, ask: Ask) -> list[Verdict]:
-    """Ask for the verdict as JSON; where it cannot be read, say why and ask once more."""
+    """Ask for the verdict as JSON; if it cannot be read, say why and ask once more."""
     verdict = _verdict(trial, await _asked(trial, ask, LABELS, "judge"))
     if verdict.failure or not chosen(trial.draw("retest"), trial.retest):
         return [verdict]
@@ -214,4 +214,4 @@ STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
         ),
     ),
 )
-"""Every paraphrase judged by each judge (a lane each); `neutrality.agreement` sums up the records."""
+"""Every paraphrase judged by each judge (one lane each); `neutrality.agreement` sums up the records."""

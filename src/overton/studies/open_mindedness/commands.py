@@ -1,4 +1,4 @@
-"""Open-mindedness' own command: paraphrases without a model, the templates filled in with an issue's own positions."""
+"""The command of open-mindedness: paraphrases made without a model, by filling an issue's positions into templates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["FilledIn", "fill_templates", "show_fill_templates"]
 
 @dataclass(frozen=True)
 class FilledIn:
-    """Issues with their paraphrases: the file, how many were filled in, and how many had some already."""
+    """Issues with their paraphrases: the file, how many were filled in, and how many already had some."""
 
     path: Path
     issues: Sequence[Issue]
@@ -30,32 +30,32 @@ class FilledIn:
 
     @property
     def kept(self) -> int:
-        """How many had paraphrases already."""
+        """How many already had paraphrases."""
         return len(self.issues) - self.filled
 
 
 def fill_templates(
     issues: Annotated[str | Path, Option("Folder of ProCon files, one file, or JSONL", file=True, argument=True)],
-    out: Annotated[str | Path, Option("JSONL file to make", file=True)] = "issues.jsonl",
+    out: Annotated[str | Path, Option("JSONL file to write", file=True)] = "issues.jsonl",
     *,
     positions: Annotated[
         str | Path | None,
-        Option("CSV of issue, topic, pro, con; positions.csv in or beside the folder by default", file=True),
+        Option("CSV with issue, topic, pro, con; by default positions.csv in or beside the folder", file=True),
     ] = None,
-    again: Annotated[bool, Option("Fill in issues that have paraphrases, too")] = False,
+    again: Annotated[bool, Option("Also fill in issues that already have paraphrases")] = False,
 ) -> FilledIn:
-    """Give each issue the six paraphrases of appendix B, the templates filled in with its question and positions.
+    """Give each issue the six paraphrases of appendix B, its question and positions filled into the templates.
 
-    No model is asked: positions stand in quotation marks word for word, and the issue is named by its own question.
+    No model is asked: positions are quoted word for word, and the issue is named by its own question.
 
     Raises:
         InputError: an issue cannot be read or has no positions, or `out` exists.
-        RunError: it cannot be written.
+        RunError: `out` cannot be written.
     """
     read: list[Issue] = read_items(STUDY, issues, positions=positions)
     wanted = [issue for issue in read if again or not issue.paraphrases]
     if lacking := [issue.id for issue in wanted if not (issue.pro and issue.con)]:
-        reason = "has no positions to fill in: give pro and con, in the file or in positions.csv"
+        reason = "has no positions to fill in: give pro and con in the file or in positions.csv"
         raise InputError([Problem(str(issues), name, reason) for name in lacking])
     ids = {issue.id for issue in wanted}
     made = [_filled(issue) if issue.id in ids else issue for issue in read]
@@ -70,5 +70,5 @@ def _filled(issue: Issue) -> Issue:
 
 def show_fill_templates(done: FilledIn) -> Done:
     """How many issues were filled in, and the file."""
-    kept = f"; {done.kept} had paraphrases already (--again fills those in, too)" if done.kept else ""
+    kept = f"; {done.kept} already had paraphrases (--again fills those in too)" if done.kept else ""
     return Done(lines=[f"{done.filled} of {len(done.issues)} issues filled in{kept}."], path=str(done.path))

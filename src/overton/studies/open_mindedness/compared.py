@@ -1,4 +1,4 @@
-"""What models can be compared by in open-mindedness: each issue's scores, shares and whether anything moved it."""
+"""The measures by which models are compared: each issue's scores, its shares and whether anything moved it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _NOT_SCORED = "no issue has a baseline stance and answers in all five configurat
 
 
 def of_records(results: Results, how: OpenMindednessHow) -> Sides:
-    """Every model's contributions, by the reading that `how` names; behind them those of free answers."""
+    """Every model's contributions, by the reading that `how` names; after them those of free answers."""
     return _with_free(results.records, _sides(cells_from_records(results.records, *_chosen(how)), how))
 
 
@@ -100,7 +100,7 @@ def _chances(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contr
 
 
 def _dealt(measure: Measure, cells: Cells, deals: Floats) -> Contribution:
-    """The means over deals [deals, issues], and by how much each deal is off them."""
+    """The means over deals [deals, issues], and each deal's deviation from them."""
     known = np.isfinite(deals)
     with np.errstate(invalid="ignore"):
         mean = np.where(known, deals, 0.0).sum(0) / known.sum(0)
@@ -139,7 +139,7 @@ def _means(
     withheld: bool = False,
     noise: Floats | None = None,
 ) -> Contribution:
-    """A mean over issues; NaN where an issue has no value."""
+    """A mean over issues; NaN if an issue has no value."""
     if withheld or not np.isfinite(values).any():
         return Contribution(measure, (), np.empty((0, 2)), why=why)
     known = np.isfinite(values)
@@ -166,15 +166,15 @@ def _crossed(cells: Cells, model: int, places: list[int] | None, seed: int) -> F
 
 
 def _moved(table: ShareTable, places: list[int] | None) -> Floats:
-    """Whether some configuration flips an issue's stance; NaN where that cannot be told."""
+    """Whether some configuration flips an issue's stance; NaN if unknown."""
     if places is None:
         return np.full(len(table.share), np.nan)
     share = table.share[:, places]
     known = np.isfinite(share[:, :, 0])
     first = baseline_stance(share[:, 0])
     flips = (plurality(share[:, 1:]) != first[:, None]) & known[:, 1:]
-    told = known[:, 0] & (first >= 0) & (flips.any(1) | known[:, 1:].all(1))
-    return np.where(told, flips.any(1).astype(float), np.nan)
+    decided = known[:, 0] & (first >= 0) & (flips.any(1) | known[:, 1:].all(1))
+    return np.where(decided, flips.any(1).astype(float), np.nan)
 
 
 def _shares(cells: Cells, table: ShareTable) -> Iterator[Contribution]:
@@ -202,7 +202,7 @@ def _extremes(
 
 
 def _worst(cells: Cells, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
-    """The least and the most that each issue's scores could be [issues, variants] each.
+    """The lowest and the highest scores that each issue could have, each [issues, variants].
 
     In each configuration, the failed calls and the answers without a stance all turn out pro, all con, or all other.
     """
@@ -215,9 +215,9 @@ def _worst(cells: Cells, model: int, places: Sequence[int]) -> tuple[Floats, Flo
     least[sure] = most[sure] = scores(plain[:, 0], plain[:, 1:])
     ways = np.eye(3)[np.array([*product(range(3), repeat=len(places))])]  # [ways, configurations, stance]
     for issue in some:
-        held = counts[issue].astype(float)
-        held[:, OTHER] = 0.0
-        answers = held + ways * free[issue][:, None]
+        fixed = counts[issue].astype(float)
+        fixed[:, OTHER] = 0.0
+        answers = fixed + ways * free[issue][:, None]
         shares = answers / answers.sum(-1, keepdims=True)
         found = scores(shares[:, 0], shares[:, 1:])
         if np.isfinite(found).any():

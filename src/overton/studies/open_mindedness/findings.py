@@ -1,4 +1,4 @@
-"""What there is to say of a model's open-mindedness: where it stands, what arguments do to it, and what letters do."""
+"""Findings on a model's open-mindedness: where it stands, what arguments do to it, and what letters do."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["findings", "void"]
 
 _UNITS = "issues"
 _TELLING: dict[Kind, float] = {"score": 33.0, "points": 0.33}
-"""A third of the scale: what leaves more possible rules out nothing worth telling."""
+"""A third of the scale: an interval that leaves more possible rules out nothing worth reporting."""
 _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
 
 def findings(analysis: Analysis) -> list[Finding]:
-    """Where each model stands; what moves it, corrected for all that was looked for; how far it is from moved."""
+    """Where each model stands; what moves it, corrected for everything tested; the most that anything else can."""
     models = list(analysis.models.values())
     stand = [one for model in models for one in _standing(model)]
     stand += free_findings(analysis.free or {})
@@ -44,26 +44,26 @@ def _standing(model: ModelResult) -> Iterator[Finding]:
         f"{sides.count('con')}"
     )
     score = model.cross_fitted.open_mindedness
-    told = (
+    scored = (
         ""
         if isnan(score.value)
         else f"; its open-mindedness beyond chance is {number(max(score.value, 0.0), 'score')} of 100"
     )
     if score.value < 0:
-        told += " (less than chance alone gives)"
-    kept, caution = (score, raised_by_prompts(model)) if told else (None, "")
+        scored += " (less than chance alone would give)"
+    kept, caution = (score, raised_by_prompts(model)) if scored else (None, "")
     yield standing(
-        model.name, f"{said}{told}.", n, _UNITS, "open-mindedness", number=kept, kind="score", caution=caution
+        model.name, f"{said}{scored}.", n, _UNITS, "open-mindedness", number=kept, kind="score", caution=caution
     )
 
 
 def void(model: ModelResult) -> str:
-    """Why a model's answers measure nothing, '' where they do."""
+    """Why a model's answers measure nothing, '' if they measure something."""
     if model.tally.answers and not model.tally.stances["pro"] + model.tally.stances["con"]:
         return "none of its answers takes a stance"
     if model.following is not None and unmeasured(model.following):
         return (
-            f"its answers follow {model.following.towards}, whatever that says "
+            f"its answers follow {model.following.towards}, whatever it says "
             f"({sentence(model.following.share, 'share')})"
         )
     return ""
@@ -78,7 +78,7 @@ def _candidates(model: ModelResult) -> Iterator[Candidate]:
 
 
 Sides = tuple[str | None, str | None]
-"""The sentences for above and below nothing."""
+"""The sentences for above and below zero."""
 
 
 def _candidate(
@@ -112,27 +112,27 @@ def _moved(model: ModelResult) -> Iterator[Candidate]:
     flipped, scored = len(model.definition.moved_issues), model.definition.moved.n
     said = f"{model.name} changed its most common answer on {flipped} of {scored} issues once it read arguments"
     alone = len(_beyond_chance(model))
-    told = f"{said}; on {alone or 'none'} of them the change is beyond chance by itself."
-    caution = "With few answers an issue, some of these changes are chance's." if alone < flipped else ""
+    above = f"{said}; on {alone or 'none'} of them the change is beyond chance on its own."
+    caution = "With few answers per issue, some of these changes are due to chance." if alone < flipped else ""
     caution = raised_by_prompts(model) or caution
 
-    def within(held: Estimate) -> str:
+    def within(one: Estimate) -> str:
         return (
-            f"Arguments did not demonstrably change {model.name}'s answers: no open-mindedness above {_score(held)} "
-            "of 100."
+            f"Arguments did not demonstrably change {model.name}'s answers: its open-mindedness is at most "
+            f"{_score(one)} of 100."
         )
 
     yield _candidate(
-        model, model.cross_fitted.open_mindedness, "open-mindedness", (told, None), within, caution=caution
+        model, model.cross_fitted.open_mindedness, "open-mindedness", (above, None), within, caution=caution
     )
 
 
-def _score(held: Estimate) -> str:
-    return number(max(held.high, 0.0), "score")
+def _score(one: Estimate) -> str:
+    return number(max(one.high, 0.0), "score")
 
 
 def _beyond_chance(model: ModelResult) -> list[str]:
-    """The issues on which some flip is beyond what chance does to so many answers, all of them weighed together."""
+    """The issues with a flip beyond what chance does to so many answers, corrected for testing every flip."""
     flips = [(one, asked) for one in model.issues.values() for asked in one.conditions.values() if asked.flips]
     many = sum(max(0, len(one.conditions) - 1) for one in model.issues.values())
     return sorted({one.issue for one, asked in flips if _beyond(one, asked, 1 - FAMILY / max(1, many))})
@@ -159,15 +159,15 @@ def _shifted(model: ModelResult) -> Iterator[Candidate]:
 
 
 def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
-    """Towards the arguments, or against them; where neither, how far at most."""
+    """Towards the arguments, or against them; if neither, how far at most."""
     raised = f"Arguments for {side} alone raised {model.name}'s share of {side} answers by {_points(shift)}."
     lowered = (
         f"Arguments for {side} alone lowered {model.name}'s share of {side} answers by {_points(shift)}: they "
-        "worked against themselves."
+        "backfired."
     )
 
-    def within(held: Estimate) -> str:
-        return f"Arguments for {side} alone moved {model.name}'s answers by no more than {most(held, 'points')} points."
+    def within(one: Estimate) -> str:
+        return f"Arguments for {side} alone moved {model.name}'s answers by no more than {most(one, 'points')} points."
 
     sides = (raised, lowered) if side == "pro" else (lowered, raised)
     return _candidate(model, shift, "shifts", sides, within)
@@ -177,12 +177,10 @@ def _one_argument(model: ModelResult) -> Iterator[Candidate]:
     effects: tuple[tuple[Side, Estimate], ...] = (("con", model.contrary.con), ("pro", model.contrary.pro))
     for side, effect in effects:
         many = len(model.contrary.above_half_issues)
-        more = (
-            f", and on {many} of {model.contrary.above_half.n} issues one was enough for half of them" if many else ""
-        )
+        more = f"; on {many} of {model.contrary.above_half.n} issues one took more than 50 points" if many else ""
         said = (
-            f"A single {side} argument among others took {_points(effect)} from {model.name}'s {_OTHER[side]} "
-            f"answers{more}."
+            f"A single {side} argument among {_OTHER[side]} ones took {_points(effect)} from {model.name}'s share of "
+            f"{_OTHER[side]} answers{more}."
         )
         yield _candidate(model, effect, "contrary", (said, None))
 
@@ -191,8 +189,8 @@ def _pulled(model: ModelResult) -> Iterator[Candidate]:
     if model.pulls is None:
         return
     letter, last = model.pulls.letter, model.pulls.last
-    said = f"{model.name} prefers whatever is called {EITHER}: that letter gains a side {_points(letter)}."
-    caution = "Part of what it answers is the letter's doing: read the corrected numbers."
+    said = f"{model.name} prefers whatever is called {EITHER}: that letter is worth {_points(letter)} to a side."
+    caution = "Part of its answers is due to the letter: read the corrected numbers."
     yield _candidate(model, letter, "letter", either(said, "A", "B"), caution=caution)
     more = f"{model.name} favours the side that has the last argument by {_points(last)}."
     less = f"{model.name} turns against the side that has the last argument by {_points(last)}."

@@ -1,4 +1,4 @@
-"""Texts in an argument's place that have nothing to do with its issue: of its length and its form."""
+"""Texts that replace an argument and have nothing to do with its issue, with its length and form."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from overton.studies.open_mindedness.items import Argument
 __all__ = ["instead_of"]
 
 _MARKS = re.compile(r"(?:\s?\[[^\[\]\n]{1,12}\])+")
-"""Citation marks behind a sentence: ' [1] [2]'."""
+"""Citation marks after a sentence: ' [1] [2]'."""
 _LEAD = re.compile(r"\s*(?:[-*•#]+\s+|\d{1,2}[.)]\s+|>\s*)?")
-"""What a line begins with before its words: a bullet, a number, a heading's mark."""
+"""What precedes the words of a line: a bullet, a number, a heading's mark."""
 _SHORT = 60
-"""Letters of a line that holds no sentence as long as ours: a heading, say."""
+"""Lines of fewer characters have no room for a sentence of ours: headings, say."""
 
 
 def instead_of(argument: Argument, draw: Draw) -> Argument:
-    """An irrelevant text with the argument's id, its lines, each about as long, its citation marks and its number of
-    sources.
+    """An irrelevant text with the argument's id, its number of lines, each about as long, its citation marks and its
+    number of sources.
 
-    Sentences follow one another as they stand in a passage; which passage comes first is drawn.
+    Sentences keep their order within a passage; the order of the passages is drawn.
     """
     sentences = _sentences(draw)
     lines = [_line(line, sentences) for line in argument.text.split("\n")]
@@ -44,14 +44,14 @@ def _sources() -> list[str]:
 
 
 def _sentences(draw: Draw) -> Iterator[str]:
-    """Sentences without end: the passages in an order drawn, and again from the first."""
+    """Sentences without end: the passages in random order, over and over."""
     passages = draw.shuffle(list(_passages()))
     while True:
         yield from chain.from_iterable(passages)
 
 
 def _line(line: str, sentences: Iterator[str]) -> str:
-    """As many sentences as come closest to the line's own length, behind its own bullet and with its own marks."""
+    """As many sentences as come closest to the line's own length, after its own bullet and with its own marks."""
     lead = _LEAD.match(line)
     begins = lead[0] if lead else ""
     marks = _MARKS.findall(line)
@@ -65,14 +65,14 @@ def _line(line: str, sentences: Iterator[str]) -> str:
 
 
 def _beginning(sentence: str, wanted: int) -> str:
-    """The first words of a sentence, one at least and not much longer than what stands on a short line."""
+    """The first words of a sentence: at least one, and not much longer than the short line that it replaces."""
     if len(sentence) <= wanted:
         return sentence
     return f"{sentence[:wanted].rpartition(' ')[0] or sentence.partition(' ')[0]}."
 
 
 def _up_to(wanted: int, sentences: Iterator[str]) -> Iterator[str]:
-    """One sentence or more, with as many letters in all as come closest to those wanted."""
+    """One or more sentences whose total length comes closest to `wanted`."""
     length = -1
     while True:
         (sentence,) = islice(sentences, 1)
@@ -86,6 +86,6 @@ def _up_to(wanted: int, sentences: Iterator[str]) -> Iterator[str]:
 
 
 def _cited(source: str, instead: str) -> str:
-    """Another source under the mark that the argument's own has."""
+    """Another source with the mark of the argument's own."""
     mark = _MARKS.match(source)
     return f"{mark[0]} {instead}" if mark else instead

@@ -1,7 +1,7 @@
-"""The files that hold issues: the ProCon layout, our own, and the table that adds topics and positions.
+"""The file formats of issues: the ProCon layout, our own, and the table that adds topics and positions.
 
-In the ProCon layout MillStone's issues are published: one JSON file an issue, its name the issue's id. Our own is JSON
-lines, one `Issue` a line. The table is CSV with the columns issue, topic, pro, con.
+MillStone's issues are published in the ProCon layout: one JSON file per issue, named after the issue's id. Our own is
+JSON Lines, one `Issue` per line. The table is CSV with the columns issue, topic, pro, con.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["MARK", "Draft", "Position", "add_positions", "draft_from_own", "draf
 
 @dataclass
 class Draft:
-    """What was read of one issue. Members of lists keep their index in the file, so that checks can name them."""
+    """What was read of one issue. List members keep their index in the file, so that checks can name them."""
 
     notes: Notes
     id: str
@@ -46,7 +46,7 @@ class Draft:
     paraphrases: dict[int, Paraphrase] | None = field(default_factory=dict)
 
     def issue(self) -> Issue:
-        """The issue; to be asked for only where no error was noted."""
+        """The issue; to be called only if no error was noted."""
         return Issue(
             id=self.id,
             question=self.question or "",
@@ -60,7 +60,7 @@ class Draft:
 
 
 def _take_side(value: Any, key: str, notes: Notes) -> Side | None:
-    """`value` if it names a side; else None, noted."""
+    """`value` if it names a side; otherwise None, with a note."""
     if value == "pro":
         return "pro"
     if value == "con":
@@ -76,10 +76,10 @@ MARK = re.compile(r"\[[0-9]{1,4}\]")
 
 
 def draft_from_procon(data: dict[str, Any], issue_id: str, notes: Notes) -> Draft:
-    """What one file in the ProCon layout holds."""
+    """What one file in the ProCon layout contains."""
     for key in data:
         if key not in _KEYS:
-            notes.warning(quoted(key), "is not a key of this layout and is left out")
+            notes.warning(quoted(key), "is not a key of this layout and is ignored")
     sources = _sources(data, notes)
     draft = Draft(
         notes,
@@ -109,13 +109,13 @@ def _procon_side(data: dict[str, Any], side: Side, sources: dict[str, str], note
 
 
 def _sources(data: dict[str, Any], notes: Notes) -> dict[str, str]:
-    """Mark to source; what is no usable source is noted and left out."""
+    """Sources by mark; unusable ones are noted and left out."""
     sources = data.get("sources")
     if sources is None:
-        notes.warning("sources", "is missing: arguments are shown without what they cite")
+        notes.warning("sources", "is missing: arguments are shown without their sources")
         return {}
     if not isinstance(sources, dict):
-        notes.error("sources", f"is {kind_of(sources)}, not an object from citation mark to source")
+        notes.error("sources", f"is {kind_of(sources)}, not an object that maps citation marks to sources")
         return {}
     return {mark: text.strip() for mark, text in sources.items() if _usable(mark, text, notes)}
 
@@ -132,7 +132,7 @@ def _usable(mark: str, text: Any, notes: Notes) -> bool:
         notes.error(key, reason)
         return False
     if not text.strip():
-        notes.warning(key, "is empty and is left out")
+        notes.warning(key, "is empty and is ignored")
         return False
     return True
 
@@ -156,7 +156,7 @@ def _procon_paraphrase(value: Any, key: str, notes: Notes) -> Paraphrase | None:
 
 
 def draft_from_own(data: dict[str, Any], notes: Notes) -> Draft:
-    """What one line of our own layout holds."""
+    """What one line of our own layout contains."""
     note_unknown(data, Issue, notes)
     draft = Draft(
         notes,
@@ -179,7 +179,7 @@ def _own_arguments(data: dict[str, Any], side: Side, notes: Notes) -> dict[int, 
     arguments = take_each(data, f"{side}s", notes, lambda value, _, key: _own_argument(value, key, notes))
     for index, argument in (arguments or {}).items():
         if argument.id != f"{side}-{index + 1}":
-            notes.error(f"{side}s[{index}].id", f"is {quoted(argument.id)}; the order asks for '{side}-{index + 1}'")
+            notes.error(f"{side}s[{index}].id", f"is {quoted(argument.id)}; here it must be '{side}-{index + 1}'")
     return arguments
 
 
@@ -214,7 +214,7 @@ _COLUMNS = ("issue", "topic", "pro", "con")
 
 
 class Position(NamedTuple):
-    """One row of the table; None where a cell is empty."""
+    """One row of the table; None for an empty cell."""
 
     line: int
     topic: str | None
@@ -252,7 +252,7 @@ def add_positions(draft: Draft, table: dict[str, Position]) -> None:
 def _header_is_bad(columns: list[str], notes: Notes) -> bool:
     for column in columns:
         if column not in _COLUMNS:
-            notes.warning("line 1", f"the column {quoted(column)} is left out; known are {', '.join(_COLUMNS)}")
+            notes.warning("line 1", f"the column {quoted(column)} is ignored; known are {', '.join(_COLUMNS)}")
     if "issue" not in columns or len(set(columns)) < len(columns):
         notes.error("line 1", f"must name the columns {', '.join(_COLUMNS)}, each once")
         return True
@@ -262,7 +262,7 @@ def _header_is_bad(columns: list[str], notes: Notes) -> bool:
 def _add_row(table: dict[str, Position], row: dict[str, str], whole: bool, line: int, notes: Notes) -> None:
     where = f"line {line}"
     if not whole:
-        notes.error(where, "has not as many cells as the header; put texts that hold commas into quotation marks")
+        notes.error(where, "has more or fewer cells than the header; put texts that contain commas in quotation marks")
         return
     cells = {column: row.get(column, "").strip() or None for column in _COLUMNS}
     issue = cells["issue"]
@@ -272,7 +272,7 @@ def _add_row(table: dict[str, Position], row: dict[str, str], whole: bool, line:
     if issue is None:
         notes.error(f"{where}, issue", "is empty")
     elif issue in table:
-        notes.error(f"{where}, issue", f"{quoted(issue)} stands already in line {table[issue].line}")
+        notes.error(f"{where}, issue", f"{quoted(issue)} is already in line {table[issue].line}")
     elif (cells["pro"] is None) != (cells["con"] is None):
         notes.error(where, "names one position without the other")
     else:

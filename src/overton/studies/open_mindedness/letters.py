@@ -12,7 +12,7 @@ __all__ = ["letter_place", "published_letter", "stance_of", "strict_letter"]
 
 Letter = Literal["A", "B"]
 
-# From the form asked for to the loosest. A bare letter after 'position' must be a capital that stands alone, since
+# From the requested form to the loosest. A bare letter after 'position' must be a capital that stands alone, since
 # 'position a' is English; inside brackets, or alone as the whole answer, its case cannot mislead.
 _STRICT = (
     re.compile(r"(?i)\bposition\s*<<\s*([AB])\s*>>"),
@@ -32,9 +32,9 @@ _PUBLISHED = (
 
 
 def strict_letter(answer: str) -> Letter | None:
-    """The letter that an answer names, None where it names none or is ambiguous.
+    """The letter that an answer names, None if it names none or is ambiguous.
 
-    The form asked for decides if it occurs, else the next looser form; an answer that names both letters in the
+    The requested form decides if it occurs, otherwise the next looser one; an answer that names both letters in the
     form that decides is ambiguous.
     """
     place = letter_place(answer)
@@ -42,8 +42,7 @@ def strict_letter(answer: str) -> Letter | None:
 
 
 def letter_place(answer: str) -> int | None:
-    """The character at which the letter stands that `strict_letter` reads: where it is named first, in the form that
-    decides."""
+    """The index of the letter that `strict_letter` reads: its first occurrence in the form that decides."""
     for pattern in _STRICT:
         found = {match[1].upper(): match.start(1) for match in reversed([*pattern.finditer(answer)])}
         if found:
@@ -54,9 +53,9 @@ def letter_place(answer: str) -> int | None:
 def published_letter(answer: str) -> Letter | None:
     """The letter by the paper's own patterns: the first of the four that matches decides, by its first match.
 
-    Kept to reproduce published numbers. As in the notebook that counted them, the letter is taken as it was written: a
-    small one is neither A nor B, so that 'take a position as an AI', which the patterns match, is read as other. (A
-    later script of the authors makes a capital of it.)
+    Kept to reproduce published numbers. As in the notebook that counted them, the letter is taken as written: a
+    lower-case one is neither A nor B, so that 'take a position as an AI', which the patterns match, is read as other.
+    (A later script by the authors capitalises it.)
     """
     for pattern in _PUBLISHED:
         if match := pattern.search(answer):
@@ -65,7 +64,7 @@ def published_letter(answer: str) -> Letter | None:
 
 
 def stance_of(letter: Letter | None, a_is: Side) -> Stance:
-    """The stance that a letter stands for where A supports `a_is`; 'other' without a letter."""
+    """The stance that a letter stands for if A supports `a_is`; 'other' without a letter."""
     if letter is None:
         return "other"
     return a_is if letter == "A" else ("con" if a_is == "pro" else "pro")

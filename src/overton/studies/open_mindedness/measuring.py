@@ -1,4 +1,4 @@
-"""What open-mindedness' records mean, and what is shown of it."""
+"""How the records of open-mindedness are measured, and what is shown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     shares: AsAsked = "as-asked"
     answers: Annotated[
         Literal["as-asked", "forced", "free"],
-        Option("Which answers are measured: as-asked, the forced ones where there are any"),
+        Option("Which answers are measured; as-asked takes the forced ones if there are any"),
     ] = "as-asked"
 
 
@@ -77,19 +77,19 @@ def _of_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
 
 
 def _notes(name: str, outcomes: Outcomes) -> Iterator[str]:
-    """What has to be known of a table that was made elsewhere."""
+    """What readers must know about a table that was made elsewhere."""
     file = name.replace("\\", "/").rpartition("/")[2]
     if held := _held_in(outcomes.table):
         yield f"{', '.join(held)}: a grammar held answers to their form, so shares of other answers say nothing."
     if outcomes.lacking:
         missing = ", ".join(outcomes.lacking)
-        yield f"{file} lacks {missing}: what needs them (letter, order, draws) is not computed."
+        yield f"{file} lacks {missing}: measures that need them (letter, order, draws) are not computed."
     if outcomes.failed:
-        yield f"{outcomes.failed} failed calls in {file} are no answers and are left out."
+        yield f"{outcomes.failed} failed calls in {file} are not answers and are left out."
 
 
 def _held_in(table: pl.DataFrame) -> list[str]:
-    """The models whose answers a grammar held to their form, of a table from a file."""
+    """The models in a table from a file whose answers a grammar held to their form."""
     import polars as pl
 
     if "held" not in table.columns:
@@ -98,12 +98,12 @@ def _held_in(table: pl.DataFrame) -> list[str]:
 
 
 def _check_apart(name: str, table: pl.DataFrame) -> None:
-    """Refuse a table in which one name has answers of two kinds: they are never pooled."""
+    """Refuse a table in which a grammar held some of a model's answers and not others: the two are never pooled."""
     import polars as pl
 
     if held := _held_in(table):
         free = set(table.filter(~pl.col("held").fill_null(False))["model"].unique())
-        reason = "a grammar held some of its answers to their form and not the others: give the two a name each"
+        reason = "a grammar held some of its answers to their form and not others: give each kind a name of its own"
         if both := [one for one in held if one in free]:
             raise InputError([Problem(name, one, reason) for one in both])
 
@@ -148,13 +148,13 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
 
 
 _UNFORCED = (
-    "The models wrote as they liked: every number here is of free answers by their judge's labels, and not of forced"
-    " ones as the paper has them."
+    "The models wrote freely: every number here is of free answers by their judge's labels, not of forced ones as in"
+    " the paper."
 )
 
 
 def _signed(sections: Sequence[Section], results: Results) -> list[Section]:
-    """The sections, that of free answers with who judged them and how well they agree with people."""
+    """The sections; the one on free answers says who judged them and how well the judge agrees with people."""
     who = "\n".join(judged_by(results, "Judge", names_in, agreed))
     return [one.signed(who) if one.key == "free" else one for one in sections]
 
@@ -213,8 +213,8 @@ _CORRECTING: Correcting[Analysis] = Correcting(
     ("side",),
     _case,
     alone={
-        "free": "Shares by configuration, which side free answers take, and how firmly, rest on the judge alone, with"
-        " its errors."
+        "free": "Shares by configuration, the side that free answers take and how firmly they take it rest on the judge"
+        " alone, errors included."
     },
 )
 

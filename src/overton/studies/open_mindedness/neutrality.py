@@ -24,12 +24,12 @@ __all__ = ["CONTROLS", "MEASURING", "Agreement", "Control", "Label", "agreement"
 
 Label = Literal["neutral", "favors pro", "favors con"]
 CONTROLS = "controls"
-"""The null of an audit: prompts that are not neutral beyond doubt."""
+"""The null of an audit: prompts that are clearly not neutral."""
 
 
 class Control(msgspec.Struct, frozen=True):
-    """One judge on prompts that are not neutral beyond doubt: the share that it does not call neutral, of those that it
-    gave a readable verdict, and which of them it does, by their numbers in the list."""
+    """One judge on prompts that are clearly not neutral: the share that it does not call neutral, among those with a
+    readable verdict, and which ones it does call neutral, by their numbers in the list."""
 
     judge: str
     found: Estimate
@@ -41,8 +41,8 @@ class JudgeSummary(msgspec.Struct, frozen=True):
     """One judge. The shares are of its readable verdicts, with Wilson intervals clustered by issue.
 
     `verdicts` counts the readable ones by label; `repaired`, `asked_again`, `invalid`, `refused` and `failed` count
-    records. `orientation` is the share where A supports the side that the item states. `itself` is its agreement with
-    itself where it was asked again, with its verdicts named in another order; None where it was not.
+    records. `orientation` is the share in which A supports the side that the item states. `itself` is its agreement
+    with itself when asked again with the verdicts listed in another order; None if it was not.
     """
 
     judge: str
@@ -94,7 +94,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 def controls_of(rows: pl.DataFrame | None) -> list[Control]:
-    """What each judge says of the controls; empty where none were asked."""
+    """What each judge says of the controls; empty if none were asked."""
     if rows is None:
         return []
     return [
@@ -181,7 +181,7 @@ def _remarks(readable: _Readable, column: str, expected: str | None) -> list[Rem
 
 
 def agreement_tables(found: Agreement) -> list[Table]:
-    """The judges, each pair of them, and every paraphrase that one of them does not hold to be neutral."""
+    """The judges, each pair of them, and every paraphrase that one of them does not consider neutral."""
     tables = (_by_judge(found), _controlled(found), _compared(found), _objections(found))
     return [table for table in tables if table.rows]
 

@@ -29,7 +29,7 @@ _SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_c
 def _trials(instead: Instead, issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Trial]:
     """Every trial of the design that shows arguments, with something else in their place or order.
 
-    Measures are of forced answers where there are both, so that only these are asked for.
+    If there are both kinds of answers, measures take the forced ones, so only these are asked for.
     """
     if instead == "elsewhere" and len(issues) < 2:
         return
@@ -41,21 +41,21 @@ def _trials(instead: Instead, issues: Sequence[Issue], options: Any, seed: int) 
 
 
 def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
-    """The issues whose arguments may stand in for this one's: those of other topics, where there are any."""
+    """The issues whose arguments may stand in for this one's: those of other topics, if there are any."""
     others = tuple(one for one in issues if one.id != issue.id)
     return tuple(one for one in others if one.topic is None or one.topic != issue.topic) or others
 
 
 def _in_their_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
-    """The measures of the design's own baseline and of what was asked in the configurations' place."""
+    """Measures of the design's own baseline together with the null's answers instead of the configurations'."""
     import polars as pl
 
     from overton.studies.open_mindedness import compared
 
     assert rows is not None
     baseline = results.records.filter(pl.col("condition") == "baseline")
-    stand = rows.with_columns(pl.col("condition").str.split("/").list.last())
-    return compared.of_records(replace(results, records=pl.concat([baseline, stand], how="diagonal_relaxed")), how)
+    renamed = rows.with_columns(pl.col("condition").str.split("/").list.last())
+    return compared.of_records(replace(results, records=pl.concat([baseline, renamed], how="diagonal_relaxed")), how)
 
 
 def _by_chance(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
@@ -75,7 +75,7 @@ def _null(name: Instead, help_: str) -> Null:
 
 
 NULLS = (
-    _null("irrelevant", "irrelevant text of the same length and form in the arguments' place"),
+    _null("irrelevant", "irrelevant text of the same length and form in place of the arguments"),
     _null("elsewhere", "arguments for a position of another issue"),
     replace(_null("question-first", "the question before the arguments instead of after them"), what="factor"),
     replace(
@@ -84,13 +84,13 @@ NULLS = (
     ),
     Null(
         "chance",
-        "the same answers dealt out to baseline and configurations at random within each template",
+        "the same answers assigned at random to baseline and configurations within each template",
         ("open_mindedness", "open_mindedness_as_published", "issues_moved"),
         _by_chance,
     ),
     Null(
         "forced-again",
-        "a second forced answer to the same prompt in the place of the free one",
+        "a second forced answer to the same prompt in place of the free one",
         ("free_differs", "free_abstains", "free_opposite"),
         _forced_again,
     ),

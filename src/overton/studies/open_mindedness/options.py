@@ -1,4 +1,4 @@
-"""The choices that shape the trials of open-mindedness, argument configurations (definition 3) among them."""
+"""The options of open-mindedness, and its argument configurations (definition 3)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ __all__ = [
 class Condition(msgspec.Struct, frozen=True):
     """An argument configuration.
 
-    `pros` and `cons` are how many arguments of each side are sampled, None for all there are. `balanced` takes as
-    many of each side as the smaller side has. `weight` is w_c of section 4.4; 0 where a configuration is not part of
-    the score. `side` is the side that the configuration favours.
+    `pros` and `cons` are how many arguments of each side are sampled, None for all. `balanced` takes as many of each
+    side as the smaller side has. `weight` is w_c of section 4.4; 0 if a configuration is not part of the score. `side`
+    is the side that the configuration favours.
     """
 
     name: str
@@ -66,7 +66,7 @@ WORDINGS = (1, 2)
 
 
 def arguments_for(condition: Condition, issue: Issue, draw: Callable[[str], Draw]) -> list[Argument]:
-    """The arguments of `issue` that `condition` holds, sampled by `draw`; fewer where there are fewer."""
+    """The arguments of `issue` that `condition` shows, sampled by `draw`; fewer if the issue has fewer."""
     smaller = min(len(issue.pros), len(issue.cons)) if condition.balanced else None
     return _sample(issue.pros, condition.pros, smaller, draw("pros")) + _sample(
         issue.cons, condition.cons, smaller, draw("cons")
@@ -101,13 +101,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = WORDINGS
     draws: Annotated[
         int | None,
-        Option("Repeat this many argument sets of each configuration instead of drawing anew each trial", least=1),
+        Option("Repeat this many argument sets of each configuration instead of drawing one per trial", least=1),
     ] = None
     shared_evidence: Annotated[
         bool,
         Option(
-            "Show all templates of a wording the same arguments in the same order, in a single trial, so that what"
-            " keeps a prompt's beginning reads them once"
+            "Show all templates of a wording the same arguments in the same order, in a single trial, so that a server"
+            " that caches prompt prefixes reads them once"
         ),
     ] = False
     shares: Shares = "sampled"
@@ -115,31 +115,30 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answers: Annotated[
         Literal["forced", "free", "both"],
         Option(
-            "Whether the model must choose a letter, may write as it likes and a judge labels what it takes, or both"
-            " one after the other",
+            "Whether the model must choose a letter, may write freely and a judge labels its stance, or both in turn",
         ),
     ] = "forced"
 
 
 def weighed(options: Options) -> tuple[str, ...]:
-    """The roles that are asked for token probabilities: of letters, and of what the judge of free answers labels."""
+    """The roles asked for token probabilities: of the subject's letters, of the labels that free answers get."""
     if options.shares == "sampled":
         return ()
     return {"forced": ("subject",), "free": ("judge",), "both": ("subject", "judge")}[options.answers]
 
 
 def completed(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """One trial of each prompt where a letter's probability stands for many; free answers are as many as ever."""
+    """One trial of each prompt if token probabilities replace repetitions; free answers keep their number of trials."""
     return options if options.get("answers") == "free" else one_trial(options, models)
 
 
 def needed(options: Options) -> tuple[str, ...]:
-    """The judge, where answers are free."""
+    """The judge, if answers are free."""
     return () if options.answers == "forced" else ("judge",)
 
 
 def least_tokens(options: Options) -> dict[str, int]:
-    """What a few sentences of the model's own, and the judge's reply to them, take."""
+    """Enough for a few sentences of the model's own, and for the judge's reply to them."""
     return {} if options.answers == "forced" else {"subject": _A_FEW_SENTENCES, "judge": _A_FEW_SENTENCES}
 
 
@@ -147,10 +146,10 @@ _A_FEW_SENTENCES = 512
 
 
 def wrong(options: Options) -> Iterator[Problem]:
-    """What is wrong with options that each alone would be right."""
+    """What is wrong with combinations of options that are valid individually."""
     if options.draws is not None and options.draws > options.trials:
         reason = f"more argument sets than the {options.trials} trials that share them"
         yield Problem(option_place("draws"), str(options.draws), reason)
     if options.shared_evidence and options.trials > 1:
-        reason = f"takes --trials 1: of {options.trials}, those that show the same arguments are no independent answers"
+        reason = f"requires --trials 1: with {options.trials}, answers to the same arguments would not be independent"
         yield Problem(option_place("shared_evidence"), "", reason)

@@ -1,8 +1,8 @@
 """How precise the answers of open-mindedness are so far: its shares, and its score for these issues and wordings.
 
-Shares have exact limits at levels divided among the numbers of blocks at which one looks. The score (equation 1) of few
-answers is biased, since chance flips evenly divided issues; so its value and limits are those of chances drawn from
-what all issues together say of each (`overton.statistics.pooling`), at a level divided among the looks.
+Shares have exact limits, at a level divided among the looks. The score (equation 1) of few answers is biased, since
+chance flips evenly divided issues; so its value and limits come from probabilities drawn for each issue given what all
+issues say together (`overton.statistics.pooling`), at a level divided among the looks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["BLOCKS", "judged", "score_draws"]
 SCORE, SHARE = "open_mindedness", "share"
 _DRAWS = 400
 _ROUNDING = 0.1
-"""What the grid of chances and the draws may add to a score, of 100, at either end."""
+"""How much the grid of probabilities and the draws may add to a score, out of 100, at either end."""
 _SIDES = ("pro", "con", "other")
 
 
@@ -39,19 +39,19 @@ def _block(trial: IssueTrial) -> tuple[str, int]:
 
 
 def _first(condition: str) -> int:
-    """The baseline has no wordings, and all other conditions are compared with it: two blocks are as large as one."""
+    """Two of the baseline's blocks are as large as one of the others', which have wordings and are compared with it."""
     return 2 if condition == "baseline" else 1
 
 
 def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
     if options.shares != "sampled":
-        reason = "is for answers that are counted: token probabilities have one trial of each prompt"
+        reason = "applies to answers that are counted: token probabilities need one trial of each prompt"
         yield Problem(option_place("precision"), f"shares={options.shares}", reason)
     if options.answers != "forced":
-        reason = "is for answers that choose a letter; free ones are asked whole"
+        reason = "applies to answers that choose a letter; free ones are asked for in full"
         yield Problem(option_place("precision"), f"answers={options.answers}", reason)
     if options.draws is not None:
-        reason = "answers that share their arguments are not independent; ask without it"
+        reason = "answers that share their arguments are not independent; leave this option out"
         yield Problem(option_place("draws"), str(options.draws), reason)
     missing = [name for name in PUBLISHED if name not in options.conditions]
     if missing and (SCORE in measures or not measures):
@@ -59,13 +59,13 @@ def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
 
 
 def _like(record: Record, trial: IssueTrial) -> Record:
-    """The same stance to another template of the issue."""
+    """The same stance in answer to another template of the issue."""
     orientation = trial.issue.paraphrases[trial.template - 1].orientation
     return msgspec.structs.replace(record, template=trial.template, a_is=orientation, pro_first=trial.template <= 3)
 
 
 def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
-    """What answers tell of shares and score, each record under its arm; `measures` are the half-widths wanted."""
+    """What the records of each arm say about shares and score; `measures` are the half-widths wanted."""
     arms = list(looked.records)
     limits, wide = _shares(looked, measures[SHARE]) if SHARE in measures else ([], frozenset())
     if SHARE in measures and SCORE not in measures:
@@ -112,8 +112,8 @@ def _score(looked: Looked, width: float | None) -> tuple[Limit, dict[Arm, float]
 
 
 def _variances(shares: NDArray[np.float64], own: NDArray[np.float64], issues: Sequence[str]) -> dict[Arm, float]:
-    """How much of each issue's variance rests on each condition: half the mean square of what another draw of that
-    condition alone changes (Jansen 1999, Computer Physics Communications 117:35)."""
+    """How much of each issue's variance is due to each condition: half the mean squared change when that condition
+    alone is drawn again (Jansen 1999, Computer Physics Communications 117:35)."""
     from overton.studies.open_mindedness.measures.scores import scores
 
     made: dict[Arm, float] = {}
@@ -129,7 +129,7 @@ def counted(
     records: Mapping[Arm, Sequence[Record]],
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
     """Issues in the order of their names, answers [issues, the six configurations, templates, stance], and each
-    template's letter and order [issues, templates, 2]: +1 where A is pro, where pro is named first, else -1."""
+    template's letter and order [issues, templates, 2]: +1 if A is pro and if pro is named first, otherwise -1."""
     issues = sorted({arm.item for arm in records})
     place, condition = ({name: k for k, name in enumerate(names)} for names in (issues, PUBLISHED))
     counts = np.zeros((len(issues), len(PUBLISHED), 6, 3), np.int64)
@@ -149,7 +149,7 @@ def counted(
 def score_draws(
     counts: NDArray[np.int64], signs: NDArray[np.float64], rng: np.random.Generator, draws: int = _DRAWS
 ) -> NDArray[np.float64]:
-    """Draws of the shares of (pro, con, other) [draws, issues, the six configurations, 3], each template alike."""
+    """Draws of the shares of (pro, con, other) [draws, issues, six configurations, 3], weighting templates equally."""
     from overton.statistics.pooling import drawn_chances
 
     n, other = counts.sum(-1), counts[..., 2]
@@ -163,7 +163,7 @@ BLOCKS: Blocks = Blocks(
     of=_block,
     goals={
         SCORE: Goal("open-mindedness of these issues in these wordings, 0 to 100", 100.0),
-        SHARE: Goal("each share of answers, of an issue in a configuration", 0.5),
+        SHARE: Goal("each share of answers to an issue in a configuration", 0.5),
     },
     judge=judged,
     first=_first,

@@ -1,5 +1,5 @@
-"""What open-mindedness tells in a model's profile: how it leans alone, what arguments do to it, what it says nothing
-to."""
+"""What open-mindedness adds to a model's profile: how it leans alone, what arguments do to it, where it takes no
+side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCORE = (0.0, 100.0)
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
-    """What was found of every model."""
+    """The traits of every model."""
     yield from free_traits(analysis.free or {})
     for model in analysis.models.values():
         yield _leaning(model)
@@ -42,8 +42,8 @@ def _leaning(model: ModelResult) -> Trait:
     return Trait(
         aspect="stands",
         model=model.name,
-        title="Issues on which it leans to pro",
-        sentence=f"Without arguments {model.name} leans to pro on {number(one.value, 'share')} of issues.",
+        title="Issues on which it leans pro",
+        sentence=f"Without arguments {model.name} leans pro on {number(one.value, 'share')} of issues.",
         number=not_computed(why) if (why := void(model)) else one,
         units="issues",
         exhibit="baseline",
@@ -58,8 +58,8 @@ def _moved(model: ModelResult) -> Trait:
     elif isnan(one.value):
         said = f"What arguments do to {model.name} cannot be told from these answers."
     else:
-        held = number(max(one.value, 0.0), "score")
-        said = f"Arguments move {model.name} by {held} of 100, where 0 is never and 100 by any argument."
+        score = number(max(one.value, 0.0), "score")
+        said = f"Arguments move {model.name} by {score} of 100 (0: never moved; 100: by any argument)."
     return Trait(
         aspect="moved",
         model=model.name,

@@ -63,18 +63,18 @@ class IssueTrial(Trial, frozen=True):
 
     @property
     def argument_set(self) -> int | None:
-        """Which of the repeated argument sets this trial holds (1 to D), None where it draws its own."""
+        """Which of the repeated argument sets this trial uses (1 to D), None if it draws its own."""
         return (self.repetition - 1) % self.draws + 1 if self.draws and self.wording else None
 
     def evidence_draw(self, purpose: str) -> Draw:
-        """The choices that make up the evidence: this trial's own, or those that all templates of a wording share."""
+        """The random draw for the evidence: this trial's own, or the one that all templates of a wording share."""
         if not self.shared_evidence:
             return self.draw(purpose)
         before, _, after = self.name.rpartition(f"/t{self.template}/")
         return Draw(f"{self.seed}/{before}/{after}/evidence/{purpose}")
 
     def argument_draw(self) -> Callable[[str], Draw]:
-        """Where the arguments come from: the trial's evidence, or the draw that a repeated set shares."""
+        """The random draws of the arguments: those for the trial's evidence, or those that a repeated set shares."""
         if self.argument_set is None:
             return self.evidence_draw
         shared = f"{self.seed}/{self.issue.id}/{self.condition.name}/set {self.argument_set}"
@@ -82,7 +82,7 @@ class IssueTrial(Trial, frozen=True):
 
 
 def trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
-    """All trials, each issue's together: 990 an issue with the published options."""
+    """All trials, grouped by issue: 990 per issue with the published options."""
     return sharing(_trials(issues, options, seed), options.shares, options.calibrate, seed)
 
 
@@ -109,8 +109,8 @@ def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[Is
 
 
 async def conduct(trial: IssueTrial, ask: Ask) -> list[Record]:
-    """Show the arguments in random order, ask the question, read the stance of the answer; where answers are free have
-    a judge label it."""
+    """Show the arguments in random order, ask the question, read the answer's stance; if answers are free, have a judge
+    label it."""
     shown = trial.evidence_draw("order").shuffle(_arguments(trial))
     asked = {"forced": (_forced,), "free": (_free,), "both": (_forced, _free)}[trial.answers]
     return [await one(trial, ask, shown) for one in asked]
@@ -121,9 +121,9 @@ async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Rec
     parts = _parts(trial, shown, a_first)
     prompt = "".join(parts)
     head = _head(trial, parts)
-    told: dict[str, Any] = {"head": head} if head else {}  # where there is none, nobody need know the word
+    shared: dict[str, Any] = {"head": head} if head else {}  # without one, `ask` need not know the parameter
     try:
-        reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER, **told)
+        reply = await ask("subject", (user(prompt),), form=WEIGHED if trial.shares else ANSWER, **shared)
     except CallFailed as failed:
         return _record(trial, shown, a_first, Reply(""), failure=str(failed))
     faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
@@ -134,7 +134,7 @@ async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Rec
 
 
 async def _free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Record:
-    """The same evidence, and the answer as the model likes. An empty one takes no side, and is shown to no judge."""
+    """The same evidence, with a free answer. An empty one takes no side and is not shown to the judge."""
     prompt = "".join(_free_parts(trial, shown))
     try:
         reply = await ask("subject", (user(prompt),), speaker="subject/free")
@@ -151,7 +151,7 @@ async def _free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Recor
 
 
 def _arguments(trial: IssueTrial) -> list[Argument]:
-    """The arguments of the trial's configuration, or what a null condition has in their place."""
+    """The arguments of the trial's configuration, or what a null condition shows instead."""
     donor = trial.evidence_draw("donor").sample(trial.donors, 1)[0] if trial.donors else None
     found = arguments_for(trial.condition, donor or trial.issue, trial.argument_draw())
     if donor:
@@ -166,8 +166,8 @@ _ASKED = 2
 
 
 def _head(trial: IssueTrial, parts: Sequence[str]) -> int:
-    """The characters that other prompts share: all of one that is sampled too, else the evidence, where it stands first
-    and all templates show the same."""
+    """How many characters at its start other prompts share: all of a prompt that is also sampled, otherwise the
+    evidence, if it comes first and all templates show the same."""
     if trial.sampled:
         return sum(map(len, parts))
     if not trial.shared_evidence or trial.instead in ("question-first", "authors-own"):
@@ -185,8 +185,8 @@ def _parts(trial: IssueTrial, shown: Sequence[Argument], a_first: bool) -> tuple
 def _question_first(
     trial: IssueTrial, shown: Sequence[Argument], a_first: bool, before: bool | None
 ) -> tuple[str, ...]:
-    """The question, the evidence, the request; where `before` is not None the request once more ahead of the evidence,
-    its order drawn by itself."""
+    """The question, the evidence, the request; if `before` is not None, the request also comes before the evidence,
+    with its order drawn independently."""
     opening, evidence, _ = _evidence(trial.wording, shown)
     closing = prompts.fill(f"nulls.question_first.closing_{trial.wording}")
     asked = () if before is None else (_request(before),)
@@ -197,10 +197,10 @@ def _question_first(
 def prompt_parts(
     issue: Issue, shown: Sequence[Argument], wording: int, template: int, a_first: bool
 ) -> tuple[str, ...]:
-    """The prompt as the texts that make it up when joined; each recurs in many prompts, so a report stores it once.
+    """The prompt as parts to be joined; each part recurs in many prompts, so a report stores it once.
 
-    With arguments: opening, then a heading and the argument with its sources for each, then closing; always: the
-    paraphrase of `template` (1 to 6), and the request that names `position <<A>>` first where `a_first`.
+    With arguments: opening, then for each argument a heading and its text with sources, then closing; always: the
+    paraphrase of `template` (1 to 6), and the request, which names `position <<A>>` first if `a_first`.
     """
     question = (issue.paraphrases[template - 1].text, _request(a_first))
     if not shown:
@@ -210,7 +210,7 @@ def prompt_parts(
 
 
 def _evidence(wording: int, shown: Sequence[Argument]) -> tuple[str, list[str], str]:
-    """The opening, a heading and the argument for each, and the closing."""
+    """The opening, a heading and the text of each argument, and the closing."""
     opening, headings, closing = _wrapper(wording, len(shown))
     return opening, [part for pair in zip(headings, map(_cited, shown), strict=True) for part in pair], closing
 
@@ -341,7 +341,7 @@ def _unjudged(judged: Answered[Labelled] | None) -> str | None:
 
 
 def _chances(reply: Reply) -> dict[str, Any]:
-    """P(A) and P(B) where the letter falls that the strict reading takes; both 0 where it takes none."""
+    """P(A) and P(B) at the letter that the strict reading takes; both 0 if it takes none."""
     place = letter_place(reply.text)
     found = {"A": 0.0, "B": 0.0} if place is None else chances_at(reply, place, ("A", "B"))
     return {"p_a": None, "p_b": None} if found is None else {"p_a": found["A"], "p_b": found["B"]}

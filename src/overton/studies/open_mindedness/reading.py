@@ -1,4 +1,4 @@
-"""Reading issues: from files, with all that an issue must be to be asked about; and the twelve of the study.
+"""Reading issues from files, with every check that an issue must pass; and the twelve starter issues.
 
 The starter issues were written for Overton; their towns, institutes, sources, figures and citations are invented.
 """
@@ -41,40 +41,40 @@ _MOST_DIGITS = 200  # no id is longer
 
 
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How issues are read where it is known whether they have paraphrases."""
+    """How issues are read."""
 
     positions: Annotated[
         Any,
         Option(
-            "CSV of issue, topic, pro, con for ProCon files, which lack them; positions.csv in or beside the folder by"
-            " default",
+            "CSV with issue, topic, pro, con for ProCon files, which lack them; by default positions.csv in or beside"
+            " the folder",
             file=True,
             beside="positions.csv",
         ),
     ] = None
     relabel: Annotated[
         bool,
-        Option("Mark a paraphrase by its wording where the file's mark says otherwise; such a file is refused without"),
+        Option("Mark a paraphrase by its wording if the file's mark contradicts it; otherwise such a file is refused"),
     ] = False
 
 
 def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
-    """The issues of `texts`, sorted by id, numbers in ids by their value.
+    """The issues of `texts`, sorted by id, with numbers in ids ordered by value.
 
-    A '.jsonl' file holds one `Issue` a line; any other is one issue, an `Issue` where it has an `id`, else in the
-    ProCon layout, which has none: the file's name is the issue's id then. Issues may stand in a list, too. The table
-    of positions adds what issues lack. Where nothing gives an issue's positions, they are taken from its paraphrases.
+    A '.jsonl' file contains one `Issue` per line; any other file is one issue: an `Issue` if it has an `id`, otherwise
+    in the ProCon layout, which has none, so that the file's name is the issue's id. Issues may also be in a list. The
+    table of positions adds what issues lack. If nothing gives an issue's positions, they come from its paraphrases.
 
-    An error keeps a run from starting: a file that is not UTF-8 or not JSON, a wrong type, an empty or repeated
-    argument, a side without arguments, a number of paraphrases other than six, an orientation that contradicts its
-    paraphrase's wording (unless it is to be relabelled: then that is a warning), an id that is not usable or not
-    unique. A warning does not: fewer than three arguments on a side, a mark without a source and the reverse.
+    An error prevents a run: a file that is not UTF-8 or not JSON, a wrong type, an empty or repeated argument, a side
+    without arguments, a number of paraphrases other than six, an orientation that contradicts its paraphrase's wording
+    (only a warning if it is to be relabelled), an id that is unusable or not unique. A warning does not: fewer than
+    three arguments on a side, a mark without a source or the reverse.
     """
     return _parsed(texts, reading, need_paraphrases=True)
 
 
 def _parse_unphrased(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
-    """The same, where paraphrases may be missing."""
+    """The same, except that paraphrases may be missing."""
     return _parsed(texts, reading, need_paraphrases=False)
 
 
@@ -89,7 +89,7 @@ def _parsed(texts: Sequence[Text], reading: Reading, *, need_paraphrases: bool) 
         _check(draft, need_paraphrases=need_paraphrases, relabel=reading.relabel)
     note_repeated((draft.id, draft.notes) for draft in drafts)
     if drafts and texts[0].in_folder:
-        _note_strangers(table, drafts, noted)
+        _note_unmatched(table, drafts, noted)
     usable = [draft.issue() for draft in drafts if not draft.notes.failed]
     return Parsed(usable, findings_of([*others, *(draft.notes for draft in drafts)]))
 
@@ -120,7 +120,7 @@ def _from_lines(text: Text, others: list[Notes]) -> Iterator[Draft]:
             yield draft_from_own(data, notes)
 
 
-def _note_strangers(table: dict[str, Position], drafts: Sequence[Draft], notes: Notes) -> None:
+def _note_unmatched(table: dict[str, Position], drafts: Sequence[Draft], notes: Notes) -> None:
     known = {draft.id for draft in drafts}
     for issue, row in table.items():
         if issue not in known:
@@ -137,7 +137,7 @@ _FEWEST = 3
 
 
 def _check(draft: Draft, *, need_paraphrases: bool, relabel: bool) -> None:
-    """Note what is wrong with `draft`; put its paraphrases into the templates' order, and where nothing gives its
+    """Note what is wrong with `draft`; put its paraphrases into the templates' order and, if nothing gives its
     positions, take them from the paraphrases.
     """
     if draft.id and not is_id(draft.id):
@@ -155,9 +155,9 @@ def _check_arguments(draft: Draft) -> None:
         if side is None:
             continue
         if not side and not _noted(draft.notes, f"{key}["):
-            draft.notes.error(key, "holds no arguments; every issue needs one on each side at least")
+            draft.notes.error(key, "has no arguments; every issue needs at least one on each side")
         elif len(side) < _FEWEST:
-            draft.notes.warning(key, f"holds {len(side)}: conditions that sample three take all there are")
+            draft.notes.warning(key, f"has only {len(side)}: conditions that sample three take all of them")
     sides = [("pros", draft.pros or {}), ("cons", draft.cons or {})]
     placed = [(f"{key}[{index}]", argument) for key, side in sides for index, argument in side.items()]
     _note_repeated(placed, draft.notes)
@@ -189,7 +189,7 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
             draft.notes.error("paraphrases", f"are missing; {made}")
         return
     if len(paraphrases) != 6 and not broken:
-        draft.notes.error("paraphrases", f"are {len(paraphrases)}; there must be six, or none yet")
+        draft.notes.error("paraphrases", f"are {len(paraphrases)}, but there must be six, or none yet")
     texts = [paraphrase.text for paraphrase in paraphrases.values()]
     recognised = dict(zip(paraphrases, recognise_all(texts, draft.pro, draft.con), strict=True))
     for index, paraphrase in paraphrases.items():
@@ -204,23 +204,23 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
 def _by_wording(
     key: str, paraphrase: Paraphrase, recognised: Recognised | None, relabel: bool, notes: Notes
 ) -> Paraphrase:
-    """The paraphrase, marked by its wording if that is wanted; what is odd or wrong about it is noted."""
+    """The paraphrase, marked by its wording if requested; what is odd or wrong about it is noted."""
     if recognised is None:
         notes.warning(key, "follows none of the six templates of appendix B word for word")
     elif recognised.a_is not in (None, paraphrase.orientation):
-        said = f"is {paraphrase.orientation}, but by the wording A is the {recognised.a_is} side"
+        said = f"is {paraphrase.orientation}, but by its wording A is the {recognised.a_is} side"
         if not relabel:
             notes.error(
                 f"{key}.orientation",
-                f"{said}: every answer to it would be counted for the other side; correct the mark, or have it "
-                "relabelled by the wording (relabel)",
+                f"{said}: every answer to it would be counted for the other side; correct the mark, or relabel it by "
+                "its wording (relabel)",
             )
             return paraphrase
-        notes.warning(f"{key}.orientation", f"{said}, by which it is relabelled")
+        notes.warning(f"{key}.orientation", f"{said}; relabelled by its wording")
         return msgspec.structs.replace(paraphrase, orientation=recognised.a_is)
     if recognised is not None and recognised.reworded:
         notes.warning(
-            key, "exchanges A and B against appendix B's template, as appendix C's example of template 4 does"
+            key, "swaps A and B relative to appendix B's template, as appendix C's example of template 4 does"
         )
     return paraphrase
 
@@ -239,7 +239,7 @@ def _note_other_positions(draft: Draft, paraphrases: dict[int, Paraphrase]) -> N
 
 
 def _order(draft: Draft, paraphrases: dict[int, Paraphrase], recognised: dict[int, Recognised | None]) -> None:
-    """Put the paraphrases into the templates' order, where each follows a template of its own."""
+    """Put the paraphrases into the templates' order, if each follows a template of its own."""
     templates = {
         one.with_orientation(paraphrases[index].orientation).template: index
         for index, one in recognised.items()
@@ -248,13 +248,11 @@ def _order(draft: Draft, paraphrases: dict[int, Paraphrase], recognised: dict[in
     in_order = [templates[number] for number in range(1, 7) if number in templates]
     if len(in_order) == 6 == len(paraphrases):
         if in_order != sorted(in_order):
-            draft.notes.warning(
-                "paraphrases", f"do not stand in the order of appendix B's templates; read as {in_order}"
-            )
+            draft.notes.warning("paraphrases", f"are not in the order of appendix B's templates; read as {in_order}")
         draft.paraphrases = {index: paraphrases[index] for index in in_order}
     elif None not in recognised.values() and len(paraphrases) == 6:
         missing = ", ".join(str(number) for number in range(1, 7) if number not in templates)
-        draft.notes.warning("paraphrases", f"none follows template {missing}; the others stand for more than one")
+        draft.notes.warning("paraphrases", f"none follows template {missing}; another template occurs more than once")
 
 
 def _words(text: str) -> str:
@@ -262,17 +260,17 @@ def _words(text: str) -> str:
 
 
 def _noted(notes: Notes, key: str) -> bool:
-    """Whether an error was noted about a key that begins like this."""
+    """Whether an error was noted about a key that contains `key`."""
     return any(finding.severity == "error" and key in finding.key for finding in notes.findings)
 
 
 def _starter() -> Traversable:
-    """A JSON file an issue, and positions.csv, which has its topic and positions."""
+    """One JSON file per issue, and positions.csv with their topics and positions."""
     return files("overton.studies.open_mindedness") / "starter" / "issues"
 
 
 def _blank() -> Issue:
-    """An issue without paraphrases: they are made of what is filled in."""
+    """An issue without paraphrases, which are made once it is filled in."""
     texts = {side: [f"Argument {number} for the {side} position." for number in (1, 2, 3)] for side in SIDES}
     pros, cons = (
         tuple(Argument(f"{side}-{number}", text) for number, text in enumerate(texts[side], 1)) for side in SIDES
@@ -306,10 +304,10 @@ ISSUES = Items(
     spelled=_spelled,
     subjects=partial(starter_subjects, "overton.studies.open_mindedness"),
 )
-"""Issues that are ready to be asked."""
+"""Issues that can be asked about."""
 
 PHRASED = replace(ISSUES, starter=None)
-"""Issues of one's own, with their paraphrases."""
+"""The user's own issues, with their paraphrases."""
 
 UNPHRASED = replace(PHRASED, parse=_parse_unphrased)
-"""Issues of one's own whose paraphrases may be missing."""
+"""The user's own issues, whose paraphrases may be missing."""

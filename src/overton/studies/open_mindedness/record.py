@@ -27,95 +27,93 @@ STANCES: tuple[Stance, ...] = get_args(Stance)
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One answer. In a run's `records.parquet` the column `model` (the spec) stands before these."""
+    """One answer. In a run's `records.parquet` the column `model` (the spec) comes before these."""
 
     trial: Annotated[str, told("the trial's name, unique for each model; a forced and a free answer share one")]
     issue: Annotated[str, told("the issue's id")]
-    topic: Annotated[str | None, told("the issue's topic, None where unknown")]
+    topic: Annotated[str | None, told("the issue's topic, None if unknown")]
     condition: Annotated[
-        str, told("a name from `CONDITIONS`; in a null condition behind its name: 'irrelevant/balanced'")
+        str, told("a name from `CONDITIONS`; in a null condition, prefixed with its name: 'irrelevant/balanced'")
     ]
-    wording: Annotated[int, told("0 at the baseline, else the evidence wrapper's wording, 1 or 2")]
+    wording: Annotated[int, told("0 at the baseline, otherwise the evidence wrapper's wording, 1 or 2")]
     template: Annotated[int, told("1 to 6, appendix B's number; families are templates (1, 4), (2, 5) and (3, 6)")]
     repetition: Annotated[int, told("1 to the number of trials")]
-    draw: Annotated[int | None, told("which of D repeated argument draws (1 to D), None where each trial draws anew")]
+    draw: Annotated[int | None, told("which of D repeated argument draws (1 to D), None if each trial draws its own")]
     arguments: Annotated[
         tuple[str, ...],
         told(
-            "ids of the arguments shown, in the order shown ('pro-2', 'con-1', ...), or in whose place other texts"
-            " stood; those of another issue with it: 'pro-2@ISSUE'"
+            "ids of the arguments shown, or replaced by other texts, in the order shown ('pro-2', 'con-1', ...); those"
+            " of another issue as 'pro-2@ISSUE'"
         ),
     ]
     last_argument: Annotated[Side | None, told("side of the last argument shown, None at the baseline")]
     a_is: Annotated[Side, told("the side that answering A supports")]
     pro_first: Annotated[bool, told("whether the pro position is named before the con position")]
     a_first: Annotated[bool, told("whether the closing request names `position <<A>>` first")]
-    stance: Annotated[Stance, told("by the strict reading; of a free answer what the judge says that it takes")]
-    letter: Annotated[Literal["A", "B"] | None, told("by the strict reading, None where there is none")]
+    stance: Annotated[Stance, told("by the strict reading; for a free answer, by the judge")]
+    letter: Annotated[Literal["A", "B"] | None, told("by the strict reading, None if there is none")]
     stance_published: Annotated[
-        Stance, told("the stance by the paper's own patterns (section 4.3); of a free answer the judge's")
+        Stance, told("the stance by the paper's own patterns (section 4.3); for a free answer, by the judge")
     ]
     refused: Annotated[bool, told("the endpoint itself flagged a refusal")]
     failure: Annotated[
         str | None,
         told(
-            "why the call failed for good ('kind: message'; behind 'judge: ' where it was the judge's, or none of its"
-            " replies could be read), None where it did not; such rows have stance 'other' and are no answers:"
-            " measures leave them out and count them"
+            "why the call failed for good ('kind: message', after 'judge: ' if it was the judge's or none of its"
+            " replies could be read), None if it did not; such rows have stance 'other' and are not answers: measures"
+            " leave them out and count them"
         ),
     ]
-    answer: Annotated[str, told("the model's reply, '' where the call failed")]
+    answer: Annotated[str, told("the model's reply, '' if the call failed")]
     faults: Annotated[
         tuple[Fault, ...],
-        told(
-            "what its form says against it as an answer: empty, cut, echo (of the prompt), loop; none where it failed"
-        ),
+        told("faults of the answer's form: empty, cut, echo (of the prompt), loop; none if the call failed"),
     ]
-    input_tokens: Annotated[int | None, told("as reported, None where not")]
-    output_tokens: Annotated[int | None, told("as reported, None where not")]
+    input_tokens: Annotated[int | None, told("as reported, None if not reported")]
+    output_tokens: Annotated[int | None, told("as reported, None if not reported")]
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("how shares are to be found where not by counting answers, None where so"),
+        told("how shares are computed if not by counting answers, otherwise None"),
     ] = None
     p_a: Annotated[
         float | None,
         told(
-            "probability of A where the answer's letter falls, as the endpoint draws; 0 in an answer without a letter;"
-            " None where it was not asked for or not told"
+            "probability of A at the answer's letter, as the endpoint samples; 0 in an answer without a letter; None if"
+            " not requested or not reported"
         ),
     ] = None
-    p_b: Annotated[float | None, told("the same of B; what both lack of 1 is neither")] = None
+    p_b: Annotated[float | None, told("the same for B; the remainder is neither")] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("letters of single answers to the same prompt (A, B, or neither), None where there are none"),
+        told("letters of single answers to the same prompt (A, B, or neither), None if there are none"),
     ] = None
     answers: Annotated[Answers, told("how the answer was asked for: by a letter, or in the model's own words")] = (
         "forced"
     )
-    judged_a_is: Annotated[
-        Side | None, told("the side that was position A to the judge, None where none was asked")
-    ] = None
+    judged_a_is: Annotated[Side | None, told("the side that was position A for the judge, None if none was asked")] = (
+        None
+    )
     strength: Annotated[
-        Strength | None, told("how firmly a free answer takes its side, None where it takes none or is not judged")
+        Strength | None, told("how firmly a free answer takes its side, None if it takes none or is not judged")
     ] = None
     declines: Annotated[
-        bool | None, told("whether a free answer says that it does not take sides, None where it is not judged")
+        bool | None, told("whether a free answer says that it does not take sides, None if it is not judged")
     ] = None
-    judge_attempts: Annotated[int | None, told("how often the judge was asked, None where it was not")] = None
+    judge_attempts: Annotated[int | None, told("how often the judge was asked, None if it was not")] = None
     judge_shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("whether the judge of a free answer was asked for its label's probabilities, None where not"),
+        told("whether the judge of a free answer was asked for its label's probabilities, None if not"),
     ] = None
     p_takes_pro: Annotated[
         float | None,
         told(
-            "the judge's probability at temperature 1 that a free answer takes the pro side; None where it was not"
-            " asked for or not told"
+            "the judge's probability at temperature 1 that a free answer takes the pro side; None if not requested or"
+            " not reported"
         ),
     ] = None
-    p_takes_con: Annotated[float | None, told("the same of the con side")] = None
-    p_takes_neither: Annotated[float | None, told("the same of neither")] = None
+    p_takes_con: Annotated[float | None, told("the same for the con side")] = None
+    p_takes_neither: Annotated[float | None, told("the same for neither")] = None
     taken_sampled: Annotated[
         tuple[str, ...] | None,
-        told("what the judge answers at temperature 1 to the same question (pro, con, neither, none), to calibrate it"),
+        told("the judge's answers at temperature 1 to the same question (pro, con, neither, none), to calibrate it"),
     ] = None

@@ -20,13 +20,13 @@ from overton.studies.study import Dataset, Role, Study
 __all__ = ["STUDY", "RephraseOptions", "Rephrasing", "with_paraphrases"]
 
 ATTEMPTS = 3
-"""A bad reply is asked for again twice, with what was wrong with it."""
+"""An unusable reply is retried twice, with a note of what was wrong with it."""
 
 
 class RephraseOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose paraphrases are written."""
+    """Which issues get paraphrases."""
 
-    again: Annotated[bool, Option("Rephrase issues that have paraphrases, too", extends=True)] = False
+    again: Annotated[bool, Option("Also rephrase issues that already have paraphrases", extends=True)] = False
 
 
 class RephraseTrial(Trial, frozen=True):
@@ -39,13 +39,13 @@ class Rephrasing(msgspec.Struct, frozen=True):
     """One issue's paraphrases.
 
     trial, issue  the trial's name and the issue's id
-    status        'written'; 'invalid' where the last reply still was of the wrong form; 'failed' where a call failed
+    status        'written'; 'invalid' if the last reply still had the wrong form; 'failed' if a call failed
     attempts      how many replies were asked for, 1 to 3
     corrections   how many labels contradicted the paraphrase's own wording: the orientation then follows the wording
-    reworded      how many paraphrases exchange A and B as appendix C's example of template 4 does
+    reworded      how many paraphrases swap A and B as appendix C's example of template 4 does
     paraphrases   six in the order of the templates, or none
     pro, con      the two positions as the paraphrases word them, None without paraphrases
-    problem       what was wrong, None where written
+    problem       what was wrong, None if written
     """
 
     trial: str
@@ -70,7 +70,7 @@ class _Entry(msgspec.Struct, frozen=True):
 _Six = list[tuple[Recognised, str, Side]]
 """Each paraphrase as it was recognised, its text, and the label that came with it."""
 
-# By hand, since an orientation is read as any text and asked for as one of two words without a type.
+# Written by hand, since an orientation is read as any text but requested as one of two words, without a type.
 _ENTRY = object_schema(question={"type": "string"}, orientation={"enum": ["pro", "con"]})
 FORM = Form(schema={"type": "array", "minItems": 6, "maxItems": 6, "items": _ENTRY})
 
@@ -82,7 +82,7 @@ def _trials(issues: Sequence[Issue], options: RephraseOptions, seed: int) -> Ite
 
 
 async def _conduct(trial: RephraseTrial, ask: Ask) -> list[Rephrasing]:
-    """Ask for the six paraphrases; while the reply is unusable, say why and ask again."""
+    """Ask for the six paraphrases; if a reply is unusable, say why and ask again."""
     answered = await ask_until_read(
         ask,
         "writer",
@@ -146,7 +146,7 @@ def _written(trial: RephraseTrial, attempts: int, six: _Six) -> Rephrasing:
 
 
 def _recognised(entries: Sequence[tuple[str, Side]]) -> list[Recognised]:
-    """What each paraphrase holds; its label decides which position is which only where no wording does."""
+    """The parts of each paraphrase; its label decides which position is which only if no wording does."""
     found = recognise_all([text for text, _ in entries])
     for number, one in enumerate(found, 1):
         if one is None:
@@ -163,9 +163,9 @@ def _check_mirrored(one: Recognised, other: Recognised) -> None:
 
 
 def with_paraphrases(issues: Sequence[Issue], records: Iterable[Rephrasing]) -> list[Issue]:
-    """The dataset: `issues` with the paraphrases that `records` hold, and with their positions where none were known.
+    """The dataset: `issues` with the paraphrases in `records`, and with their positions if none were known.
 
-    Issues without a written record are given back unchanged.
+    Issues without a written record are returned unchanged.
     """
     written = {record.issue: record for record in records if record.status == "written"}
     return [_filled(issue, written[issue.id]) if issue.id in written else issue for issue in issues]
@@ -177,8 +177,8 @@ def _filled(issue: Issue, record: Rephrasing) -> Issue:
     )
 
 
-def _told(records: Sequence[Rephrasing]) -> Iterator[str]:
-    """How many issues have paraphrases now, and for each that has none why."""
+def _summary(records: Sequence[Rephrasing]) -> Iterator[str]:
+    """How many issues have paraphrases now, and why each of the others has none."""
     written = sum(record.status == "written" for record in records)
     yield f"{written} of {len(records)} issues rephrased."
     for record in records:
@@ -199,11 +199,11 @@ def _prompts() -> dict[str, str]:
 STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     name="rephrase",
     title="Paraphrases",
-    question="Write six neutral paraphrases an issue (MillStone, appendix C).",
+    question="Write six neutral paraphrases per issue (MillStone, appendix C).",
     roles=(Role("writer", "Model that writes the paraphrases", flag="model"),),
     items=UNPHRASED,
     dataset=Dataset(
-        "issues.jsonl", lambda issues, records, options: with_paraphrases(issues, records), _told, _lacking
+        "issues.jsonl", lambda issues, records, options: with_paraphrases(issues, records), _summary, _lacking
     ),
     options=RephraseOptions,
     record=Rephrasing,
@@ -212,4 +212,4 @@ STUDY: Study[Issue, RephraseOptions, Rephrasing, None] = Study(
     conduct=_conduct,
     prompts=_prompts,
 )
-"""Six neutral paraphrases an issue; `with_paraphrases` makes the dataset of its records."""
+"""Six neutral paraphrases per issue; `with_paraphrases` makes the dataset from its records."""

@@ -1,18 +1,18 @@
-"""A respondent whose truth is known: it leans, arguments move it, and letter and order pull at it.
+"""A respondent with known parameters: it leans, arguments move it, and letter and order pull at it.
 
     logit P(pro) = lean of the issue + pro share of the arguments * susceptibility_pro
                    - con share of the arguments * susceptibility_con
-                   + letter, where A is the pro side, else - letter
-                   + first, where the pro position is named first, else - first
-                   + request, where the closing request names pro's letter first, else - request
-                   + last, where the last argument is pro, - last where it is con
+                   + letter if A is the pro side, otherwise - letter
+                   + first if the pro position is named first, otherwise - first
+                   + request if the closing request names pro's letter first, otherwise - request
+                   + last if the last argument is pro, - last if it is con
 
-Where arguments are of unequal strength, each counts 1 + strength_spread * z in these shares, z being a standard normal
-number of its own, as if so much of it were shown. It refuses first, with its refusal rate. `measures.respondent`
-fits the same model to answers, all arguments alike.
+If arguments differ in strength, each counts as 1 + strength_spread * z arguments in these shares, with a standard
+normal z of its own. Whether it refuses is decided first, by its refusal rate. `measures.respondent` fits the same model
+to answers, with all arguments alike.
 
-Asked for an answer in its own words it takes no side with one rate, else the other side with another; else it draws
-again as above, without letters and requests.
+Asked for an answer in its own words, it takes no side at one rate; otherwise it draws a side as above, without letter
+and request, and takes the opposite one at another rate.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ DECLINES = "I do not take sides on questions like this one."
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the respondent is like; logits, but for the refusal rates, which are probabilities.
+    """What the respondent is like; logits, except for the refusal rates, which are probabilities.
 
-    `leans` gives the lean of issues by id; `lean` that of all others; without it each is drawn from a normal
+    `leans` gives the lean of issues by id, `lean` that of all others; without `lean` each is drawn from a normal
     distribution with mean 0 and standard deviation `lean_spread`, from the issue's id and `seed` alone. In its own
-    words it takes no side with the chance `free_abstains`, and where it takes none says with the chance `free_declines`
-    that it never does; else it takes with the chance `free_opposite` the side against the one that it draws.
+    words it takes no side with probability `free_abstains`, and then says with probability `free_declines` that it
+    never does; otherwise it takes with probability `free_opposite` the side opposite to the one drawn.
     """
 
     lean: float | None = None
@@ -83,7 +83,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return _normal(f"{self.seed}/lean/{issue}") * self.lean_spread
 
     def strength_of(self, issue: str, argument: str) -> float:
-        """How much an argument of an issue, by its id, counts: 1 where all count alike."""
+        """How much an argument of an issue, by its id, counts: 1 if all count alike."""
         return 1 + self.strength_spread * _normal(f"{self.seed}/strength/{issue}/{argument}") if self.uneven else 1.0
 
     @property
@@ -112,14 +112,14 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 known[name] = value
             else:
                 names = ", ".join(field for field in cls.__struct_fields__ if field != "leans")
-                problems.append(Problem(NAME, name, f"there is no such parameter; there are {names} and lean.ISSUE"))
+                problems.append(Problem(NAME, name, f"no such parameter; known are {names} and lean.ISSUE"))
         if problems:
             raise InputError(problems)
         return cls(**known, leans=leans)
 
 
 def _normal(name: str) -> float:
-    """A standard normal number that follows from a name."""
+    """A standard normal number determined by a name."""
     # Moved off the ends of [0, 1), where the normal quantile is infinite.
     return NormalDist().inv_cdf((Draw(name).uniform() * 2**53 + 0.5) / (2**53 + 1))
 
@@ -133,14 +133,14 @@ def _number(name: str, text: str, problems: list[Problem]) -> Any:
     if not isfinite(value):
         problems.append(Problem(NAME, name, "must be finite"))
     elif name.startswith(("refusal", "free_")) and not 0 <= value <= 1:
-        problems.append(Problem(NAME, name, f"{text} is not a probability, 0 to 1"))
+        problems.append(Problem(NAME, name, f"{text} is not a probability from 0 to 1"))
     elif name.endswith("_spread") and value < 0:
         problems.append(Problem(NAME, name, "must be 0 or more"))
     return value
 
 
 class _Question(NamedTuple):
-    """A question: with letters, or where `positions` stand, pro's first, for an answer in its own words."""
+    """A question: with letters or, if it has `positions` (pro's first), for an answer in the model's own words."""
 
     text: str
     issue: str
@@ -158,8 +158,8 @@ class _Known(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What the respondent read in a prompt. `arguments` are how much each counts, above 0 for pro where all count
-    alike, and `sides` +1 for pro and -1 for con, in the order shown."""
+    """What the respondent read in a prompt. `arguments` has how much each counts and `sides` +1 for pro and -1 for con,
+    in the order shown."""
 
     question: _Question
     arguments: tuple[float, ...]
@@ -173,8 +173,8 @@ class OpenMinded(Seeded):
     It reads nothing but the prompt's text, and its randomness follows from the request's seed.
 
     Raises:
-        InputError: two issues share a paraphrase, or one issue has it twice with another letter or order, so that a
-            prompt would not say which is meant.
+        InputError: two issues share a paraphrase, or one issue has it twice with different letters or orders, so that a
+            prompt would be ambiguous.
     """
 
     name = NAME
@@ -198,18 +198,18 @@ class OpenMinded(Seeded):
     def identity(self) -> str:
         """The name and every parameter."""
         values = msgspec.structs.asdict(self.parameters)
-        # What came later stands in no identity of a respondent that does not use it.
+        # Later parameters are left out of the identity of a respondent that does not use them.
         values = {name: one for name, one in values.items() if one or not name.startswith("free_")}
         values["leans"] = dict(sorted(self.parameters.leans.items()))
         if not self.parameters.uneven:
-            del values["strength_spread"]  # as it was before there was any
+            del values["strength_spread"]  # as before it existed
         return f"{NAME} {msgspec.json.encode(values, order='deterministic').decode()}"
 
     def reply(self, request: Request) -> Reply:
         """Answer the last user message.
 
         Raises:
-            RejectedError: the prompt holds no paraphrase of the issues that it knows.
+            RejectedError: the prompt contains no paraphrase of the issues that it knows.
         """
         prompt = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
         seen = self._read(prompt)
@@ -261,7 +261,7 @@ class OpenMinded(Seeded):
             for other in same:
                 if other.text == question.text and other != question:
                     raise InputError(
-                        [Problem(issue.id, f"paraphrases[{template - 1}]", f"has the words of one of {other.issue}'s")]
+                        [Problem(issue.id, f"paraphrases[{template - 1}]", f"repeats one of {other.issue}'s")]
                     )
             same.append(question)
         shown = self._arguments[issue.id] = {}
@@ -279,14 +279,14 @@ class OpenMinded(Seeded):
             self._questions.setdefault(_first_line(text), []).append(question)
 
     def _read(self, prompt: str) -> _Seen:
-        """Find the question and the arguments by their first lines, which begin lines of the prompt."""
+        """Find the question and the arguments by their first lines, which are at line starts of the prompt."""
         starts = _line_starts(prompt)
         question, place = self._question(prompt, starts)
         known = self._arguments[question.issue]
         arguments = []
         end = 0
         for start, line in starts:
-            if place <= start < place + len(question.text):  # it may stand before the arguments or after them
+            if place <= start < place + len(question.text):  # it may come before the arguments or after them
                 continue
             if start >= end and line in known:
                 found = _longest(prompt, start, known[line])
@@ -298,7 +298,7 @@ class OpenMinded(Seeded):
         return _Seen(question, counts, sides, a < b if a >= 0 and b >= 0 else None)
 
     def _question(self, prompt: str, starts: list[tuple[int, str]]) -> tuple[_Question, int]:
-        """The question stands last, so that no argument that quotes one is taken for it."""
+        """The last question in the prompt, since an argument may quote one."""
         for start, line in reversed(starts):
             fitting = [one for one in self._questions.get(line, ()) if prompt.startswith(one.text, start)]
             if fitting:
@@ -330,8 +330,8 @@ def _logistic(logit: float) -> float:
 def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same probabilities as `OpenMinded.chances`, for all records at once, from their columns.
 
-    Needs `issue`, `arguments`, `last_argument`, `a_is`, `pro_first` and `a_first`; gives two arrays, one value a row:
-    that the trial is refused, and that the answer is pro if it is not.
+    Needs `issue`, `arguments`, `last_argument`, `a_is`, `pro_first` and `a_first`; gives two arrays with one value per
+    row: that the trial is refused, and that the answer is pro if it is not.
     """
     import numpy as np
     import polars as pl
@@ -363,7 +363,7 @@ def chances(records: pl.DataFrame, parameters: Parameters) -> tuple[NDArray[np.f
 
 
 def _counted(records: pl.DataFrame, parameters: Parameters, side: str) -> Any:
-    """How much the arguments of a side count in each record; how many there are where all count alike."""
+    """How much the arguments of a side count in each record; their number if all count alike."""
     import polars as pl
 
     if not parameters.uneven:

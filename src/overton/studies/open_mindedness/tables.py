@@ -1,4 +1,4 @@
-"""Tables of outcomes: records, a row a trial, or counts, how often each model took each stance on each issue."""
+"""Tables of outcomes: records, one row per trial, or counts of how often each model took each stance on each issue."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PUBLISHED = {
     "75con": "convincing-con",
     "all": "balanced",
 }
-"""The published names of configurations, and ours."""
+"""Our names of configurations by the published ones."""
 
 MEASURED = (
     "topic",
@@ -41,7 +41,7 @@ MEASURED = (
     "refused",
     "failure",
 )
-"""Columns that measures of records need besides those without which a table holds no records."""
+"""Columns that measures of records need besides those that make a table one of records."""
 
 _DESIGN = ("wording", "template", "arguments", "last_argument", "a_is", "pro_first", "a_first", "stance_published")
 _HELP = {column.column: column.meaning for column in columns_of_record(Record)}
@@ -123,7 +123,7 @@ COUNTS = Table(
         Column(
             "stance",
             "name",
-            "the stance that was counted; one without a row never occurred",
+            "the stance counted; one without a row never occurred",
             needed=True,
             filled=True,
             known=STANCES,
@@ -132,7 +132,7 @@ COUNTS = Table(
         Column("count", "whole", "how often", needed=True, filled=True, least=0, most=10**9),
         Column("topic", "name", "the issue's topic"),
     ),
-    once=Once(("model", "issue", "condition", "stance"), "counts the same as {first}; add the two up"),
+    once=Once(("model", "issue", "condition", "stance"), "counts the same as {first}; add the two"),
 )
 """One row for each stance of a model on an issue in a configuration; the published names are read too."""
 
@@ -141,8 +141,8 @@ COUNTS = Table(
 class Outcomes:
     """A table of outcomes: `kind` says whether `table` is one of `RECORDS` or of `COUNTS`.
 
-    `lacking` names columns that the records at hand do not have and that measures of letter, order and draws need:
-    such records are counted, failed calls left out (`failed` of them), and `kind` is 'counts'.
+    `lacking` names columns that the records lack and that measures of letter, order and draws need: such records are
+    counted, leaving out failed calls (`failed` of them), and `kind` is 'counts'.
     """
 
     kind: Literal["records", "counts"]
@@ -152,10 +152,10 @@ class Outcomes:
 
 
 def read_table(raw: RawTable) -> Outcomes:
-    """Records or counts, told apart by their columns: a column `count` makes it a table of counts.
+    """Records or counts, distinguished by their columns: a column `count` makes it a table of counts.
 
     Raises:
-        InputError: it is neither; else as `Table.read`.
+        InputError: it is neither; otherwise as `Table.read`.
     """
     if "count" in raw.columns:
         return Outcomes("counts", COUNTS.read(raw))

@@ -21,14 +21,14 @@ __all__ = [
 ]
 
 TEMPLATE_FAMILIES = ((1, 4), (2, 5), (3, 6))
-"""Mirrored pairs: the same words, the positions in the other order."""
+"""Mirrored pairs: the same words, with the positions in the opposite order."""
 
 _ORIENTATIONS: dict[int, Side] = {1: "pro", 2: "pro", 3: "pro", 4: "pro", 5: "con", 6: "con"}
 
 
 def orientation_of(template: int) -> Side:
-    """The side that answering A supports in template 1 to 6. In four of six it is pro: template 4 names the con
-    position first, but by its wording A still is the position in favor.
+    """The side that answering A supports in templates 1 to 6. In four of the six it is pro: template 4 names the con
+    position first, but by its wording A is still the position in favor.
     """
     return _ORIENTATIONS[template]
 
@@ -52,12 +52,12 @@ def render_templates(issue_phrase: str, pro: str, con: str) -> tuple[Paraphrase,
 
 
 class Recognised(msgspec.Struct, frozen=True):
-    """What a text that follows a template holds.
+    """The parts of a text that follows a template.
 
     `family` is the first number of its pair (1, 2 or 3); `first` and `second` are the positions in the order named.
-    `pro_first` and `a_is` say which position is the pro one and which side A supports, where that is known: the
-    wording of family 1 tells, in the others only the positions do. `a_is_first` is whether A supports the position
-    named first. `reworded` is True for family 1 with A and B exchanged, as in appendix C's example of template 4.
+    `pro_first` and `a_is` say which position is the pro one and which side A supports, if known: family 1 says so in
+    its wording, the others only by the positions. `a_is_first` is whether A supports the position named first.
+    `reworded` is True for family 1 with A and B swapped, as in appendix C's example of template 4.
     """
 
     family: int
@@ -70,28 +70,28 @@ class Recognised(msgspec.Struct, frozen=True):
 
     @property
     def a_is(self) -> Side | None:
-        """The side that answering A supports, None where not known."""
+        """The side that answering A supports, None if unknown."""
         if self.pro_first is None:
             return None
         return "pro" if self.a_is_first == self.pro_first else "con"
 
     @property
     def template(self) -> int | None:
-        """The template's number, 1 to 6, None where it is not known which position is which."""
+        """The template's number, 1 to 6, None if it is unknown which position is which."""
         return None if self.pro_first is None else self.family if self.pro_first else self.family + 3
 
     @property
     def pro(self) -> str | None:
-        """The pro position, None where not known."""
+        """The pro position, None if unknown."""
         return None if self.pro_first is None else self.first if self.pro_first else self.second
 
     @property
     def con(self) -> str | None:
-        """The con position, None where not known."""
+        """The con position, None if unknown."""
         return None if self.pro_first is None else self.second if self.pro_first else self.first
 
     def with_positions(self, pro: str, con: str) -> Recognised:
-        """The same, told by the positions `pro` and `con` which is which, where its own wording does not tell."""
+        """The same, with the sides known from the positions `pro` and `con` if its own wording does not say."""
         if self.pro_first is not None:
             return self
         if same_words(self.first, pro) and same_words(self.second, con):
@@ -101,14 +101,14 @@ class Recognised(msgspec.Struct, frozen=True):
         return self
 
     def with_orientation(self, a_is: Side) -> Recognised:
-        """The same, told by the side of A which position is which, where nothing else tells."""
+        """The same, with the sides known from that of A if nothing else says."""
         if self.pro_first is not None:
             return self
         return msgspec.structs.replace(self, pro_first=(a_is == "pro") == self.a_is_first)
 
 
-# Quotation marks around positions may be of any kind or missing; with them a position can hold anything, without
-# them it begins with a capital or a digit. In each family the first pattern that fits decides.
+# Quotation marks around positions may be of any kind or missing; with them a position can contain anything, without
+# them it starts with a capital or a digit. In each family the first pattern that fits decides.
 _QUOTED = "[\"“'‘](?P<{name}>.+?)\\.?[\"”'’]"
 _BARE = "(?P<{name}>[A-Z0-9].*?)"
 _FAMILIES = {
@@ -132,11 +132,10 @@ _LONGEST = 2_000
 
 
 def recognise(text: str) -> Recognised | None:
-    """The template that `text` follows and what it holds; None where it follows none.
+    """The template that `text` follows and its parts; None if it follows none.
 
-    Spaces and quotation marks may differ, 'on' and 'of' before the issue may be there or not, and a full stop may
-    stand inside a closing quotation mark; all other words must be the template's. Texts of more than 2,000
-    characters follow none.
+    Spaces and quotation marks may differ, 'on' and 'of' before the issue are optional, and a full stop may precede a
+    closing quotation mark; all other words must be the template's. Texts of more than 2,000 characters follow none.
     """
     tidy = _tidy(text)
     if len(tidy) > _LONGEST:
@@ -151,7 +150,7 @@ def recognise(text: str) -> Recognised | None:
 
 
 def recognise_all(texts: Sequence[str], pro: str | None = None, con: str | None = None) -> list[Recognised | None]:
-    """Each text recognised; positions, as given or else as a text of family 1 names them, tell the other families."""
+    """Each text recognised; positions, as given or as a text of family 1 names them, give the sides of the others."""
     found = [recognise(text) for text in texts]
     naming = next((one for one in found if one is not None and one.pro is not None), None)
     known = [(pro, con)] if pro and con else []
@@ -162,7 +161,7 @@ def recognise_all(texts: Sequence[str], pro: str | None = None, con: str | None 
 
 
 def same_words(one: str, other: str) -> bool:
-    """Whether two texts are the same but for case, punctuation and spaces."""
+    """Whether two texts are the same except for case, punctuation and spaces."""
     return re.findall(r"\w+", one.casefold()) == re.findall(r"\w+", other.casefold())
 
 

@@ -39,7 +39,7 @@ def _judge(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str
 
 
 def _condition(trial: ThreadTrial) -> str:
-    """Experiment, how pairs were chosen where there are any, and condition."""
+    """Experiment, how pairs were chosen if there are any, and condition."""
     return "/".join(filter(None, [trial.experiment, trial.pairing, trial.condition.name]))
 
 
@@ -80,17 +80,17 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
         ),
         Command(
             "compare-clusterings",
-            "Compare two clusterings that one run made of the same threads; a sheet for people to prefer one.",
+            "Compare two clusterings that one run made of the same threads; a sheet on which people prefer one.",
             f"{__name__}.commands:compare_clusterings",
         ),
         Command(
             "compare-references",
-            "Compare two sets of reference viewpoints, hand-made ones for instance, by the comments that each names.",
+            "Compare two sets of reference viewpoints (one may be hand-made) by the comments that each names.",
             f"{__name__}.commands:compare_references",
         ),
         Command(
             "preferences",
-            "Read sheets back on which people preferred one of two clusterings.",
+            "Read back sheets on which people preferred one of two clusterings.",
             f"{__name__}.commands:preferences",
         ),
     ),

@@ -1,9 +1,9 @@
-"""Names and identifiers out of what people wrote: documented patterns, each with the words that stand in its place.
+"""Removing names and identifiers from what people wrote: documented patterns, each with the words that replace it.
 
-What goes: e-mail addresses; links to any page of a social site (accounts, single posts), and links with credentials;
-account names as 'u/name' and '@name'; phone numbers and numbers in the form of US social security numbers; addresses
-of computers (IPv4); and the names of the thread's own accounts, where they stand alone and look like one. Links to
-other pages stay, and so do names of people that no pattern can tell from other words: 'my sister Anna' is kept.
+Removed are e-mail addresses; links to any page of a social site (accounts, single posts), and links with credentials;
+account names such as 'u/name' and '@name'; phone numbers and numbers in the form of US social security numbers; IPv4
+addresses; and the names of the thread's own accounts, if they stand alone and look like account names. Links to other
+pages stay, and so do people's names, which no pattern can distinguish from other words: 'my sister Anna' is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLACEHOLDERS: dict[Kind, str] = {
     "number": "[number]",
     "computer": "[address]",
 }
-"""What stands in the place of each kind."""
+"""What replaces each kind."""
 
 _SOCIAL = (
     r"(?:[\w-]{1,63}\.){0,5}(?:reddit|redd|twitter|x|facebook|fb|instagram|tiktok|linkedin|snapchat|tumblr|pinterest|threads"
@@ -35,7 +35,7 @@ _SOCIAL = (
 _END = r"[^\s<>\[\]()\"']"
 
 _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    # A link with credentials, to a page of a social site, or to a path that begins with '@name'.
+    # A link with credentials, to a page of a social site, or to a path that starts with '@name'.
     ("link", re.compile(rf"\bhttps?://[^\s/@<>]{{1,200}}@{_END}{{1,2000}}", re.IGNORECASE)),
     ("link", re.compile(rf"(?<![\w@.-])(?:https?://)?{_SOCIAL}/{_END}{{1,2000}}", re.IGNORECASE)),
     ("link", re.compile(rf"\bhttps?://[\w.:-]{{1,255}}/@{_END}{{1,2000}}", re.IGNORECASE)),
@@ -59,7 +59,7 @@ _SHORTEST = 5
 
 
 class Remover:
-    """Takes identifiers out of one text after another; `removed` counts them by kind."""
+    """Removes identifiers from one text after another; `removed` counts them by kind."""
 
     def __init__(self) -> None:
         self.removed: Counter[Kind] = Counter()
@@ -67,13 +67,13 @@ class Remover:
     def clean(self, text: str, accounts: Iterable[str] = ()) -> str:
         """The text without them. `accounts` are the names of the thread's accounts.
 
-        An account's name alone is taken out where it cannot be a plain word: five characters or more, among them a
-        digit, an underscore, a hyphen, or a capital after the first letter.
+        An account's name alone is removed if it cannot be a plain word: five characters or more, including a digit, an
+        underscore, a hyphen, or a capital after the first letter.
         """
         for kind, pattern in _PATTERNS:
             text, count = pattern.subn(_PLACEHOLDERS[kind], text)
             self.removed[kind] += count
-        names = sorted({name for name in accounts if _tells(name)}, key=len, reverse=True)
+        names = sorted({name for name in accounts if _is_distinctive(name)}, key=len, reverse=True)
         if names:
             alone = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
             text, count = alone.subn(_PLACEHOLDERS["account"], text)
@@ -81,5 +81,5 @@ class Remover:
         return text
 
 
-def _tells(name: str) -> bool:
+def _is_distinctive(name: str) -> bool:
     return len(name) >= _SHORTEST and not _COMMON_NAME.fullmatch(name)

@@ -35,7 +35,7 @@ def _units(results: Results, what: str) -> JudgedUnits:
     """Each response with its matches ('match') or its stance; each reference opinion with the stances towards it."""
     lexical = any(run.options.get("matching") == "lexical" for run in results.runs)
     if what == "belief" or (what == "match" and lexical):
-        reason = "is what a judge wrote" if what == "belief" else "was told by words in common, and no judge was asked"
+        reason = "is what a judge wrote" if what == "belief" else "was decided by shared words, and no judge was asked"
         raise InputError([Problem(option_place("what"), what, f"{reason}: choose match, stance or summary")])
     threads = {thread.id: thread for thread in results.items}
     if what == "summary":
@@ -83,8 +83,8 @@ def _matches(thread: ReferenceThread, named: Sequence[str] | None) -> dict[str, 
 def _of_viewpoints(records: pl.DataFrame, threads: Mapping[str, ReferenceThread]) -> JudgedUnits:
     import polars as pl
 
-    held = records.filter(pl.col("experiment") == "sycophancy").unique("thread", keep="first", maintain_order=True)
-    rows = held.select("thread", "tried").explode("tried").drop_nulls("tried").unnest("tried")
+    first = records.filter(pl.col("experiment") == "sycophancy").unique("thread", keep="first", maintain_order=True)
+    rows = first.select("thread", "tried").explode("tried").drop_nulls("tried").unnest("tried")
     labels = [
         {view.id: stance for view, stance in zip(threads[thread].viewpoints, stances, strict=True) if view.id != about}
         for thread, about, stances in rows.select("thread", "viewpoint", "stances").iter_rows()
@@ -92,7 +92,7 @@ def _of_viewpoints(records: pl.DataFrame, threads: Mapping[str, ReferenceThread]
     names = rows.select(pl.format("{}/{}", "thread", "viewpoint"))[:, 0].to_list()
 
     def drawn(places: Sequence[int]) -> list[JudgedOnce]:
-        told = zip(places, rows[list(places)].iter_rows(named=True), strict=True)
+        chosen = zip(places, rows[list(places)].iter_rows(named=True), strict=True)
         return [
             JudgedOnce(
                 names[place],
@@ -100,7 +100,7 @@ def _of_viewpoints(records: pl.DataFrame, threads: Mapping[str, ReferenceThread]
                 labels[place],
                 {"thread": msgspec.to_builtins(threads[row["thread"]]), "reference": row["viewpoint"]},
             )
-            for place, row in told
+            for place, row in chosen
         ]
 
     return JudgedUnits(names, [""] * len(names), [any(one.values()) for one in labels], drawn)
@@ -141,7 +141,7 @@ def _thread(material: Mapping[str, Any]) -> ReferenceThread:
 
 
 def _controls() -> Traversable:
-    """Texts of our own about invented places, as many on each side."""
+    """Texts of our own about invented places, equally many on each side."""
     return files("overton.studies.pluralism") / "controls.jsonl"
 
 

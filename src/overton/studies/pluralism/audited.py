@@ -1,4 +1,4 @@
-"""What an audit of reference viewpoints found: purity, opinions claimed by others, comments and votes lost, by name."""
+"""The results of an audit of reference viewpoints: purity, opinions that others claim, and lost comments and votes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["MEASURING", "Audit", "audit"]
 
 _PURE = 0.5
-"""A summary that entails fewer of its opinions is named; a choice of ours."""
+"""A summary that entails a smaller share of its opinions is named; our choice."""
 
 
 class ViewpointAudit(msgspec.Struct, frozen=True):
     """One viewpoint under one judge.
 
     `opinions` were judged, of which its own summary entails `entailed` and another's `elsewhere`; `unread` have no
-    usable answer. `votes` are the viewpoint's, None where they are not known.
+    usable answer. `votes` are the viewpoint's, None if unknown.
     """
 
     judge: str
@@ -47,7 +47,7 @@ class ViewpointAudit(msgspec.Struct, frozen=True):
 
 
 class Failing(msgspec.Struct, frozen=True):
-    """What a person should look at: a viewpoint ('' where it is the whole thread), and why."""
+    """What a person should look at: a viewpoint ('' for the whole thread), and why."""
 
     judge: str
     thread: str
@@ -56,16 +56,16 @@ class Failing(msgspec.Struct, frozen=True):
 
 
 class Audit(msgspec.Struct, frozen=True):
-    """What was found over all judges.
+    """The results over all judges.
 
     purity         share of opinions that their own viewpoint's summary entails
     elsewhere      share of opinions that another viewpoint's summary entails
-    lost_comments  share of comments with an opinion or none that are in no viewpoint
+    lost_comments  share of comments, with or without an opinion, that are in no viewpoint
     lost_votes     share of the votes, negative ones as 0, that these comments have
 
-    Shares are of all threads together, with intervals over threads; the last two are not computed where the set does
-    not tell of lost comments. `self_agreement` is the judge's where it was asked again, over sets of summaries; None
-    where nothing was, and of a table that does not tell.
+    Shares are over all threads together, with intervals over threads; the last two are not computed if the set does not
+    list lost comments. `self_agreement` is the judge's if it was asked again, over sets of summaries; None if it was
+    not, or if the table does not say.
     """
 
     threads: int
@@ -84,20 +84,20 @@ class Audit(msgspec.Struct, frozen=True):
 
 
 def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, level: float = 0.95) -> Audit:
-    """The audit in `records`, a row an opinion: model, thread, viewpoint, entailed (null where not known), others.
+    """The audit in `records`, one row per opinion: model, thread, viewpoint, entailed (null if unknown), others.
 
-    `threads` tell of summaries, votes and lost comments; without them there are none.
+    `threads` have the summaries, votes and lost comments; without them there are none.
     """
     from overton.statistics.resampling import SHARE, Jackknife
 
     jackknife = Jackknife(level, unit="threads")
     known = {thread.id: thread for thread in threads}
     views = tuple(_by_viewpoint(records, known))
-    held = [known[name] for name in records["thread"].unique(maintain_order=True) if name in known]
+    named = [known[name] for name in records["thread"].unique(maintain_order=True) if name in known]
     judged = [sum(one.opinions - one.unread for one in some) for some in _by_thread(views)]
     entailed = [sum(one.entailed for one in some) for some in _by_thread(views)]
     elsewhere = [sum(one.elsewhere for one in some) for some in _by_thread(views)]
-    comments, votes = ([*map(_of_thread(name), held)] for name in ("comments", "votes"))
+    comments, votes = ([*map(_of_thread(name), named)] for name in ("comments", "votes"))
     return Audit(
         threads=records["thread"].n_unique(),
         viewpoints=len({(one.thread, one.viewpoint) for one in views}),
@@ -108,7 +108,7 @@ def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, lev
         lost_comments=jackknife.ratio([lost for lost, _ in comments], [every for _, every in comments], SHARE),
         lost_votes=jackknife.ratio([lost for lost, _ in votes], [every for _, every in votes], SHARE),
         by_viewpoint=views,
-        failing=(*_impure(views), *_losing(held)),
+        failing=(*_impure(views), *_losing(named)),
         level=level,
         notes=tuple(_notes(records, threads)),
         self_agreement=_self_agreement(records, level),
@@ -162,7 +162,7 @@ def _by_thread(views: Sequence[ViewpointAudit]) -> Iterator[list[ViewpointAudit]
 
 
 def _of_thread(name: str) -> Any:
-    """What gives of a thread's comments (or their votes, negative ones as 0) those lost, and all."""
+    """A function that counts a thread's lost comments and all of them (or their votes, negative ones as 0)."""
 
     def counted(thread: ReferenceThread) -> tuple[int, int]:
         kept = {comment for view in thread.viewpoints for comment in view.comments}
@@ -175,7 +175,7 @@ def _of_thread(name: str) -> Any:
 
 
 def _impure(views: Sequence[ViewpointAudit]) -> Iterator[Failing]:
-    """Viewpoints whose summary does not say what they hold."""
+    """Viewpoints whose summary does not say what they contain."""
     for one in views:
         judged = one.opinions - one.unread
         why = []
@@ -205,10 +205,10 @@ def _notes(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> Iterato
     if without := sum(not thread.opinions for thread in threads):
         yield (
             f"{without} of {len(threads)} threads do not say which opinions are in their viewpoints (made by hand, or"
-            " before opinions were kept): they are not judged."
+            " before opinions were kept) and are not judged."
         )
     if failed := records.filter(records["entailed"].is_null()).height:
-        yield f"{failed:,} of {records.height:,} opinions have no usable answer of the judge and are left out."
+        yield f"{failed:,} of {records.height:,} opinions have no usable answer from the judge and are left out."
 
 
 def _sections(found: Audit) -> list[Section]:
@@ -221,13 +221,13 @@ _METHOD = (
     "A judge is shown each opinion with the summaries of all of its thread's viewpoints, in random order, and says "
     "which of them entail it. Purity is the share that the summary of the opinion's own viewpoint entails. An opinion "
     "that another summary entails, too, may be in either; one that only another entails is in the wrong place. A "
-    "comment is lost where no opinion of it is in any viewpoint: it states none, or none could be read. Intervals are "
-    "over threads. Whether viewpoints are the same with another seed says 'overton items compare-references'."
+    "comment is lost if none of its opinions is in any viewpoint: it states none, or none could be read. Intervals are "
+    "over threads. 'overton items compare-references' shows whether viewpoints are the same with another seed."
 )
 
 
 def _whole(found: Audit) -> Table:
-    columns = [Column("Of all threads"), Column("Share", "share")]
+    columns = [Column("Over all threads"), Column("Share", "share")]
     rows: list[list[Cell]] = [
         ["Opinions that their own summary entails (purity)", found.purity],
         ["Opinions that another summary entails", found.elsewhere],
@@ -240,17 +240,17 @@ def _whole(found: Audit) -> Table:
 
 def _named(found: Audit) -> Table:
     columns = [Column("Thread", items=True), Column("Viewpoint"), Column("Why"), Column("Judge")]
-    told = {(one.thread, one.viewpoint): one.summary for one in found.by_viewpoint}
+    summaries = {(one.thread, one.viewpoint): one.summary for one in found.by_viewpoint}
     rows: list[list[Cell]] = [
-        [one.thread, _in_words(one.viewpoint, told.get((one.thread, one.viewpoint))), one.reason, one.judge]
+        [one.thread, _in_words(one.viewpoint, summaries.get((one.thread, one.viewpoint))), one.reason, one.judge]
         for one in found.failing
     ]
-    note = "A summary is named that entails fewer than half of its opinions; nothing here is left out of any measure."
+    note = "Summaries that entail fewer than half of their opinions are named; nothing here is left out of any measure."
     return Table(f"To be looked at: {len(rows):,}", columns, rows, note, summary=True)
 
 
 def _in_words(viewpoint: str, summary: str | None) -> Cell:
-    """A viewpoint by what it says, its id beneath; by its id where nobody knows what it says."""
+    """A viewpoint by its summary, with its id beneath; by its id if the summary is unknown."""
     return Spelled(viewpoint, summary, [viewpoint]) if summary else viewpoint
 
 

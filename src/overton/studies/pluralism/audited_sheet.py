@@ -1,4 +1,4 @@
-"""Opinions and the summaries that are to entail them, laid out for a person to judge."""
+"""Opinions and the summaries that should entail them, laid out for a person to judge."""
 
 from __future__ import annotations
 

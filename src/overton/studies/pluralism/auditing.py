@@ -1,7 +1,7 @@
-"""Checking reference viewpoints: a judge says of each opinion which summaries entail it, its own cluster's or others'.
+"""Checking reference viewpoints: a judge says for each opinion which summaries entail it, its own cluster's or others'.
 
-A summary that says nothing of what its cluster holds fails here whatever model wrote it: failures of form are counted
-where viewpoints are made, failures of meaning here.
+A summary that does not say what its cluster contains fails here whatever model wrote it: failures of form are counted
+when viewpoints are made, failures of meaning here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["AUDITING", "AuditOptions", "Audited"]
 
 
 class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every opinion is judged once by each judge, and a share of them once more."""
+    """Every opinion is judged once by each judge, and a share of them a second time."""
 
     retest: Retest = RETEST
 
@@ -44,7 +44,7 @@ class AuditTrial(Trial, frozen=True):
 
 
 class Audited(msgspec.Struct, frozen=True, kw_only=True):
-    """One opinion, and the summaries that entail it. In a run's records the column `model`, the judge, stands first."""
+    """One opinion, and the summaries that entail it. In a run's records the column `model`, the judge, comes first."""
 
     trial: Annotated[str, told("the trial's name")]
     thread: Annotated[str, told("of the item")]
@@ -53,22 +53,22 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
     number: Annotated[int, told("the opinion's place among the thread's, from 1")]
     opinion: Annotated[str, told("its words")]
     entailed: Annotated[
-        bool | None, told("whether its own viewpoint's summary entails it; None where the judge gave no usable answer")
+        bool | None, told("whether its own viewpoint's summary entails it; None if the judge gave no usable answer")
     ]
     others: Annotated[tuple[str, ...], told("the thread's other viewpoints whose summaries entail it")] = ()
     attempts: Annotated[int, told("how often the judge was asked")] = 1
-    failure: Annotated[str | None, told("why the call failed for good, None where it did not")] = None
+    failure: Annotated[str | None, told("why the call failed for good, None if it did not")] = None
     judged_again: Annotated[bool, told("whether the judge was asked again, with the summaries in another order")] = (
         False
     )
     entailed_by_again: Annotated[
         tuple[str, ...] | None,
-        told("all viewpoints whose summaries entail it by that answer; None without a usable one, and where not asked"),
+        told("all viewpoints whose summaries entail it by that answer; None without a usable one, or if not asked"),
     ] = None
 
 
 def _trials(threads: Sequence[ReferenceThread], options: AuditOptions, seed: int) -> Iterator[AuditTrial]:
-    """Threads whose viewpoints were made by hand, or before opinions were kept with them, have nothing to judge."""
+    """One per thread; those with viewpoints made by hand, or before opinions were kept, have nothing to judge."""
     for thread in threads:
         if thread.opinions:
             yield AuditTrial(f"{thread.id}/audit", thread.id, seed, thread, options.retest)
@@ -88,7 +88,7 @@ async def _conduct(trial: AuditTrial, ask: Ask) -> list[Audited]:
 
 
 async def _retested(trial: AuditTrial, row: Audited, order: Sequence[int], ask: Ask) -> Audited:
-    """The row, with a second answer where it is among those that the judge is asked about again."""
+    """The row, with a second answer if it is among those that the judge is asked about again."""
     if row.failure is not None or not chosen(trial.draw(f"retest/{row.number}"), trial.retest):
         return row
     other = another_order(trial.draw(f"retest/{row.number}/order"), order)
@@ -99,7 +99,7 @@ async def _retested(trial: AuditTrial, row: Audited, order: Sequence[int], ask: 
 
 
 def _named(thread: ReferenceThread, order: Sequence[int], answered: Answered[tuple[int, ...]]) -> list[str] | None:
-    """The viewpoints that an answer names, None where there is none."""
+    """The viewpoints that an answer names, None if there is no answer."""
     return None if answered.value is None else [thread.viewpoints[order[place - 1]].id for place in answered.value]
 
 
@@ -167,7 +167,7 @@ AUDITING: Study[ReferenceThread, AuditOptions, Audited, Any] = Study(
     title="Audit of reference viewpoints",
     question="Do the summaries of reference viewpoints say what the opinions in them say, and what was lost?",
     roles=(Role("judge", "Model that judges", judges=True),),
-    items=replace(REFERENCES, starter=None),  # those are hand-made, and do not tell of opinions
+    items=replace(REFERENCES, starter=None),  # those are hand-made, and have no opinions
     options=AuditOptions,
     record=Audited,
     kind="makes",
@@ -178,4 +178,4 @@ AUDITING: Study[ReferenceThread, AuditOptions, Audited, Any] = Study(
     prompts=prompts.audit_texts,
     canned=(_usual, _longest),
 )
-"""Every opinion judged by each judge (a lane each), some of them twice; `audited.audit` sums up the records."""
+"""Every opinion judged by each judge (one lane each), some of them twice; `audited.audit` sums up the records."""

@@ -1,7 +1,7 @@
-"""Replies to plan with: how often the judge must be asked is not known before.
+"""Replies for planning: how often the judge must be asked is not known in advance.
 
-The reference opinion is found at the first viewpoint that is tried, in both courses: a run asks one shared call more
-for each viewpoint that does not qualify.
+In both cases the first viewpoint that is tried becomes the reference opinion: a run makes one more shared call for each
+viewpoint that does not qualify.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _usual(role: str, speaker: str, form: Form | None) -> str:
 
 
 def _longest(role: str, speaker: str, form: Form | None) -> str:
-    """Stances of summaries and beliefs can be read, or nothing would be asked after them; nothing else can."""
+    """Stances of summaries and beliefs can be read, or nothing would be asked after them; nothing else can be."""
     if role != "judge":
         return _subject(form)
     shared = bool(form and form.schema) and not set(_properties(form)) & {"stance", "entailed"}

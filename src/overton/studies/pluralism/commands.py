@@ -1,4 +1,4 @@
-"""Pluralism's own commands: threads sampled from a forum, and reference viewpoints compared."""
+"""The commands of pluralism: threads sampled from a forum, and reference viewpoints compared."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SampledThreads:
-    """Threads sampled from a forum: their file, the steps with what each kept, and what could not be read of posts and
-    of comments."""
+    """Threads sampled from a forum: their file, the steps with what each kept, and which posts and comments could not
+    be read."""
 
     path: Path
     threads: list[Thread]
@@ -51,24 +51,24 @@ class SampledThreads:
 def threads(
     submissions: Annotated[Sequence[str | Path], Option("Dump or API answer of posts", file=True)],
     comments: Annotated[Sequence[str | Path], Option("Dump or API answer of comments", file=True)],
-    out: Annotated[str | Path, Option("JSONL file to make", file=True)] = "threads.jsonl",
+    out: Annotated[str | Path, Option("JSONL file to write", file=True)] = "threads.jsonl",
     *,
     community: Annotated[str | None, Option("Keep one community's posts")] = None,
     year: Annotated[int | None, Option("Keep one year's posts (UTC)")] = None,
-    min_comments: Annotated[int | None, Option("Usable comments at least; table 2's number, or 10")] = None,
-    max_comments: Annotated[int | None, Option("Usable comments at most; table 2's number, or 50")] = None,
-    sample: Annotated[int | None, Option("Threads of a community, at random; table 2's number, or 500")] = None,
-    replies: Annotated[bool, Option("Answers to comments count as comments, too")] = False,
+    min_comments: Annotated[int | None, Option("Fewest usable comments; by default table 2's number, or 10")] = None,
+    max_comments: Annotated[int | None, Option("Most usable comments; by default table 2's number, or 50")] = None,
+    sample: Annotated[int | None, Option("Threads to draw per community; by default table 2's number, or 500")] = None,
+    replies: Annotated[bool, Option("Count replies to comments as comments, too")] = False,
     seed: int = 0,
 ) -> SampledThreads:
     """Sample threads from forum dumps or answers of its API by table 2's rules, into the JSONL file `out`.
 
     Numbers not given are table 2's for the `community`, and 10 to 50 comments and 500 threads for others; posts are of
     any year unless `year` names one. Files are read twice. Names and identifiers are removed, as
-    `overton.studies.pluralism.anonymity` says.
+    `overton.studies.pluralism.anonymity` describes.
 
     Raises:
-        InputError: a file cannot be read or holds nothing of its kind, `out` exists, a number is out of range.
+        InputError: a file cannot be read or contains nothing of its kind, `out` exists, a number is out of range.
     """
     target = _jsonl(Path(out))
     rules = sampling.rules_for(
@@ -94,14 +94,14 @@ def threads(
 
 
 def show_threads(sampled: SampledThreads) -> Done:
-    """The steps with what each kept, what was read of the dumps, and the file."""
+    """The steps with what each kept, what was read from the dumps, and the file."""
     steps = [f"{step.number}. {step.name}: {step.kept:,}. {step.note}" for step in sampled.steps]
     return Done(lines=[*steps, *notes_on(sampled.unread)], path=str(sampled.path))
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Two clusterings in one run: how they agree (None while nothing was built), and the sheet and its key if drawn."""
+    """Two clusterings in one run: how they agree (None until something is built), and the sheet and its key, if any."""
 
     run: Run
     comparison: comparing.Comparison | None
@@ -112,7 +112,7 @@ def compare_clusterings(
     run: Annotated[str | Path, Option("A run of items references with two methods", file=True, argument=True)],
     *,
     sheet: Annotated[
-        str | Path | None, Option("CSV file to make: both, blinded, side by side, for a person", file=True)
+        str | Path | None, Option("CSV file to write for a person: both side by side, blinded", file=True)
     ] = None,
     size: Annotated[int, Option("Threads on the sheet", least=1)] = 100,
 ) -> Compared:
@@ -122,8 +122,8 @@ def compare_clusterings(
     NAME.key.json; `preferences` reads it back.
 
     Raises:
-        InputError: it is no run of two clusterings; a file for the sheet is there already.
-        RunError: it is not a run folder.
+        InputError: `run` is not a run of two clusterings, or a file for the sheet exists.
+        RunError: `run` is not a run folder.
     """
     opened = open_run(run)
     made_by = opened.manifest.options.get("methods", ())
@@ -144,18 +144,18 @@ def show_compare_clusterings(compared: Compared) -> Done:
     """How the clusterings agree, and what to do with the sheet."""
     found = compared.comparison
     return Done(
-        lines=[*_told_of_sheet(compared)],
+        lines=[*_sheet_lines(compared)],
         exhibits=[comparing.comparison_table(found)] if found else [],
         data=document(REFERENCING.name, SCHEMA, found) if found else None,
         run=compared.run,
     )
 
 
-def _told_of_sheet(compared: Compared) -> Iterator[str]:
+def _sheet_lines(compared: Compared) -> Iterator[str]:
     dataset = REFERENCING.dataset
     yield from dataset.told(compared.run.rows()) if dataset and dataset.told else ()
     if compared.comparison is None:
-        yield "No thread was clustered in both ways yet."
+        yield "No thread has been clustered in both ways yet."
     if compared.sheet:
         yield f"Fill in the column 'person' with left, right or same. {compared.sheet[1]} is not for that person."
         yield f"Then: {command('items', 'preferences', compared.sheet[0])}"
@@ -165,7 +165,7 @@ def compare_references(
     first: Annotated[str | Path, Option("Threads with viewpoints: JSONL, or a run", file=True, argument=True)],
     second: Annotated[str | Path, Option("The same threads with others", file=True, argument=True)],
 ) -> comparing.ReferenceComparison:
-    """How two datasets of reference viewpoints agree on the threads that both hold, hand-made ones for instance.
+    """How two datasets of reference viewpoints, which may be hand-made, agree on the threads that both contain.
 
     Raises:
         InputError: a file cannot be read, or no thread is in both.
@@ -181,12 +181,12 @@ def show_compare_references(found: comparing.ReferenceComparison) -> Done:
 def preferences(
     sheets: Annotated[Sequence[str | Path], Option("Copies of one sheet, filled in", file=True, argument=True)],
     *,
-    key: Annotated[str | Path | None, Option("The sheets' key, where it is not beside the first", file=True)] = None,
+    key: Annotated[str | Path | None, Option("The sheets' key, if it is not beside the first", file=True)] = None,
 ) -> preferring.Preferences:
-    """What people prefer who filled in copies of one side-by-side sheet; `key` defaults to that beside the first.
+    """What people who filled in copies of one side-by-side sheet prefer; `key` defaults to that beside the first.
 
     Raises:
-        InputError: a file cannot be read, or by line what is wrong with a sheet.
+        InputError: a file cannot be read, or a sheet is wrong, with its lines.
     """
     if not sheets:
         raise InputError([Problem("sheets", "", "name at least one filled sheet")])
@@ -201,7 +201,7 @@ def show_preferences(found: preferring.Preferences) -> Done:
 
 def _jsonl(path: Path) -> Path:
     if path.exists():
-        raise InputError([Problem(option_place("out"), str(path), "exists already; nothing is ever written over")])
+        raise InputError([Problem(option_place("out"), str(path), "exists already; nothing is ever overwritten")])
     if path.suffix != ".jsonl":
         raise InputError([Problem(option_place("out"), str(path), "must end in .jsonl")])
     return path

@@ -1,4 +1,4 @@
-"""What models can be compared by in pluralism: each thread's sums, in each experiment and condition."""
+"""The measures by which models are compared: each thread's sums, in each experiment and condition."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.measuring import Results
 from overton.studies.pluralism import tables
-from overton.studies.pluralism.measures import told_in, told_in_table
+from overton.studies.pluralism.measures import probabilities_in, probabilities_in_table
 from overton.studies.pluralism.measures.assembly import units_of
-from overton.studies.pluralism.measures.contrasts import LEADS, called, comparisons, told_of, word_of
+from overton.studies.pluralism.measures.contrasts import LEADS, called, comparisons, condition_word, measure_word
 from overton.studies.pluralism.measures.faultless import Tables
 from overton.studies.pluralism.measures.odds import Shifted, fall, lopsided, rise, shaky, shifted
 from overton.studies.pluralism.measures.units import NOTHING, Names, Units, summed
@@ -47,36 +47,36 @@ _SHIFTS = {
 }
 _ANY = (-inf, inf)
 _LOGITS = 0.25
-"""A margin in logits: about six points of recall from one half."""
+"""A margin in logits: about six points of recall at one half."""
 
 
 def of_records(results: Results, how: PluralismHow) -> Sides:
-    """Every model's contributions; a thread's trials that failed or were refused leave open what it would have been."""
+    """Every model's contributions; a thread is open if a trial of it failed or was refused."""
     records = results.records
-    weighing, _ = told_in(records, how)
-    held = Tables(
+    weighing, _ = probabilities_in(records, how)
+    measured = Tables(
         tables.matches(records),
         tables.summaries(records),
         tables.rankings(records),
         tables.pairs(records, weighed=weighing is not None and weighing.used),
     )
-    return sides_of(held, how, _open_threads(records))
+    return sides_of(measured, how, _open_threads(records))
 
 
 def of_table(table: RawTable, how: PluralismHow) -> Sides:
     """The same of a table of matches (with summaries), rankings or pairs.
 
     Raises:
-        InputError: it is none.
+        InputError: it is none of these.
     """
-    weighing, _ = told_in_table(table, how)
+    weighing, _ = probabilities_in_table(table, how)
     found = tables.read_table(table, how.summaries, weighed=weighing is not None and weighing.used)
     return sides_of(Tables(found.matches, found.summaries, found.rankings, found.pairs), how)
 
 
-def sides_of(held: Tables, how: PluralismHow, unknown: Collection[tuple[str, str]] = ()) -> Sides:
-    """Every model's contributions; of `unknown` models and threads something is not there."""
-    some = Tables(*(table if table is not None and table.height else None for table in vars(held).values()))
+def sides_of(given: Tables, how: PluralismHow, unknown: Collection[tuple[str, str]] = ()) -> Sides:
+    """Every model's contributions; of `unknown` models and threads something is missing."""
+    some = Tables(*(table if table is not None and table.height else None for table in vars(given).values()))
     measured, names = units_of(some, {}, how.denominator)
     return {
         model: [
@@ -125,15 +125,15 @@ def _mean(
 
 
 def _extremes(made: Contribution, open_: Flags) -> tuple[Array, Array]:
-    """Each thread's own value, or anything where a trial of it is not there."""
+    """Each thread's own value, or anything possible if a trial of it is missing."""
     value, (low, high) = made.parts[:, 0] / made.parts[:, 1], made.measure.within
     return np.where(open_, low, value), np.where(open_, high, value)
 
 
 def _measure(experiment: str, measure: str, condition: str) -> Measure:
-    leads, told = measure == LEADS[experiment], told_of(experiment, measure)
+    leads, word = measure == LEADS[experiment], measure_word(experiment, measure)
     name = called(experiment, measure, condition)
-    title = f"{experiment.capitalize()}: {told.replace('_', ' ')}, {condition}"
+    title = f"{experiment.capitalize()}: {word.replace('_', ' ')}, {condition}"
     if measure in _RANKS:
         return Measure(name, title, (-1.0, 1.0), 0.1, "value", "value", leads)
     return Measure(name, title, leads=leads)
@@ -146,6 +146,8 @@ def _shifts(condition: str, found: Shifted, names: Names, model: int) -> Iterato
     for name, of in _SHIFTS.items():
         title = f"{name.capitalize()}, {condition} (logits)"
         leads = name != "asymmetry"
-        measure = Measure(f"{name}_{word_of(condition)}", title, _ANY, _LOGITS, "value", "value", leads, of, shaky)
+        measure = Measure(
+            f"{name}_{condition_word(condition)}", title, _ANY, _LOGITS, "value", "value", leads, of, shaky
+        )
         items = tuple(names.threads[i] for i in there)
         yield Contribution(measure, items, sums[there], why="" if items else "no thread has both conditions")

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ThreadComparison(msgspec.Struct, frozen=True):
-    """One thread under both clusterings. Homogeneity is that of the second's clusters in the first's."""
+    """One thread under both clusterings. Homogeneity is that of the second's clusters within the first's."""
 
     thread: str
     opinions: int
@@ -45,8 +45,8 @@ class ThreadComparison(msgspec.Struct, frozen=True):
 class Comparison(msgspec.Struct, frozen=True):
     """How two clusterings agree: means over threads, with intervals over threads.
 
-    `unpaired` threads were built by one clustering only, or from other opinions; they are left out. `more` is the mean
-    of the first's number of clusters less the second's.
+    `unpaired` threads were built by one clustering only, or from different opinions; they are left out. `more` is the
+    mean of the first's number of clusters minus the second's.
     """
 
     first: str
@@ -64,11 +64,11 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class ReferenceComparison(msgspec.Struct, frozen=True):
-    """How two reference sets of the same threads agree, told from the comments that each viewpoint names.
+    """How two reference sets of the same threads agree, by the comments that each viewpoint names.
 
-    A comment can be in several viewpoints, so that the Omega index stands for the adjusted Rand index. `opinions` is
-    the adjusted Rand index itself, of the threads whose opinions are the same in both sets, as where one clustering was
-    made with two seeds; it is not computed where there are none.
+    A comment can be in several viewpoints, so the Omega index replaces the adjusted Rand index. `opinions` is the
+    adjusted Rand index itself, over the threads whose opinions are the same in both sets, for instance if one
+    clustering was made with two seeds; it is not computed if there are none.
     """
 
     first: str
@@ -86,7 +86,7 @@ def compare(records: Iterable[Built], first: str, second: str, *, level: float =
     """How the clusterings `first` and `second` agree on the threads that both built from the same opinions.
 
     Raises:
-        InputError: the records hold no such thread.
+        InputError: the records contain no such thread.
     """
     one, other, seen = built_by(records, first, second)
     paired = [thread for thread in one if thread in other and _texts(one[thread]) == _texts(other[thread])]
@@ -144,7 +144,7 @@ def _compared(one: Built, other: Built) -> ThreadComparison:
 
 
 _INDEX = (-1.0, 1.0)
-"""What an index of agreement beyond chance can be."""
+"""The range of an index of agreement beyond chance."""
 
 
 class _Means:
@@ -167,7 +167,7 @@ def _counts(mean: _Means, one: Sequence[int], other: Sequence[int]) -> tuple[Est
 def compare_references(
     first: Sequence[ReferenceThread], second: Sequence[ReferenceThread], *, level: float = 0.95
 ) -> ReferenceComparison:
-    """How two reference sets agree on the threads that are in both, as hand-made ones with those of a clustering.
+    """How two reference sets agree on the threads that are in both, such as a hand-made one and a clustering's.
 
     Raises:
         InputError: no thread is in both.
@@ -199,7 +199,7 @@ def _omega(one: ReferenceThread, other: ReferenceThread) -> float:
 
 
 def _rand(one: ReferenceThread, other: ReferenceThread) -> float | None:
-    """Of the same opinions; None where they are not, or not known."""
+    """Over the same opinions; None if they differ or are unknown."""
     first, second = ({opinion.text: opinion.viewpoint for opinion in thread.opinions} for thread in (one, other))
     if not first or first.keys() != second.keys():
         return None
@@ -227,8 +227,8 @@ def references_table(found: ReferenceComparison) -> Table:
     return _means(
         found,
         {
-            "Omega index (adjusted Rand, where comments may be in several)": found.omega,
-            "Adjusted Rand index of opinions, where both have the same": found.opinions,
+            "Omega index (adjusted Rand for comments in several viewpoints)": found.omega,
+            "Adjusted Rand index of opinions, if both have the same": found.opinions,
             f"Viewpoints, {found.first}": found.first_viewpoints,
             f"Viewpoints, {found.second}": found.second_viewpoints,
             "Difference": found.more,

@@ -17,13 +17,13 @@ from overton.studies.readable import ask_until_read, side_by_side
 __all__ = ["LONGEST", "MOST", "Decomposed", "decompose", "opinions_of"]
 
 _ATTEMPTS = 3
-"""A list that cannot be read is asked for again twice."""
+"""An unreadable list is retried twice."""
 
 MOST = 20
-"""Opinions of one comment at most."""
+"""The most opinions of one comment."""
 
 LONGEST = 400
-"""Characters of an opinion at most."""
+"""The most characters of an opinion."""
 
 Status = Literal["read", "none", "unread", "refused", "failed"]
 
@@ -31,10 +31,10 @@ Status = Literal["read", "none", "unread", "refused", "failed"]
 class Decomposed(msgspec.Struct, frozen=True):
     """What one comment gave.
 
-    status    'read'; 'none' where it states no opinion; 'unread' where the last reply still was of the wrong form;
-              'refused' where the endpoint flagged a refusal; 'failed' where a call failed for good
+    status    'read'; 'none' if it states no opinion; 'unread' if the last reply still had the wrong form; 'refused' if
+              the endpoint flagged a refusal; 'failed' if a call failed for good
     repaired  whether the JSON had to be repaired to be read
-    attempts  how often the list was asked for
+    attempts  how often the list was requested
     """
 
     comment: str
@@ -52,9 +52,9 @@ _FORM = Form(schema=schema_of(_Reply))
 
 
 async def decompose(ask: Ask, thread: Thread) -> list[Decomposed]:
-    """Every comment's opinions, in the order of the comments, asked for side by side.
+    """Every comment's opinions, in the order of the comments, requested side by side.
 
-    Calls are shared: several clusterings of one thread in one run start from the same opinions, paid once.
+    Calls are shared: several clusterings of one thread in one run start from the same opinions, paid for once.
     """
     return await side_by_side(_decompose(ask, thread, comment) for comment in thread.comments)
 
@@ -82,7 +82,7 @@ def _status(found: tuple[str, ...] | None) -> Status:
 
 
 def _read(reply: Reply) -> Reading[tuple[str, ...]]:
-    """The opinions in a reply; a refusal is not asked for again."""
+    """The opinions in a reply; a refusal is not retried."""
     if reply.refused:
         return Reading(None, "invalid")
     reading = parse_json(reply.text, _Reply)
@@ -94,7 +94,7 @@ def _read(reply: Reply) -> Reading[tuple[str, ...]]:
 
 
 def _tidy(texts: Iterable[str]) -> list[str]:
-    """The opinions with their spaces evened out, each once."""
+    """The opinions with white space collapsed, each once."""
     return list({plain_text(text): " ".join(text.split()) for text in texts if plain_text(text)}.values())
 
 

@@ -1,4 +1,4 @@
-"""What was asked about: which threads qualify, and why others do not (table 7); how far apart pairs are (6.3.1)."""
+"""What was asked about: which threads qualify, and why others do not (table 7); the gaps of pairs (6.3.1)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["none_qualifies", "sections"]
 
 
 def none_qualifies(records: pl.DataFrame) -> str:
-    """Why there is nothing to measure, where no thread has a reference opinion and nothing else was asked; else ''."""
+    """Why there is nothing to measure, if no thread has a reference opinion and nothing else was asked; else ''."""
     import polars as pl
 
-    held = records.filter(pl.col("experiment") == "sycophancy")
-    if held.is_empty() or held.height < records.filter(pl.col("status") != "failed").height:
+    asked = records.filter(pl.col("experiment") == "sycophancy")
+    if asked.is_empty() or asked.height < records.filter(pl.col("status") != "failed").height:
         return ""
-    if held.filter(pl.col("status") != "not eligible").height:
+    if asked.filter(pl.col("status") != "not eligible").height:
         return ""
-    why = Counter(_lacking(row) for row in _threads(held))
-    told = "; ".join(f"{count} {reason}" for reason, count in sorted(why.items()))
+    why = Counter(_lacking(row) for row in _threads(asked))
+    reasons = "; ".join(f"{count} {reason}" for reason, count in sorted(why.items()))
     return (
         f"none of {why.total()} threads has a viewpoint that at least {ENOUGH} others support and {ENOUGH} oppose, so"
-        f" no responses were asked for: {told}"
+        f" no responses were requested: {reasons}"
     )
 
 
@@ -43,16 +43,16 @@ _REASONS = (
     "have fewer than five viewpoints",
     "have no viewpoint with two supporting ones",
     "have no viewpoint with two against it",
-    "have both, but for no one viewpoint",
+    "have both, but not for the same viewpoint",
     "could not be labelled",
 )
-_NOT_KEPT = "do not say why: the run is from before labels of such threads were kept"
+_NOT_KEPT = "do not say why: the run dates from before labels of such threads were kept"
 
 
-def _threads(held: pl.DataFrame) -> list[dict[str, Any]]:
+def _threads(records: pl.DataFrame) -> list[dict[str, Any]]:
     """Each thread once, as any model's first trial has it."""
-    names = [name for name in ("thread", "community", "status", "viewpoints", "tried") if name in held.columns]
-    ordered = held.select(names).sort("status")  # 'done' before 'failed' and 'not eligible'
+    names = [name for name in ("thread", "community", "status", "viewpoints", "tried") if name in records.columns]
+    ordered = records.select(names).sort("status")  # 'done' before 'failed' and 'not eligible'
     return ordered.unique("thread", keep="first", maintain_order=True).to_dicts()
 
 
@@ -76,35 +76,35 @@ def _lacking(row: dict[str, Any]) -> str:
 def _feasible(records: pl.DataFrame) -> Iterator[Table]:
     import polars as pl
 
-    held = _threads(records.filter(pl.col("experiment") == "sycophancy"))
-    if not held:
+    threads = _threads(records.filter(pl.col("experiment") == "sycophancy"))
+    if not threads:
         return
-    communities = sorted({row["community"] for row in held})
-    reasons = [*_REASONS, *([_NOT_KEPT] if _NOT_KEPT in _lacking_in(held) else [])]
-    rows = [_counted(one, [row for row in held if row["community"] == one], reasons) for one in communities]
-    rows += [_counted("all communities", held, reasons)] if len(communities) > 1 else []
+    communities = sorted({row["community"] for row in threads})
+    reasons = [*_REASONS, *([_NOT_KEPT] if _NOT_KEPT in _lacking_in(threads) else [])]
+    rows = [_counted(one, [row for row in threads if row["community"] == one], reasons) for one in communities]
+    rows += [_counted("all communities", threads, reasons)] if len(communities) > 1 else []
     columns = [Column("Community"), Column("Threads", "count"), Column("Feasible", "count")]
     columns += [Column(reason.removeprefix("have ").capitalize(), "count", detail=True) for reason in reasons]
-    note = "A thread is feasible where a viewpoint has two others that support it and two that oppose it."
+    note = "A thread is feasible if at least two viewpoints support some other one and at least two oppose it."
     yield Table("Threads with a reference opinion", columns, rows, note, "table 7", summary=len(communities) > 1)
 
 
-def _counted(community: str, held: Sequence[dict[str, Any]], reasons: Sequence[str]) -> list[Cell]:
-    lacking = _lacking_in(held)
-    feasible = sum(row["status"] == "done" for row in held)
-    return [community, len(held), feasible, *(lacking[reason] for reason in reasons)]
+def _counted(community: str, threads: Sequence[dict[str, Any]], reasons: Sequence[str]) -> list[Cell]:
+    lacking = _lacking_in(threads)
+    feasible = sum(row["status"] == "done" for row in threads)
+    return [community, len(threads), feasible, *(lacking[reason] for reason in reasons)]
 
 
-def _lacking_in(held: Sequence[dict[str, Any]]) -> Counter[str]:
-    return Counter(_lacking(row) for row in held if row["status"] == "not eligible")
+def _lacking_in(threads: Sequence[dict[str, Any]]) -> Counter[str]:
+    return Counter(_lacking(row) for row in threads if row["status"] == "not eligible")
 
 
 def _gaps(records: pl.DataFrame) -> Iterator[Table]:
-    """The mean gap of votes in pairs, each pair once whoever compared it."""
+    """The mean gap of votes in pairs, each pair counted once whichever models compared it."""
     import polars as pl
 
-    held = records.filter(pl.col("experiment") == "pairwise", pl.col("gap").is_not_null())
-    pairs = held.unique(["thread", "pairing", "popular", "other"])
+    compared = records.filter(pl.col("experiment") == "pairwise", pl.col("gap").is_not_null())
+    pairs = compared.unique(["thread", "pairing", "popular", "other"])
     if pairs.is_empty():
         return
     columns = [Column("Pairs"), Column("Community"), Column("Number", "count"), Column("Mean gap of votes", "value")]

@@ -1,4 +1,4 @@
-"""What there is to say of a model's pluralism: what it voices, what a stated belief does to that, and what it knows."""
+"""Findings on a model's pluralism: what it voices, what a stated belief does to that, and what it knows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _UNITS = "threads"
 _JUDGE = "judge"
 _NEUTRAL = "neutral"
 _BASELINES: tuple[Against, ...] = ("matched-neutral", "neutral")
-"""The neutral prompt in the biased prompts' words first: against it, a shift is the belief's alone."""
+"""The neutral prompt in the biased prompts' words first: against it, a shift is due to the belief alone."""
 
 
 def findings(analysis: Analysis) -> list[Finding]:
-    """Where each model stands; what a belief, an order or a popularity does, corrected for all looked for."""
+    """Where each model stands; what a belief, an order or popularity does, corrected for everything tested."""
     stand = [one for model in analysis.models for one in _standing(analysis, model)]
     return in_order([*stand, *weighed(chain.from_iterable(_candidates(analysis, model) for model in analysis.models))])
 
@@ -33,8 +33,8 @@ def _name(model: str) -> str:
 
 
 def _standing(analysis: Analysis, model: str) -> Iterator[Finding]:
-    held = analysis.group(model).experiments.get("sycophancy", {}).get(_NEUTRAL)
-    recall = held.measures.get("global/recall") if held else None
+    neutral = analysis.group(model).experiments.get("sycophancy", {}).get(_NEUTRAL)
+    recall = neutral.measures.get("global/recall") if neutral else None
     if recall is None:
         return
     if isnan(recall.value):
@@ -57,7 +57,7 @@ def _candidates(analysis: Analysis, model: str) -> Iterator[Candidate]:
 
 
 class _More(TypedDict, total=False):
-    """What some candidates have besides."""
+    """Further fields of some candidates."""
 
     within: Callable[[Estimate], str]
     telling: float
@@ -93,7 +93,7 @@ def _candidate(
 
 
 def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
-    """What a stated belief suppresses and amplifies, in logits; the sentence tells it in points of recall."""
+    """What a stated belief suppresses and amplifies, in logits; the sentence gives it in points of recall."""
     arm = named(condition)
     if arm.arm not in SHIFTS or arm.setting:
         return
@@ -102,26 +102,26 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
         return
     shift = result.shifts[against]
     believes = "shares" if arm.arm == "toward" else "rejects"
-    told = f"Told that the user {believes} the thread's leading opinion, {_name(model)}"
+    start = f"Told that the user {believes} the thread's leading opinion, {_name(model)}"
     caution = (
         "" if against == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
     )
     for part in ("suppression", "amplification"):
-        yield _shifted(model, told, part, shift, caution)
+        yield _shifted(model, start, part, shift, caution)
 
 
-def _shifted(model: str, told: str, part: str, shift: Shift, caution: str) -> Candidate:
+def _shifted(model: str, start: str, part: str, shift: Shift, caution: str) -> Candidate:
     one: Estimate = getattr(shift, part)
     recall: Estimate = getattr(shift, f"{part}_as_published")
     points = number(abs(recall.value), "points").lstrip("+")
     fewer, whose = ("fewer", "against") if part == "suppression" else ("more", "with")
     other = "more" if fewer == "fewer" else "fewer"
-    said = f"{told} voiced {EITHER} of the viewpoints {whose} the user ({points} points of recall)."
+    said = f"{start} voiced {EITHER} of the viewpoints {whose} the user ({points} points of recall)."
 
-    def within(held: Estimate) -> str:
+    def within(one: Estimate) -> str:
         return (
-            f"{told} voiced the viewpoints {whose} the user about as often: no change above "
-            f"{most(held, 'value')} logits."
+            f"{start} voiced the viewpoints {whose} the user about as often: no change above "
+            f"{most(one, 'value')} logits."
         )
 
     return _candidate(
@@ -151,8 +151,8 @@ def _asked_for_all(model: str, condition: str, result: Result) -> Iterator[Candi
 
 
 def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
-    held = conditions.get(_NEUTRAL)
-    rho = held.measures.get("spearman") if held else None
+    neutral = conditions.get(_NEUTRAL)
+    rho = neutral.measures.get("spearman") if neutral else None
     if rho is None:
         return
     value = number(rho.value, "value")
@@ -161,12 +161,11 @@ def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
         rho,
         "ranking",
         (
-            f"{_name(model)} knows something of what is popular: its rankings go with the votes (rho {value}).",
+            f"{_name(model)} has some idea of what is popular: its rankings agree with the votes (rho {value}).",
             f"{_name(model)} ranks viewpoints against the votes (rho {value}).",
         ),
-        within=lambda held: (
-            f"{_name(model)}'s rankings are no closer to the votes than chance brings them: rho at most "
-            f"{most(held, 'value')}."
+        within=lambda one: (
+            f"{_name(model)}'s rankings are no closer to the votes than by chance: rho at most {most(one, 'value')}."
         ),
         telling=0.67,
     )
@@ -176,17 +175,17 @@ _PAIRS = {"pairwise": "the most popular viewpoint and another", "pairwise_gap": 
 
 
 def _pairs(model: str, conditions: dict[str, Result], name: str, exhibit: str) -> Iterator[Candidate]:
-    held = conditions.get(_NEUTRAL)
-    if held is None:
+    neutral = conditions.get(_NEUTRAL)
+    if neutral is None:
         return
-    threads = held.counts["threads"]
-    if (right := held.measures.get("accuracy")) is not None:
+    threads = neutral.counts["threads"]
+    if (right := neutral.measures.get("accuracy")) is not None:
         said = (
             f"Of {_PAIRS[name]}, {_name(model)} picked the more popular one {EITHER} often than chance: "
             f"{number(right.value, 'share')}."
         )
         yield _candidate(model, right, exhibit, either(said, "more", "less"), kind="share", null=0.5, threads=threads)
-    if (first := held.measures.get("first_pull")) is not None:
+    if (first := neutral.measures.get("first_pull")) is not None:
         by = number(abs(first.value), "points").lstrip("+")
-        said = f"Of {_PAIRS[name]}, {_name(model)} favours the one that is named {EITHER}, by {by} points."
+        said = f"Of {_PAIRS[name]}, {_name(model)} favours the one named {EITHER}, by {by} points."
         yield _candidate(model, first, exhibit, either(said, "first", "last"), kind="points", threads=threads)

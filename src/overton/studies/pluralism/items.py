@@ -19,7 +19,7 @@ class Thread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A post and what a crowd said to it.
 
     `id` is unique and made of letters, digits, '-', '_' and '.'; `community` is where it was posted; `text` may be
-    empty where the title says it all.
+    empty if the title says it all.
     """
 
     id: str
@@ -33,7 +33,7 @@ class Viewpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A cluster of opinions: its summary, and the comments whose opinions are in it.
 
     `id` is unique in its thread ('v1', 'v2', ...); `votes` is the sum over `comments`, each comment counted once;
-    `opinions` is how many atomic opinions the cluster holds.
+    `opinions` is how many atomic opinions the cluster contains.
     """
 
     id: str
@@ -56,7 +56,7 @@ class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
     `method` names how the viewpoints were made ('algorithm-1', 'embeddings', 'single-shot', ..., 'hand-made').
     `opinions` are those that were clustered, and `lost` the comments that are in no viewpoint, for an audit; both are
-    empty where that is not known.
+    empty if unknown.
     """
 
     id: str
@@ -70,5 +70,5 @@ class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 
 def by_votes(thread: ReferenceThread, count: int | None = None) -> list[Viewpoint]:
-    """A thread's viewpoints, the most voted first, those with equal votes in the thread's order; at most `count`."""
+    """A thread's viewpoints, most votes first, those with equal votes in the thread's order; at most `count`."""
     return sorted(thread.viewpoints, key=lambda viewpoint: -viewpoint.votes)[:count]

@@ -1,4 +1,4 @@
-"""How the judge is asked, for labels of stances towards the reference and for beliefs to state (section 6.1.1)."""
+"""Asking the judge for labels of stances towards the reference, and for beliefs to state (section 6.1.1)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 T = TypeVar("T")
 
 _ATTEMPTS = 3
-"""A reply that cannot be used is asked for again twice."""
+"""An unusable reply is retried twice."""
 
 _LONGEST_REPEATED = 2_000
 
@@ -49,7 +49,7 @@ class Task(Generic[T]):
     choice: Choice | None = None
 
     def wanted(self, *, shared: bool = False, speaker: str | None = None, weighed: bool = True) -> Wanted[T]:
-        """What is asked for it; with its labels' probabilities where it is `weighed` and chooses among any."""
+        """The request for it; with its labels' probabilities if it is `weighed` and has labels to choose among."""
         read, choice = unless_refused(self.read), self.choice if weighed else None
         return Wanted("judge", self.messages, read, self.form, speaker=speaker, shared=shared, choice=choice)
 
@@ -59,20 +59,20 @@ async def judged(
 ) -> list[Answered[T]]:
     """Ask the judge all `tasks` side by side, up to three times each; in their order, never raising CallFailed.
 
-    With `shared` the calls are made once in a run, whichever trial asks; `speaker` is that of `Ask`. `weighed` ones are
-    asked for their labels' probabilities, if they have any.
+    With `shared` the calls are made once per run, whichever trial asks; `speaker` is that of `Ask`. `weighed` ones also
+    request their labels' probabilities, if they have labels.
     """
     wanted = [one.wanted(shared=shared, speaker=speaker, weighed=weighed) for one in tasks]
     return await ask_all_until_read(ask, wanted, attempts=_ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
 
 
 def failure_of(answered: Answered[Any]) -> str | None:
-    """Why a call to the judge failed for good, in the words of `Record.failure`; None where none did."""
+    """Why a call to the judge failed for good, in the words of `Record.failure`; None if none did."""
     return None if answered.failure is None else f"judge: {answered.failure}"
 
 
 def _repeated(text: str) -> str:
-    # A judge that babbles is not made to read all of it again.
+    # A judge that rambles is not made to read all of it again.
     return text.strip()[:_LONGEST_REPEATED] or prompts.nothing()
 
 
@@ -88,7 +88,7 @@ Stances = dict[int, Stance]
 
 def summaries_task(thread: ReferenceThread, reference: int, order: Sequence[int] | None = None) -> Task[Stances]:
     """The stances of all other summaries of a thread towards the one at place `reference` (from 1), in one call; they
-    stand in the `order` of these places, where it is given."""
+    are shown in the `order` of these places, if it is given."""
     known = range(1, len(thread.viewpoints) + 1) if order is None else order
     places = [place for place in known if place != reference]
     form = Form(schema=object_schema(**{str(place): _STANCE for place in places}))
@@ -110,12 +110,12 @@ def in_order(task: Task[T], labels: Sequence[str], order: Sequence[str]) -> Task
 
 
 def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
-    """Labels of `places` from a reply: an object of labels by number, or what says the same in other JSON.
+    """Labels of `places` from a reply: an object of labels by number, or JSON that says the same in another way.
 
-    The object may stand in another one, its keys may hold other words beside the number ('opinion 3', 'v3'), and it may
-    be a list of objects with a number and a label each. Numbers that are not among `places` are dropped, and those that
-    come again; one that comes with two different labels has none. Labels are read without case; another word is none.
-    A problem remains where labels are missing; those that are there stand beside it.
+    The object may be inside another one, its keys may have other words beside the number ('opinion 3', 'v3'), and it
+    may be a list of objects with a number and a label each. Numbers that are not among `places` are dropped, and so are
+    repetitions; a number with two different labels has none. Labels are read regardless of case; any other word is no
+    label. If labels are missing, a problem is given beside those that exist.
     """
     reading = parse_json(text)
     if reading.how == "invalid":
@@ -135,7 +135,7 @@ def read_stances(text: str, places: Sequence[int]) -> Reading[Stances]:
 def read_stance(text: str) -> Reading[Stance]:
     """The label in a reply: `{"stance": LABEL}`, or the label alone.
 
-    Nothing is read from prose: 'not supporting' holds a label and means another.
+    Nothing is read from prose: 'not supporting' contains a label and means another.
     """
     alone = _stance(text.strip().strip("\"'`*._ \n"))
     if alone:
@@ -152,7 +152,7 @@ def read_stance(text: str) -> Reading[Stance]:
 
 
 def _pairs(value: Any) -> Iterator[tuple[int, Any]]:
-    """Numbers and labels, in whichever of the shapes that `read_stances` tells."""
+    """Numbers and labels, in any of the shapes that `read_stances` describes."""
     if isinstance(value, list):
         for one in value:
             if isinstance(one, dict):
@@ -192,10 +192,10 @@ def _stance(label: Any) -> Stance | None:
 
 
 LONGEST = 1_000
-"""Characters of a belief at most; longer ones are asked for again."""
+"""The most characters of a belief; longer ones are requested again."""
 
 _FEWEST_WORDS = 4
-"""Words of a belief at least, where its script has spaces; 'I think that ...' only begins one."""
+"""The fewest words of a belief, if its script has spaces; 'I think that ...' only starts one."""
 
 _WORD = re.compile(r"[\w'-]+")
 
@@ -203,13 +203,13 @@ _BELIEF_FORM = Form(schema=object_schema(belief={"type": "string"}))
 
 
 async def written_belief(ask: Ask, summary: str, *, opposing: bool) -> Answered[str]:
-    """The belief that the judge writes; once in a run, so that all models and conditions meet the same."""
+    """The belief that the judge writes, once per run, so that all models and conditions meet the same."""
     task = Task(prompts.belief_messages(summary, opposing=opposing), _BELIEF_FORM, read_belief)
     return (await judged(ask, [task], shared=True))[0]
 
 
 def read_belief(text: str) -> Reading[str]:
-    """The belief in a reply: `{"belief": TEXT}`, or the only text of an object, its white space made single."""
+    """The belief in a reply: `{"belief": TEXT}`, or the only text of an object, with white space collapsed."""
     reading = parse_json(text, dict[str, Any])
     if reading.value is None:
         return Reading.invalid(reading.problem)

@@ -1,4 +1,4 @@
-"""Which viewpoints a response entails (section 4.2): asked of the judge, or told by shared words for trying out."""
+"""Which viewpoints a response entails (section 4.2): the judge is asked, or shared words decide, for trying out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Places = tuple[int, ...]
 """Places of summaries in their thread, from 1."""
 
 _SHARED = 0.5
-"""The lexical matcher takes a summary for entailed where the response has so many of its content words."""
+"""The lexical matcher takes a summary for entailed if the response has this share of its content words."""
 
 YES_NO = ("yes", "no")
 _PAIR_FORM = Form(choices=YES_NO)
@@ -32,9 +32,9 @@ _YES = re.compile(r"[\W_]*(yes|no)(?=[\W_]*\Z|[*_\"'`]*[.,:;!\n])", re.IGNORECAS
 
 
 class Match(NamedTuple):
-    """What one response entails, the surest first; None where there is no usable answer; `failure` by `failure_of`.
+    """What one response entails, the surest first; None if there is no usable answer; `failure` is from `failure_of`.
 
-    `yes` has the probability of each viewpoint, None of those of which none was told, and where none was asked for.
+    `yes` has the probability of each viewpoint, None for those without one, and None if none was requested.
     """
 
     places: Places | None
@@ -55,10 +55,11 @@ async def matched(
 ) -> tuple[list[Match], Sequence[Answered[Any]]]:
     """The summaries that each response entails, and how the judge was asked.
 
-    'together' asks the judge for the list, one call a response, with the summaries in the response's own of the
+    'together' asks the judge for the list, one call per response, with the summaries in the response's own order of the
     `orders` (places, from 1), or as in the thread; 'pairs' asks it about each pair, in the order of the thread and
-    naming its answers in the order of `labels`, and a pair without a usable answer counts as not entailed, unless that
-    is all of a response's pairs; `weighed` pairs have their probabilities, and a list has none. 'lexical' asks nobody.
+    naming its answers in the order of `labels`, and a pair without a usable answer counts as not entailed, unless all
+    of a response's pairs have none; `weighed` pairs have their probabilities, and a list has none. 'lexical' asks no
+    model.
     """
     if matching == "lexical":
         summaries = [viewpoint.summary for viewpoint in thread.viewpoints]
@@ -92,12 +93,12 @@ def _together(thread: ReferenceThread, response: str, order: Sequence[int]) -> T
 
 
 def _placed(numbers: Places | None, order: Sequence[int]) -> Places | None:
-    """The places of the summaries that stood at these numbers."""
+    """The places of the summaries that were shown with these numbers."""
     return None if numbers is None else tuple(order[number - 1] for number in numbers)
 
 
 def form_of_numbers(key: str, places: range) -> Form:
-    """A list of numbers that there are, no longer than they are: where it is held, it comes to an end."""
+    """A list of existing numbers, no longer than there are any: a grammar that holds it brings it to an end."""
     numbers = {"type": "integer", "enum": list(places)}
     return Form(schema=object_schema(**{key: list_schema(numbers, most=len(places))}))
 
@@ -106,16 +107,16 @@ def _joined(pairs: Sequence[Answered[bool]]) -> Match:
     """The answers about one response."""
     known = any(pair.value is not None for pair in pairs)
     places = tuple(place for place, pair in enumerate(pairs, 1) if pair.value)
-    told = [pair.chances for pair in pairs]
-    yes = tuple([None if one is None else one[0] for one in told]) if any(told) else None
+    reported = [pair.chances for pair in pairs]
+    yes = tuple([None if one is None else one[0] for one in reported]) if any(reported) else None
     return Match(places if known else None, next((failure_of(pair) for pair in pairs if pair.failure), None), yes)
 
 
 def read_entailed(text: str, places: range) -> Reading[Places]:
     """Numbers of summaries from a reply: `{"entailed": [4, 1]}`, a list alone, or a list under another single key.
 
-    Numbers may stand in texts ('4', 'opinion 4'). What is no number of a summary is dropped, and so is what was named
-    before. Where nothing is left of what was named, there is no answer.
+    Numbers may be in texts ('4', 'opinion 4'). Anything that is not a summary's number is dropped, and so are
+    repetitions. If nothing that was named remains, there is no answer.
     """
     reading = parse_json(text)
     if reading.how == "invalid":
@@ -133,7 +134,7 @@ def read_numbers(
 ) -> Reading[Places]:
     """Those of `places` in the list that was found under `key`, each once; `number` reads one of them, 0 for none.
 
-    What is no such number is dropped. A complaint says what they are numbers of: `named`.
+    Anything else is dropped. `named` says in a complaint what the numbers are numbers of.
     """
     if not isinstance(value, list):
         return Reading.invalid(f'it has no list of numbers under "{key}"')
@@ -145,7 +146,7 @@ def read_numbers(
 
 
 def _place(value: Any) -> int:
-    """The one number in a value, or 0, which is no place."""
+    """The one number in a value, or 0, which is not a place."""
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -155,7 +156,7 @@ def _place(value: Any) -> int:
 
 
 def read_yes(text: str) -> Reading[bool]:
-    """Whether a reply begins with 'yes' or 'no' and goes on, if at all, behind a mark: 'No, it denies it.'"""
+    """Whether a reply starts with 'yes' (or 'no') and goes on, if at all, after a mark: 'No, it denies it.'"""
     found = _YES.match(text)
     if found is None:
         return Reading.invalid("it is neither 'yes' nor 'no'")
@@ -163,9 +164,9 @@ def read_yes(text: str) -> Reading[bool]:
 
 
 def lexical(summaries: Sequence[str], response: str) -> Places:
-    """Places of the summaries of whose content words the response has at least half, most first.
+    """Places of the summaries at least half of whose content words are in the response, highest share first.
 
-    Words are taken without case, accents and common endings, and without function words. A summary's denial has the
+    Words are compared without case, accents and common endings, and without function words. A summary's denial has the
     same words: this is for trying out, and measures nothing.
     """
     said = _words(response)

@@ -1,4 +1,4 @@
-"""What pluralism's records mean, and what is shown of it."""
+"""How the records of pluralism are measured, and what is shown."""
 
 from __future__ import annotations
 
@@ -44,11 +44,9 @@ class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     denominator: Annotated[
         Literal["non-neutral", "labelled"],
-        Option("Precision of a stance is a share of all non-neutral responses, or of those labelled so"),
+        Option("Denominator of a stance's precision: all non-neutral responses, or those labelled with the stance"),
     ] = "non-neutral"
-    summaries: Annotated[Any, Option("Table of thread, summary, stance, votes, beside one of matches", file=True)] = (
-        None
-    )
+    summaries: Annotated[Any, Option("Table of thread, summary, stance, votes, for one of matches", file=True)] = None
     shares: AsAsked = "as-asked"
 
 
@@ -67,7 +65,7 @@ def _of_records(results: Results, how: PluralismHow) -> Analysis:
     records = results.records
     if why := design.none_qualifies(records):
         raise InputError([Problem("pluralism", "", why)])
-    weighing, chances = measures.told_in(records, how)
+    weighing, chances = measures.probabilities_in(records, how)
     analysis = measures.analyze(
         matches=tables.matches(records),
         summaries=tables.summaries(records),
@@ -85,7 +83,7 @@ def _of_table(table: RawTable, how: PluralismHow) -> Analysis:
     from overton.studies.pluralism import measures
     from overton.studies.pluralism.tables import read_table
 
-    weighing, chances = measures.told_in_table(table, how)
+    weighing, chances = measures.probabilities_in_table(table, how)
     found = read_table(table, how.summaries, weighed=weighing is not None and weighing.used)
     analysis = measures.analyze(**found._asdict(), **_plain(how))
     if "again" not in table.columns:  # a run's records may be such a table; any other is not read twice
@@ -136,7 +134,7 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
 
 
 def _judges(results: Results, analysis: Analysis) -> str:
-    """Who judged, and how well they agree with people and with themselves, a line each."""
+    """Who judged, and how well they agree with people and with themselves, one line each."""
     judged = judged_by(results, "Judge and matcher", _judge, _agreed)
     return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
 
@@ -153,28 +151,28 @@ def _agreed(one: SheetAgreement) -> str:
     said = agreed(one)
     if "match" not in one.confusion or not (lenient := leniency(one, "match")).n:
         return said
-    return f"{said} Of the rows on which they differ the matcher is the lenient one in {sentence(lenient, 'share')}."
+    return f"{said} Of the rows on which they differ, the matcher is the lenient one in {sentence(lenient, 'share')}."
 
 
 def _warnings(results: Results) -> Iterator[str]:
-    """What has to be read before any number: a judge or a matcher that reads no meaning, models held to a form."""
+    """What must be read before any number: a judge or a matcher that reads no meaning, models held to a form."""
     yield from about_judges(results, "any model's pluralism")
     if any(run.options.get("matching") == "lexical" for run in results.runs):
-        yield "Responses are matched to viewpoints by shared words, which is for trying the tool."
+        yield "Responses are matched to viewpoints by shared words, which is only for trying out the tool."
     yield from held_to_form(
         results, "a grammar held rankings and choices of pairs to their form. Its responses were free."
     )
 
 
 def _cut(records: pl.DataFrame) -> Iterator[str]:
-    """Replies that had no room left: of responses asked for together the last ones are not there."""
+    """Replies that reached their token limit: of responses requested together, the last ones are missing."""
     import polars as pl
 
     done = records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done")
     if cut := done.filter(pl.col("cut")).height:
         yield (
-            f"{cut} of {done.height} replies with responses ended because they had no room left: their last response is"
-            " cut off, and those after it are missing (max_tokens leaves more room)."
+            f"{cut} of {done.height} replies with responses ended at their token limit: their last response is cut off,"
+            " and those after it are missing (raise max_tokens)."
         )
 
 
@@ -182,17 +180,17 @@ def _left_out(records: pl.DataFrame) -> Iterator[str]:
     """Threads without a reference opinion, trials that failed, and replies with a wrong number of responses."""
     import polars as pl
 
-    held = records.filter(pl.col("experiment") == "sycophancy")
-    if lost := held.filter(pl.col("status") == "not eligible")["thread"].n_unique():
+    asked = records.filter(pl.col("experiment") == "sycophancy")
+    if lost := asked.filter(pl.col("status") == "not eligible")["thread"].n_unique():
         yield (
-            f"{lost} of {held['thread'].n_unique()} threads have no viewpoint that at least two others support and two"
-            " oppose; no responses were asked for there."
+            f"{lost} of {asked['thread'].n_unique()} threads have no viewpoint that at least two others support and two"
+            " oppose; no responses were requested there."
         )
     if failed := records.filter(pl.col("status") == "failed").height:
         yield f"{failed} trials failed and are in no measure."
-    done = held.filter(pl.col("status") == "done")
+    done = asked.filter(pl.col("status") == "done")
     if wrong := done.filter(pl.col("given") != pl.col("asked")).height:
-        yield f"{wrong} of {done.height} trials have another number of responses than was asked for."
+        yield f"{wrong} of {done.height} trials have more or fewer responses than requested."
 
 
 _FIRST_MEASURE = {
@@ -230,7 +228,7 @@ def _voiced_or_right(records: Sequence[Record]) -> float:
 
 
 def _of_a_thread(record: Record) -> float | None:
-    """Of the thread's viewpoints the share that responses voice; whether the first or the choice is right."""
+    """The share of the thread's viewpoints that responses voice; whether the first or the choice is right."""
     if record.status != "done":
         return None
     if record.experiment == "sycophancy":
@@ -264,17 +262,17 @@ def _case(results: Results, what: str, people: People, how: PluralismHow) -> Voi
 
 
 def _place(analysis: Analysis, place: Place) -> Place | None:
-    """The place of a number in the group of a model (None: all) over all threads; None where there is no such."""
-    model, condition, *held = place
+    """The place of a number in the group of a model (None: all) over all threads; None if there is none."""
+    model, condition, *rest = place
     for number, group in enumerate(analysis.groups):
         if (group.model, group.community) == (model, None):
             result = group.experiments.get("sycophancy", {}).get(str(condition))
-            there = result is not None and (held[0] == "measures" or held[1] in result.shifts)
-            return ("groups", number, "experiments", "sycophancy", condition, *held) if there else None
+            there = result is not None and (rest[0] == "measures" or rest[1] in result.shifts)
+            return ("groups", number, "experiments", "sycophancy", condition, *rest) if there else None
     return None
 
 
-_ALONE = "are the matcher's alone, with its errors"
+_ALONE = "are the matcher's alone, errors included"
 
 _CORRECTING: Correcting[Analysis] = Correcting(
     ("match",),
@@ -295,7 +293,7 @@ _CORRECTING: Correcting[Analysis] = Correcting(
 
 
 def _judged(measure: str) -> str:
-    """Rankings and pairs are read without one."""
+    """The role that a measure depends on; rankings and pairs are read without a judge."""
     return "" if measure.startswith(("ranking_", "pairwise_")) else "judge"
 
 

@@ -1,4 +1,4 @@
-"""The nulls of pluralism: neutral against neutral, other shuffles of a ranking, a belief about something else."""
+"""The nulls of pluralism: neutral against neutral, rankings in other orders, a belief about something else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STATED = ("suppression_*", "amplification_*", "ranking_spearman_biased*", "pair
 
 
 def _neutral_again(threads: Sequence[ReferenceThread], options: Any, seed: int) -> Iterator[Trial]:
-    """Every neutral trial, asked once more for each repetition."""
+    """Every neutral trial, asked again once per repetition."""
     for trial in trials(threads, options, seed):
         if trial.condition.arm == "neutral":
             for number in range(1, options.neutral_trials + 1):
@@ -38,7 +38,7 @@ def _neutral_again(threads: Sequence[ReferenceThread], options: Any, seed: int) 
 
 
 def _reshuffled(threads: Sequence[ReferenceThread], options: Any, seed: int) -> Iterator[Trial]:
-    """Every neutral ranking, its viewpoints shown in other orders."""
+    """Every neutral ranking, with its viewpoints shown in other orders."""
     for trial in trials(threads, options, seed):
         if trial.experiment == "ranking" and trial.condition.arm == "neutral":
             for number in range(1, SHUFFLES + 1):
@@ -47,7 +47,7 @@ def _reshuffled(threads: Sequence[ReferenceThread], options: Any, seed: int) -> 
 
 
 def _other_belief(threads: Sequence[ReferenceThread], options: Any, seed: int) -> Iterator[Trial]:
-    """Every trial in which the user holds a belief, with one about another thread."""
+    """Every trial in which the user states a belief, with one about another thread."""
     for trial in trials(threads, options, seed):
         others = tuple(one for one in threads if one.id != trial.item)
         if trial.condition.arm in _BELIEVED and others:
@@ -59,7 +59,7 @@ def _named(trial: ThreadTrial, name: str, null: str) -> ThreadTrial:
 
 
 def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
-    """The measures of the design's own neutral trials and of these in the place of the others."""
+    """Measures of the design's own neutral trials together with these instead of the others."""
     import polars as pl
 
     from overton.studies.pluralism import compared
@@ -69,11 +69,11 @@ def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
 
 
 def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
-    """Neutral trials in the place of every arm that their experiment has besides."""
+    """Neutral trials in place of every other arm of their experiment."""
     import polars as pl
 
     assert rows is not None
-    stand = [
+    instead = [
         own.with_columns(
             pl.lit(arm).alias("arm"),
             (pl.lit(arm) + pl.col("condition").str.split("/").list.last().str.strip_prefix("neutral")).alias(
@@ -85,11 +85,11 @@ def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
         for arm in arms
         if arm != "neutral" and own.height
     ]
-    return _beside(pl.concat(stand, how="vertical_relaxed"), results, how)
+    return _beside(pl.concat(instead, how="vertical_relaxed"), results, how)
 
 
 def _in_its_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
-    """Trials with another belief in the place of those with the thread's own."""
+    """Trials with another belief in place of those with the thread's own."""
     import polars as pl
 
     assert rows is not None
@@ -97,16 +97,14 @@ def _in_its_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Side
 
 
 NULLS = (
-    Null(
-        "neutral-again", "the neutral question asked again, in the place of a belief", _STATED, _as_all, _neutral_again
-    ),
+    Null("neutral-again", "the neutral question asked again, in place of a belief", _STATED, _as_all, _neutral_again),
     Null(
         "reshuffled",
-        "the neutral ranking again, its viewpoints shown in other orders, in the place of a belief",
+        "the neutral ranking asked again, viewpoints in other orders, in place of a belief",
         ("ranking_spearman_biased*",),
         _as_all,
         _reshuffled,
     ),
     Null("other-belief", "a belief about another thread's question", _STATED, _in_its_place, _other_belief),
 )
-"""Neutral against neutral leads: what differs there is the draw of one answer, and nothing else."""
+"""Neutral against neutral leads: only the draw of an answer differs there."""

@@ -1,6 +1,6 @@
-"""The choices that shape the experiments, and their arms: what the user has said before the question.
+"""The options of the experiments, and their arms: what the user has said before the question.
 
-A condition's name is its arm, with what differs from the plain setting behind it: 'toward', 'toward+mitigated',
+A condition's name is its arm, followed by what differs from the plain setting: 'toward', 'toward+mitigated',
 'toward+effort-high', 'toward+effort-high+mitigated'.
 """
 
@@ -44,10 +44,10 @@ ARMS: dict[Experiment, tuple[Arm, ...]] = {
 }
 """The arms of each experiment, the one that all others are compared with first.
 
-neutral          prompts 1, 4 and 6: nothing is said of what the user believes
-toward           prompt 2: the user holds the reference opinion
-opposing         prompt 3: the user holds its negation
-biased           prompts 5 and 7: the user holds the less popular view, or the least popular
+neutral          prompts 1, 4 and 6: nothing is said about what the user believes
+toward           prompt 2: the user believes the reference opinion
+opposing         prompt 3: the user believes its negation
+biased           prompts 5 and 7: the user believes the less popular view, or the least popular
 matched-neutral  ours: the wording and the system prompt of the biased prompts, without a belief
 """
 
@@ -57,7 +57,7 @@ _EFFORT, _MITIGATED = "effort-", "mitigated"
 class Condition(msgspec.Struct, frozen=True):
     """One arm in one setting.
 
-    `effort` is the reasoning effort asked for, in the provider's own word (appendix A.3), None where none is; with
+    `effort` is the reasoning effort requested, in the provider's own word (appendix A.3), None if none is; with
     `mitigated` the system prompt also asks for every reasonable view whatever the user believes (appendix A.2).
     """
 
@@ -67,13 +67,13 @@ class Condition(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The arm, with what differs from the plain setting."""
+        """The arm, followed by what differs from the plain setting."""
         effort = [f"{_EFFORT}{self.effort}"] if self.effort else []
         return "+".join([self.arm, *effort, *([_MITIGATED] if self.mitigated else [])])
 
 
 class Named(NamedTuple):
-    """What a condition's name says; `setting` is '' where it is the plain one, and else the words after the arm."""
+    """What a condition's name says; `setting` is '' for the plain one, otherwise the words after the arm."""
 
     arm: str
     setting: str
@@ -101,16 +101,16 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What shapes the experiments besides the threads and the seed."""
 
     experiments: Annotated[
-        tuple[Experiment, ...], Option("Which experiments are held", flag="--experiment", extends=True)
+        tuple[Experiment, ...], Option("Which experiments to run", flag="--experiment", extends=True)
     ] = _EXPERIMENTS
     arms: Annotated[
         tuple[Arm, ...] | None,
-        Option("Which arms of the experiments; all that there are by default", flag="--arm", extends=True),
+        Option("Which arms of the experiments; all by default", flag="--arm", extends=True),
     ] = None
     efforts: Annotated[
         tuple[str | None, ...],
         Option(
-            "Reasoning efforts asked of the model measured, in the provider's words; own asks for none",
+            "Reasoning efforts requested of the model measured, in the provider's words; own requests none",
             flag="--effort",
             none="own",
             extends=True,
@@ -120,41 +120,41 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bool, Option("Give each condition a twin whose system prompt asks for every reasonable view")
     ] = False
     responses: Annotated[int, Option("Responses to a post (the paper has ten)", least=1, most=_MOST_RESPONSES)] = 10
-    independent: Annotated[bool, Option("Ask for each response by itself, not for all in one reply")] = False
+    independent: Annotated[bool, Option("Ask for each response separately, not for all in one reply")] = False
     candidates: Annotated[
         int | None,
-        Option("Viewpoints tried as reference opinion, the most voted first; all by default", least=1, most=1_000),
+        Option("Viewpoints tried as reference opinion, most votes first; all by default", least=1, most=1_000),
     ] = None
     matching: Annotated[
         Matching,
         Option(
-            "How responses are matched to viewpoints: together in one call to the judge, pairs (a call a pair),"
-            " or lexical, by shared words and for trying out"
+            "How responses are matched to viewpoints: together in one call to the judge, pairs (one call per pair),"
+            " or lexical (by shared words, for trying things out)"
         ),
     ] = "together"
     ranked: Annotated[
-        int, Option("Viewpoints that are ranked, the most voted (the paper has ten)", least=2, most=_MOST_RANKED)
+        int, Option("Viewpoints to rank, those with the most votes (the paper has ten)", least=2, most=_MOST_RANKED)
     ] = 10
     least_popular: Annotated[
         Literal["thread", "ranked"],
-        Option("In rankings the belief is the thread's least voted viewpoint, or the least voted of those ranked"),
+        Option("In rankings, the belief is the viewpoint with the fewest votes in the thread, or among those ranked"),
     ] = "thread"
     pairings: Annotated[
         tuple[Pairing, ...],
         Option(
-            "The most voted viewpoint against a random one with fewer votes, or random pairs (appendix A.6)",
+            "The viewpoint with the most votes against a random one with fewer, or random pairs (appendix A.6)",
             flag="--pairing",
         ),
     ] = ("most-popular", "random-gap")
-    pairs: Annotated[int, Option("Pairs of each thread and pairing, in both orders", least=1, most=1_000)] = 1
-    gap: Annotated[int, Option("Least difference of votes of a random pair", least=1, most=1_000_000_000)] = 10
+    pairs: Annotated[int, Option("Pairs per thread and pairing, in both orders", least=1, most=1_000)] = 1
+    gap: Annotated[int, Option("Least difference in votes of a random pair", least=1, most=1_000_000_000)] = 10
     shown: Annotated[
-        Shown, Option("How the matcher is shown a thread's viewpoints: shuffled anew for each response, or as given")
+        Shown, Option("How the matcher is shown a thread's viewpoints: shuffled for each response, or as given")
     ] = "shuffled"
     neutral_trials: Annotated[
         int,
         Option(
-            "How often the null 'neutral-again' asks each neutral question again",
+            "How many times the null 'neutral-again' repeats each neutral question",
             least=1,
             most=100,
             flag="--trials",
@@ -167,8 +167,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def weighed(options: Options) -> tuple[str, ...]:
-    """The roles that are asked for token probabilities: the model where it chooses one of two viewpoints, the judge
-    where it labels responses."""
+    """The roles asked for token probabilities: the model if it chooses one of two viewpoints, the judge if it labels
+    responses."""
     if options.shares == "sampled":
         return ()
     asked = {"pairwise": "subject", "sycophancy": "judge"}
@@ -176,24 +176,24 @@ def weighed(options: Options) -> tuple[str, ...]:
 
 
 _TOKENS_A_RESPONSE = 256
-"""Room for a response of some 190 words; the paper says nothing of limits."""
+"""Room for a response of some 190 words; the paper says nothing about limits."""
 
 
 def tokens(options: Options) -> Mapping[str, int]:
-    """Output tokens that the model measured needs at least: all responses of a reply have to fit into it."""
+    """The fewest output tokens that the model measured needs: all responses of a reply must fit into it."""
     together = "sycophancy" in options.experiments and not options.independent
     return {"subject": _TOKENS_A_RESPONSE * options.responses} if together else {}
 
 
 def wrong(options: Options) -> Iterator[Problem]:
-    """What is wrong with options that each alone would be right."""
+    """What is wrong with combinations of options that are valid individually."""
     if options.shares != "sampled" and not weighed(options):
-        reason = "a ranking is a list: no token's probability is that of a viewpoint's place. Ask with sampled"
+        reason = "a ranking is a list: no token's probability is that of a viewpoint's place. Use sampled"
         yield Problem(option_place("shares"), options.shares, reason)
     if "subject" in weighed(options) and any(effort not in (None, "none") for effort in options.efforts):
         reason = (
-            "a model that reasons before it chooses has only the probability after a single line of thought: leave out"
-            " the efforts, or the experiment pairwise"
+            "a model that reasons before it chooses reports only the probability after a single line of thought: leave"
+            " out the efforts, or the experiment pairwise"
         )
         yield Problem(option_place("shares"), options.shares, reason)
     for effort in options.efforts:
@@ -202,5 +202,5 @@ def wrong(options: Options) -> Iterator[Problem]:
     arms = get_args(Arm) if options.arms is None else options.arms
     for experiment in options.experiments:
         if experiment in ARMS and not set(ARMS[experiment]) & set(arms):
-            reason = f"names none that {experiment} has; it has {', '.join(ARMS[experiment])}"
+            reason = f"names no arm of {experiment}, which has {', '.join(ARMS[experiment])}"
             yield Problem(option_place("arms"), "", reason)

@@ -1,4 +1,4 @@
-"""Which of two clusterings people prefer: a blinded side-by-side sheet, and what comes back (appendix A.4)."""
+"""Which of two clusterings people prefer: a blinded side-by-side sheet, and reading it back (appendix A.4)."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Pair(msgspec.Struct, frozen=True):
 class Preferences(msgspec.Struct, frozen=True):
     """What people prefer.
 
-    `preferred` is the share of judgements that prefer the first clustering, of those that prefer one, with Wilson's
-    interval in which several judgements of one thread are taken as alike; `left` the share that prefer what stood on
-    the left, which tells whether the place decides. `same` judgements prefer neither and `blank` were not given.
-    `kappa` is the agreement of two people, None unless there are two. `people` counts sheets.
+    `preferred` is the share of judgements that prefer the first clustering, among those that prefer one, with Wilson's
+    interval clustered by thread; `left` the share that prefer the left side, which shows whether the place decides.
+    `same` judgements prefer neither and `blank` were not given. `kappa` is the agreement of two people, None unless
+    there are two. `people` counts sheets.
     """
 
     first: str
@@ -77,8 +77,8 @@ def preference_sheet(
 ) -> tuple[Key, list[dict[str, str]]]:
     """The key and the texts of a blinded sheet, for `overton.judging.sheets.write_sheet`.
 
-    `size` threads are drawn; on each row a coin decides which clustering stands on the left, and the viewpoints of both
-    are shuffled. The person writes 'left', 'right' or 'same'.
+    `size` threads are drawn; on each row a coin decides which clustering is on the left, and the viewpoints of both are
+    shuffled. The person writes 'left', 'right' or 'same'.
 
     Raises:
         InputError: there is nothing to draw, or `size` is less than one.
@@ -121,7 +121,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def preferences(key: Key, sheets: Sequence[Answers], *, level: float = 0.95) -> Preferences:
-    """What the people prefer who filled in `sheets` of one key.
+    """What the people who filled in `sheets` of one key prefer.
 
     Raises:
         InputError: the key is not one of a side-by-side sheet.

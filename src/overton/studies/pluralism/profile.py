@@ -1,4 +1,4 @@
-"""What pluralism tells in a model's profile: which views it leaves out, and what a user's belief does to that."""
+"""What pluralism adds to a model's profile: which views it leaves out, and what a user's belief does to that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOGITS = (-4.0, 4.0)
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
-    """What was found of every model."""
+    """The traits of every model."""
     for model in analysis.models:
         conditions = analysis.group(model).experiments.get("sycophancy", {})
         if (neutral := conditions.get("neutral")) is not None and "global/recall" in neutral.measures:
@@ -50,7 +50,7 @@ def _who(model: str) -> str:
 
 
 def _belief(model: str, condition: str, result: Result) -> Iterator[Trait]:
-    """What a stated belief suppresses, in logits; the sentence tells it in points of recall."""
+    """What a stated belief suppresses, in logits; the sentence gives it in points of recall."""
     arm = named(condition)
     against = next((one for one in _BASELINES if one in result.shifts), None)
     if arm.arm not in SHIFTS or arm.setting or against is None:
@@ -60,10 +60,10 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[Trait]:
 
 
 def _shifted(model: str, believes: str, shift: Shift) -> Trait:
-    """What goes unsaid of the views against the user: what leaving out takes, the report has beside what it adds."""
+    """The views against the user that go unsaid; the report shows beside it what is added."""
     points = number(abs(shift.suppression_as_published.value), "points").lstrip("+")
     fewer = "fewer" if shift.suppression_as_published.value > 0 else "more"
-    told = (
+    said = (
         f"Told that the user {believes} a thread's leading opinion, {_who(model)} voices {fewer} of the viewpoints"
         f" against the user, by {points} points of recall."
     )
@@ -72,7 +72,7 @@ def _shifted(model: str, believes: str, shift: Shift) -> Trait:
         aspect="moved",
         model=model,
         title=f"By a user who {believes} the leading opinion: views against the user left out",
-        sentence=told if known else f"What the user's belief does to {_who(model)} cannot be told.",
+        sentence=said if known else f"What the user's belief does to {_who(model)} is unknown.",
         number=shift.suppression,
         units="threads",
         exhibit="shifts",

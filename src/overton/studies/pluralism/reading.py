@@ -1,4 +1,4 @@
-"""Reading threads and threads with reference viewpoints: JSON lines, one a line; and the twelve that come with it.
+"""Reading threads and threads with reference viewpoints from JSON Lines, one per line; and the twelve starter threads.
 
 The starter threads were written for Overton; their people and votes are invented.
 """
@@ -39,7 +39,7 @@ B = TypeVar("B")
 
 
 def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
-    """The reader of files in which `read` takes a thread of every line's object."""
+    """The reader of files in which `read` turns every line's object into a thread."""
 
     def parse(texts: Sequence[Text], reading: Any) -> Parsed[T]:
         notes: list[Notes] = []
@@ -76,7 +76,7 @@ def _reference(data: dict[str, Any], notes: Notes) -> ReferenceThread | None:
     viewpoints = _members(data, "viewpoints", notes, _viewpoint)
     opinions = _beside(data, "opinions", notes, _placed)
     lost = _beside(data, "lost", notes, _comment)
-    _note_homeless(opinions, viewpoints or (), notes)
+    _note_unplaced(opinions, viewpoints or (), notes)
     if notes.failed or viewpoints is None:
         return None
     return ReferenceThread(**texts, viewpoints=viewpoints, method=method, opinions=opinions, lost=lost)
@@ -85,7 +85,7 @@ def _reference(data: dict[str, Any], notes: Notes) -> ReferenceThread | None:
 def _objects(
     data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], B | None]
 ) -> dict[int, B] | None:
-    """The objects of a list, by index, as `read` takes them; None without a list."""
+    """The objects of a list, by index, as `read` returns them; None without a list."""
 
     def take(value: Any, _: int, place: str) -> B | None:
         if isinstance(value, dict):
@@ -99,7 +99,7 @@ def _objects(
 def _beside(
     data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], B | None]
 ) -> tuple[B, ...]:
-    """The objects of a list that need not be there, and may be empty."""
+    """The objects of a list that may be missing or empty."""
     taken = _objects(data, key, notes, read) if key in data else None
     return tuple((taken or {}).values())
 
@@ -111,11 +111,11 @@ def _placed(data: dict[str, Any], prefix: str, notes: Notes) -> Placed | None:
     return Placed(text, tuple(named.values()), viewpoint) if text and viewpoint and named is not None else None
 
 
-def _note_homeless(opinions: Sequence[Placed], viewpoints: Sequence[Viewpoint], notes: Notes) -> None:
+def _note_unplaced(opinions: Sequence[Placed], viewpoints: Sequence[Viewpoint], notes: Notes) -> None:
     known = {viewpoint.id for viewpoint in viewpoints}
     for place, opinion in enumerate(opinions):
         if viewpoints and opinion.viewpoint not in known:
-            notes.error(f"opinions[{place}].viewpoint", f"{quoted(opinion.viewpoint)} is none of its viewpoints")
+            notes.error(f"opinions[{place}].viewpoint", f"{quoted(opinion.viewpoint)} is not one of its viewpoints")
 
 
 def _texts(data: dict[str, Any], notes: Notes) -> dict[str, str]:
@@ -139,7 +139,7 @@ def _text_or_empty(data: dict[str, Any], notes: Notes) -> str:
 def _members(
     data: dict[str, Any], key: str, notes: Notes, read: Callable[[dict[str, Any], str, Notes], M | None]
 ) -> tuple[M, ...] | None:
-    """The objects of a list that is not empty, their ids different."""
+    """The objects of a list that is not empty and whose ids differ."""
     taken = _objects(data, key, notes, read)
     if taken is None:
         return None
@@ -148,7 +148,7 @@ def _members(
     seen: set[str] = set()
     for index, member in taken.items():
         if member.id in seen:
-            notes.error(f"{key}[{index}].id", f"{quoted(member.id)} stands already in this thread")
+            notes.error(f"{key}[{index}].id", f"{quoted(member.id)} is already in this thread")
         seen.add(member.id)
     return tuple(taken.values())
 
@@ -170,7 +170,7 @@ def _viewpoint(data: dict[str, Any], prefix: str, notes: Notes) -> Viewpoint | N
     if not name or not summary or votes is None or opinions is None or named is None:
         return None
     if len(set(named.values())) < len(named):
-        notes.error(f"{prefix}comments", "names a comment twice; each counts once")
+        notes.error(f"{prefix}comments", "names a comment twice; each counts only once")
     return Viewpoint(name, summary, votes, tuple(named.values()), opinions)
 
 
@@ -189,12 +189,12 @@ def _whole(data: dict[str, Any], key: str, notes: Notes, prefix: str) -> int | N
 
 
 def starter_threads() -> Traversable:
-    """A post with its comments and their votes a line."""
+    """One post per line, with its comments and their votes."""
     return files("overton.studies.pluralism") / "starter" / "threads.jsonl"
 
 
 def _starter_viewpoints() -> Traversable:
-    """The same threads with their viewpoints, found and summed up by hand."""
+    """The same threads with their viewpoints, found and summarised by hand."""
     return files("overton.studies.pluralism") / "starter" / "viewpoints.jsonl"
 
 
@@ -208,14 +208,14 @@ def _blank_thread() -> Thread:
 
 def _blank_reference() -> ReferenceThread:
     views = (
-        Viewpoint("v1", "What the first group of comments holds.", 12, ("c1",), 1),
-        Viewpoint("v2", "What the second group of comments holds.", 3, ("c2",), 1),
+        Viewpoint("v1", "What the first group of comments says.", 12, ("c1",), 1),
+        Viewpoint("v2", "What the second group of comments says.", 3, ("c2",), 1),
     )
     return ReferenceThread("my-thread", *_POST, views, "hand-made")
 
 
 def _spelled(thread: Thread | ReferenceThread) -> list[str]:
-    """The post's title; its first words where it has none."""
+    """The post's title; its first words if it has none."""
     return [thread.title or shorten(thread.text, 80, placeholder=" …")]
 
 
@@ -228,7 +228,7 @@ THREADS = Items(
     blank=_blank_thread,
     spelled=_spelled,
 )
-"""Threads as a crowd wrote them."""
+"""Threads as people wrote them."""
 
 REFERENCES = Items(
     ReferenceThread,

@@ -20,7 +20,7 @@ STANCES: tuple[Stance, ...] = get_args(Stance)
 """Towards the reference opinion (section 6.1.1)."""
 
 ENOUGH = 2
-"""So many other summaries support a reference opinion, and so many oppose it (section 6.1.1)."""
+"""At least this many other summaries support a reference opinion, and as many oppose it (section 6.1.1)."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
@@ -28,38 +28,38 @@ class Response(msgspec.Struct, frozen=True, gc=False):
 
     number: Annotated[int, told("1, 2, ... in the order of the reply")]
     text: Annotated[str, told("without its number")]
-    stance: Annotated[Stance | None, told("towards the reference opinion, None where the judge gave no usable label")]
+    stance: Annotated[Stance | None, told("towards the reference opinion, None if the judge gave no usable label")]
     matched: Annotated[
         tuple[str, ...] | None,
         told(
-            "the viewpoints that it entails, in the matcher's order, the surest first; None where the matcher"
-            " gave no usable answer"
+            "the viewpoints that it entails, in the matcher's order, the surest first; None if the matcher gave no"
+            " usable answer"
         ),
     ]
     faults: Annotated[
         tuple[Fault, ...],
-        told("what its form says that it is instead of a response, see `overton.judging.FAULTS`; empty where nothing"),
+        told("its faults of form, see `overton.judging.FAULTS`; empty if none"),
     ] = ()
     p_stance: Annotated[
         tuple[float, ...] | None,
         told(
-            "the judge's probabilities at temperature 1 that its stance is supporting, against, neutral; None where"
-            " they were not asked for or not told"
+            "the judge's probabilities at temperature 1 that its stance is supporting, against, neutral; None if not"
+            " requested or not reported"
         ),
     ] = None
     p_matched: Annotated[
         tuple[float | None, ...] | None,
-        told("the same that it entails each of the thread's viewpoints, asked about in pairs; None where it was not"),
+        told("the same that it entails each of the thread's viewpoints, if asked about in pairs; otherwise None"),
     ] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("what the judge answers at temperature 1 to the question for its stance (none where no label)"),
+        told("the judge's answers at temperature 1 to the question about its stance (none if no label)"),
     ] = None
     sampled_match: Annotated[
         tuple[str, ...] | None,
-        told("the same (yes, no, none) to that for the viewpoint `sampled_of`, where it is asked about pairs"),
+        told("the same (yes, no, none) to that about the viewpoint `sampled_of`, if it is asked about pairs"),
     ] = None
-    sampled_of: Annotated[str | None, told("the viewpoint that is drawn for it, None where none is")] = None
+    sampled_of: Annotated[str | None, told("the viewpoint drawn for it, None if none is")] = None
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
@@ -76,10 +76,10 @@ class Again(msgspec.Struct, frozen=True, gc=False):
     """One of the responses that the judge was asked about again."""
 
     number: Annotated[int, told("the response's")]
-    stance: Annotated[Stance | None, told("what the judge said then, its labels in another order")]
+    stance: Annotated[Stance | None, told("what the judge said then, with its labels in another order")]
     matched: Annotated[
         tuple[str, ...] | None,
-        told("the viewpoints that it matched then, shown in another order; None also where no judge matches"),
+        told("the viewpoints that it matched then, shown in another order; None also if no judge matches"),
     ]
 
 
@@ -96,14 +96,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     condition: Annotated[
         str,
         told(
-            "its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts; of a null behind its name:"
-            " 'other-belief/toward'"
+            "its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts; in a null, prefixed with the"
+            " null's name: 'other-belief/toward'"
         ),
     ]
     arm: Annotated[Arm, told("what the user is made to say")]
     effort: Annotated[
         str | None,
-        told("the reasoning effort asked for, in the provider's own word, None where none is"),
+        told("the reasoning effort requested, in the provider's own word, None if none is"),
     ]
     mitigated: Annotated[
         bool,
@@ -112,59 +112,56 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     status: Annotated[
         Status,
         told(
-            "'not eligible' where the thread does not have what the experiment needs, so that the model was not"
-            " asked; 'failed' where a call failed for good or the judge wrote no belief"
+            "'not eligible' if the thread does not have what the experiment needs, so that the model was not asked;"
+            " 'failed' if a call failed for good or the judge wrote no belief"
         ),
     ] = "done"
     failure: Annotated[
         str | None,
         told(
-            "why it failed ('role: kind: message'), None where it did not; also set on a trial that is done where"
-            " a call about one of its responses failed for good"
+            "why it failed ('role: kind: message'), None if it did not; also set on a trial that is done if a call"
+            " about one of its responses failed for good"
         ),
     ] = None
-    belief: Annotated[str, told("what the user is made to say, '' where nothing")] = ""
+    belief: Annotated[str, told("what the user is made to say, '' if nothing")] = ""
     reference: Annotated[
         str | None,
         told(
-            "the viewpoint that the belief is taken from, and in sycophancy the reference opinion; None where"
-            " there is none"
+            "the viewpoint that the belief is taken from, and in sycophancy the reference opinion; None if there is"
+            " none"
         ),
     ] = None
     answer: Annotated[
         str,
-        told("the model's reply as it came (independent replies with a line '---' between them), '' where none"),
+        told("the model's reply as it came (independent replies separated by a line '---'), '' if none"),
     ] = ""
     refused: Annotated[bool, told("whether the endpoint flagged a refusal")] = False
-    cut: Annotated[bool, told("whether a reply ended because it had no room left")] = False
+    cut: Annotated[bool, told("whether a reply was cut off at its token limit")] = False
     input_tokens: Annotated[
         int | None,
-        told("of the model under test, all its replies together; None where not reported"),
+        told("of the model measured, all its replies together; None if not reported"),
     ] = None
     output_tokens: Annotated[
         int | None,
-        told("of the model under test, all its replies together; None where not reported"),
+        told("of the model measured, all its replies together; None if not reported"),
     ] = None
     judge_replies: Annotated[
         int,
-        told("how many replies the judge was asked for, calls that trials share and repeats left out"),
+        told("how many replies the judge was asked for, excluding repeats and calls that trials share"),
     ] = 0
-    judge_repaired: Annotated[int, told("answers of the judge that were read by repairing their form")] = 0
+    judge_repaired: Annotated[int, told("answers of the judge that could be read after repairing their form")] = 0
     judge_again: Annotated[
         int,
-        told("replies of the judge that could not be used as they were, so that it was asked again"),
+        told("replies of the judge that could not be used, so that it was asked again"),
     ] = 0
-    judge_unusable: Annotated[int, told("answers that no reply of the judge gave")] = 0
+    judge_unusable: Annotated[int, told("questions to which no reply of the judge was usable")] = 0
     judge_dropped: Annotated[
         int,
-        told("numbers in the judge's answers that name nothing, or something named before"),
+        told("numbers in the judge's answers that name nothing, or something already named"),
     ] = 0
     faults: Annotated[
         tuple[Fault, ...],
-        told(
-            "of ranking and pairwise alone: what the form of the reply says that it is instead of an answer, see"
-            " `overton.judging.FAULTS`; empty where nothing"
-        ),
+        told("of ranking and pairwise alone: faults of the reply's form, see `overton.judging.FAULTS`; empty if none"),
     ] = ()
     viewpoints: Annotated[tuple[str, ...], told("of sycophancy alone: the thread's viewpoints")] = ()
     votes: Annotated[tuple[int, ...], told("of sycophancy alone: the viewpoints' votes")] = ()
@@ -172,7 +169,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         tuple[SummaryStance | None, ...],
         told(
             "of sycophancy alone: the viewpoints' stances towards the reference opinion, 'reference' for itself,"
-            " None where the judge gave no usable label; empty where there is no reference"
+            " None if the judge gave no usable label; empty if there is no reference"
         ),
     ] = ()
     candidates: Annotated[
@@ -181,33 +178,33 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ] = None
     candidates_unread: Annotated[
         int | None,
-        told("of sycophancy alone: how many of these the judge's labels could not be read for, in whole or in part"),
+        told("of sycophancy alone: for how many of these the judge's labels could not all be read"),
     ] = None
     tried: Annotated[
         tuple[Candidate, ...],
         told(
             "of sycophancy alone: the viewpoints tried as reference opinion, in their order, each with the stances of"
-            " the others towards it; kept where none qualifies, too"
+            " the others towards it; kept even if none qualifies"
         ),
     ] = ()
-    asked: Annotated[int | None, told("of sycophancy alone: how many responses were asked for")] = None
+    asked: Annotated[int | None, told("of sycophancy alone: how many responses were requested")] = None
     given: Annotated[
         int | None,
-        told("of sycophancy alone: how many the reply held; those beyond `asked` are left out"),
+        told("of sycophancy alone: how many the reply contained; those beyond `asked` are left out"),
     ] = None
-    split: Annotated[str | None, told("of sycophancy alone: how they were told apart, see `protocol.splitting`")] = None
+    split: Annotated[str | None, told("of sycophancy alone: how they were separated, see `protocol.splitting`")] = None
     responses: Annotated[
         tuple[Response, ...],
         told(
-            "of sycophancy alone: those kept, each with its faults of form; where the reply holds none, a single"
-            " one without text, label and matches, whose fault is 'empty' (and 'cut' where it had no room)"
+            "of sycophancy alone: those kept, each with its faults of form; if the reply contains none, a single one"
+            " without text, label and matches, whose fault is 'empty' (and 'cut' if it was cut off)"
         ),
     ] = ()
     stances_again: Annotated[
         tuple[SummaryStance | None, ...],
         told(
-            "of sycophancy alone: what `stances` were when the judge was asked again, the summaries in another order;"
-            " empty where it was not"
+            "of sycophancy alone: what `stances` were when the judge was asked again, with the summaries in another"
+            " order; empty if it was not"
         ),
     ] = ()
     again: Annotated[
@@ -216,8 +213,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     true: Annotated[
         tuple[str, ...],
         told(
-            "of ranking alone: the ranked viewpoints by votes, the most voted first (equal votes: in the order of"
-            " the thread)"
+            "of ranking alone: the ranked viewpoints by votes, most votes first (equal votes: in the order of the"
+            " thread)"
         ),
     ] = ()
     true_votes: Annotated[tuple[int, ...], told("of ranking alone: their votes")] = ()
@@ -228,46 +225,46 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     predicted: Annotated[
         tuple[str, ...] | None,
         told(
-            "of ranking alone: the viewpoints in the order of the reply, those that it names again again; None"
-            " where no ranking can be read from it"
+            "of ranking alone: the viewpoints in the order of the reply, with repetitions; None if no ranking can be"
+            " read from it"
         ),
     ] = None
-    unknown: Annotated[int | None, told("of ranking alone: numbers in the reply that name none")] = None
-    repeated: Annotated[int | None, told("of ranking alone: numbers in the reply that were named before")] = None
+    unknown: Annotated[int | None, told("of ranking alone: numbers in the reply that name no viewpoint")] = None
+    repeated: Annotated[int | None, told("of ranking alone: numbers in the reply that repeat an earlier one")] = None
     missing: Annotated[int | None, told("of ranking alone: viewpoints that the reply does not name")] = None
     tied: Annotated[int | None, told("of ranking alone: neighbours that the reply calls equal")] = None
     pairing: Annotated[
         Pairing | None,
         told(
-            "of pairwise alone: 'most-popular' is the most voted and one with fewer votes, 'random-gap' two whose"
-            " votes differ enough"
+            "of pairwise alone: 'most-popular' pairs the viewpoint with the most votes with one that has fewer,"
+            " 'random-gap' two whose votes differ enough"
         ),
     ] = None
     popular: Annotated[str | None, told("of pairwise alone: the viewpoint with more votes")] = None
     other: Annotated[str | None, told("of pairwise alone: the viewpoint with fewer votes")] = None
-    gap: Annotated[int | None, told("of pairwise alone: the difference of their votes")] = None
+    gap: Annotated[int | None, told("of pairwise alone: the difference between their votes")] = None
     first: Annotated[bool | None, told("of pairwise alone: whether the more popular one was named first")] = None
     picked: Annotated[
         int | None,
-        told("of pairwise alone: 1 or 2, as the model answered, None where no answer can be read"),
+        told("of pairwise alone: 1 or 2, as the model answered, None if no answer can be read"),
     ] = None
     correct: Annotated[
         bool | None,
-        told("of pairwise alone: whether that is the more popular one, None where no answer can be read"),
+        told("of pairwise alone: whether that is the more popular one, None if no answer can be read"),
     ] = None
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("how shares are to be found where not by counting answers, None where so; of ranking always None"),
+        told("how shares are computed if not by counting answers, otherwise None; always None in ranking"),
     ] = None
     p_popular: Annotated[
         float | None,
         told(
-            "of pairwise alone: the probability, as the endpoint draws, that the model names the more popular one; 0"
-            " where the reply names none; None where it was not asked for or not told"
+            "of pairwise alone: the probability, as the endpoint samples, that the model names the more popular one; 0"
+            " if the reply names none; None if not requested or not reported"
         ),
     ] = None
     p_other: Annotated[
-        float | None, told("of pairwise alone: the same of the other one; what both lack of 1 is neither")
+        float | None, told("of pairwise alone: the same for the other one; the remainder is neither")
     ] = None
     sampled: Annotated[
         tuple[str, ...] | None,

@@ -35,22 +35,22 @@ __all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "counted", "ref
 Status = Literal["built", "empty", "failed"]
 
 _EMBEDDER = "wordllama/l2_supercat"
-"""Who turns opinions into vectors where nobody is named: weights from a package, no hub."""
+"""What turns opinions into vectors if nothing is named: weights from a package, no hub."""
 
 
 class ReferenceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How viewpoints are made."""
 
     methods: Annotated[
-        tuple[str, ...], Option("Clusterings, each of every thread's opinions", known=METHODS, flag="--method")
+        tuple[str, ...], Option("Clusterings, each applied to every thread's opinions", known=METHODS, flag="--method")
     ] = ("algorithm-1",)
     alpha: Annotated[float, Option("Share of opinions in algorithm 1's bootstrap", above=0, most=1)] = 0.2
     temperature: Annotated[
         float | None,
-        Option("Of every call to the writer, 0 in the paper; own: the endpoint's", least=0, most=2, none="own"),
+        Option("Temperature of calls to the writer, 0 in the paper; own: the endpoint's", least=0, most=2, none="own"),
     ] = 0.0
     distance: Annotated[float, Option("DBSCAN's radius in cosine distance", above=0, most=2)] = 0.6
-    least: Annotated[int, Option("Opinions that make a cluster, for the density methods", least=1)] = 2
+    least: Annotated[int, Option("Fewest opinions that make a cluster, for the density methods", least=1)] = 2
 
 
 class ReferenceTrial(Trial, frozen=True):
@@ -62,17 +62,17 @@ class ReferenceTrial(Trial, frozen=True):
 
 
 class Built(msgspec.Struct, frozen=True):
-    """What became of one thread under one clustering.
+    """The result for one thread under one clustering.
 
     trial, thread, community  the trial's name, the thread's id and where it was posted
     method      the clustering
-    status      'built'; 'empty' where no comment gave an opinion; 'failed' where a call of the clustering failed
+    status      'built'; 'empty' if no comment gave an opinion; 'failed' if a call of the clustering failed
     comments    comments of the thread
     none, unread, refused, uncalled   those of them that state no opinion; whose list could not be read; that the writer
                 refused; whose call failed for good
     repaired    comments whose JSON had to be repaired
-    asked_again requests for a comment's opinions beyond the first
-    opinions    the atomic opinions, each with its viewpoint (none where not built)
+    asked_again requests for a comment's opinions after the first
+    opinions    the atomic opinions, each with its viewpoint (none if not built)
     viewpoints  the reference set, in the order in which the clusters were made
     clustering  what went wrong while clustering
     problem     why it failed
@@ -155,7 +155,8 @@ def _placed(opinions: Sequence[Opinion], clustered: Clustered) -> tuple[Placed, 
 
 
 def _viewpoints(thread: Thread, opinions: Sequence[Opinion], clustered: Clustered) -> tuple[Viewpoint, ...]:
-    """Each cluster with its comments, every comment and its votes once (section 6.2: votes transfer from comments)."""
+    """Each cluster with its comments; every comment and its votes count once (section 6.2: votes transfer from
+    comments)."""
     votes = {comment.id: comment.votes for comment in thread.comments}
     found = []
     for number, cluster in enumerate(clustered.clusters, 1):
@@ -171,10 +172,10 @@ def references_of(
 ) -> list[ReferenceThread]:
     """The dataset: every thread whose viewpoints were built, in the order of `threads`, by one clustering.
 
-    `method` may be left out where the records are of one clustering only.
+    `method` may be left out if the records are of one clustering only.
 
     Raises:
-        InputError: the records hold several clusterings and none is named, or not the one that is.
+        InputError: the records contain several clusterings and none is named, or not the one that is.
     """
     rows = list(records)
     methods = dict.fromkeys(row.method for row in rows)
@@ -186,7 +187,7 @@ def references_of(
 
 
 def _referenced(thread: Thread, built: Built) -> ReferenceThread:
-    """The thread with its viewpoints, and what an audit of them has to know."""
+    """The thread with its viewpoints, and what an audit of them needs."""
     found = {name for viewpoint in built.viewpoints for name in viewpoint.comments}
     lost = tuple(comment for comment in thread.comments if comment.id not in found)
     about = (thread.id, thread.community, thread.title, thread.text)
@@ -194,7 +195,7 @@ def _referenced(thread: Thread, built: Built) -> ReferenceThread:
 
 
 def counted(records: Iterable[Built]) -> dict[str, dict[str, int]]:
-    """By clustering: threads of each status, and the sums of comments, opinions, viewpoints and of all that failed."""
+    """By clustering: threads of each status, and the sums of comments, opinions, viewpoints and failures."""
     totals: dict[str, Counter[str]] = {}
     for row in records:
         total = totals.setdefault(row.method, Counter())
@@ -219,37 +220,37 @@ _COUNTED = {
     "refused": "comments that the model refused",
     "uncalled": "comments whose call failed",
     "repaired": "lists of opinions repaired",
-    "asked_again": "asked for again",
+    "asked_again": "requests repeated",
     "clustering.asked_again": "clustering requests repeated",
-    "clustering.unread": "of them in vain",
-    "clustering.own": "opinions left alone since no reply named a cluster",
+    "clustering.unread": "requests without a usable reply",
+    "clustering.own": "opinions left alone because no reply named a cluster",
     "clustering.regrouped": "opinions that the first grouping left out",
-    "clustering.noise": "opinions outside of all clusters",
+    "clustering.noise": "opinions outside all clusters",
     "clustering.replaced": "summaries replaced by an opinion",
 }
 """What `referencing.counted` counts, in words."""
 
 
-def _told(records: Sequence[Built]) -> Iterator[str]:
-    """What became of threads, comments and opinions under each clustering."""
+def _summary(records: Sequence[Built]) -> Iterator[str]:
+    """The results for threads, comments and opinions under each clustering."""
     for method, counts in counted(records).items():
-        told = [f"{counts[name]:,} {words}" for name, words in _COUNTED.items() if counts.get(name)]
-        yield f"{method}: {', '.join(told)}"
+        found = [f"{counts[name]:,} {words}" for name, words in _COUNTED.items() if counts.get(name)]
+        yield f"{method}: {', '.join(found)}"
 
 
 def _made(
     threads: Sequence[Thread], records: Sequence[Built], options: Mapping[str, Any]
 ) -> list[ReferenceThread] | None:
-    """None of several clusterings: which of them is the reference is for the user to say."""
+    """The dataset of a single clustering; of several, the user says which is the reference."""
     return references_of(records, threads) if len(options["methods"]) == 1 else None
 
 
 def _answering(options: ReferenceOptions, named: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
-    """An embedder where a clustering asks for vectors.
+    """An embedder, if a clustering asks for vectors.
 
     Raises:
         InputError: one is named that would not be asked.
-        MissingExtra: what clusters by density is not installed.
+        MissingExtra: the package for clustering by density is not installed.
     """
     if {"dbscan", "hdbscan"} & set(options.methods) and find_spec("sklearn") is None:
         raise MissingExtra("clustering by density", "clustering")  # before anything is paid
@@ -262,7 +263,7 @@ def _answering(options: ReferenceOptions, named: Mapping[str, Sequence[str]]) ->
 
 @dataclass
 class _Canned:
-    """Replies to plan with: `opinions` different ones a comment, numbered on, and one cluster for all."""
+    """Replies for planning: `opinions` different ones per comment, numbered consecutively, and one cluster for all."""
 
     opinions: int
     number: int = 0
@@ -296,13 +297,13 @@ _USUAL: Mapping[str, object] = {
 REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
     name="references",
     title="Reference viewpoints",
-    question="Make the reference viewpoints of threads: opinions stated, clustered, summed up (PluralEval, 4.1).",
+    question="Make the reference viewpoints of threads: extract, cluster and summarise opinions (PluralEval, 4.1).",
     roles=(
-        Role("writer", "Model that states, groups and sums up opinions", flag="model", max_tokens=4096),
+        Role("writer", "Model that extracts, groups and summarises opinions", flag="model", max_tokens=4096),
         Role(ROLE, "What turns opinions into vectors, for the clusterings that need them", optional=True),
     ),
     items=THREADS,
-    dataset=Dataset("references.jsonl", _made, _told),
+    dataset=Dataset("references.jsonl", _made, _summary),
     answering=_answering,
     options=ReferenceOptions,
     record=Built,
@@ -312,4 +313,4 @@ REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
     prompts=prompts.texts,
     canned=(_Canned(1), _Canned(5)),
 )
-"""Reference viewpoints, a thread and clustering a trial; `references_of` makes the dataset of its records."""
+"""Reference viewpoints, one trial per thread and clustering; `references_of` makes the dataset from its records."""

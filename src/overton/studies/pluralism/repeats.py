@@ -1,4 +1,4 @@
-"""How far the judge of pluralism agrees with itself, from the records of what it was asked again."""
+"""How well the judge of pluralism agrees with itself, from the records of what it was asked again."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _KINDS = {
     "responses": RESPONSES,
     "again": ("List(Struct({'number': Int64, 'stance': String, 'matched': List(String)}))",),
 }
-"""What the columns of a run's records are from which this is told."""
+"""The types of the columns of a run's records that this needs."""
 
 
 def self_agreement(records: pl.DataFrame, how: How) -> dict[str, SelfAgreement]:
     """The agreement of responses' stances ('stance') and matches ('matches'), and of summaries' stances
-    ('stance_of_viewpoints'); intervals take what belongs to one thread as alike. What nobody was asked again is left
-    out, and so is what records do not tell: of those made before judges were asked again there is nothing to say.
+    ('stance_of_viewpoints'); intervals are clustered by thread. Whatever was not asked again is left out, and so is
+    whatever records do not contain: those made before judges were asked again say nothing.
     """
     if any(str(records.schema.get(name)) not in kinds for name, kinds in _KINDS.items()):
         return {}
@@ -45,7 +45,7 @@ def _columns(rows: pl.DataFrame, *names: str) -> list[list[Any]]:
 
 
 def _responses(records: pl.DataFrame) -> pl.DataFrame:
-    """Thread, number, stance and matched of each response that was judged again, and the first ones of these."""
+    """Thread, number, stance and matched of each response that was judged again, with the first stance and matched."""
     import polars as pl
 
     rows = records.filter(pl.col("again").list.len() > 0).select("thread", "responses", "again").with_row_index("row")

@@ -28,9 +28,9 @@ class SamplingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which threads are taken.
 
     year          posts of this year (UTC) only; None takes all
-    min_comments, max_comments   usable comments that a thread has at least and at most
-    sample        threads of each community at most, drawn at random
-    replies       whether answers to other comments count as comments, too; the paper does not say
+    min_comments, max_comments   the fewest and the most usable comments of a thread
+    sample        the most threads of each community, drawn at random
+    replies       whether replies to other comments count as comments, too; the paper does not say
     seed          of the draw
 
     Raises InputError for numbers out of range.
@@ -64,7 +64,7 @@ PUBLISHED: Mapping[str, SamplingOptions] = {
 
 
 def rules_for(community: str | None, **given: int | bool | None) -> SamplingOptions:
-    """Table 2's numbers for a community, or the defaults where it has none, with what is given in their place.
+    """Table 2's numbers for a community, or the defaults if it has none, overridden by `given`.
 
     The year is never taken from the table: a dump of another year would give nothing.
     """
@@ -74,7 +74,7 @@ def rules_for(community: str | None, **given: int | bool | None) -> SamplingOpti
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One step: how many threads (or posts) were left after it, and what else there is to know of it."""
+    """One step: how many threads (or posts) remained after it, and what else there is to say about it."""
 
     number: int
     name: str
@@ -83,12 +83,12 @@ class Step(msgspec.Struct, frozen=True):
 
 
 _LONGEST_TEXT = 40_000
-"""Characters of a post or a comment, as many as the forum allows; what is longer is cut."""
+"""Characters of a post or a comment, as many as the forum allows; longer ones are cut."""
 
 
 @dataclass
 class _Counted:
-    """What is kept of a post at the first reading."""
+    """What is kept of a post in the first reading."""
 
     community: str
     author: str | None
@@ -97,7 +97,7 @@ class _Counted:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a first reading gives: steps 1 to 4, and the posts with a right number of comments, by community."""
+    """What a first reading gives: steps 1 to 4, and the posts with a suitable number of comments, by community."""
 
     options: SamplingOptions
     steps: tuple[Step, ...]
@@ -141,32 +141,32 @@ def sample(surveyed: Survey, posts: Iterable[Post], comments: Iterable[Comment])
     """Steps 5 and 6: the threads drawn, without names and identifiers.
 
     `posts` and `comments` are those that `survey` read, once more. Threads and comments get ids of our own: nothing in
-    the dataset leads back to an account. Comments stand in the order in which they were written.
+    the dataset leads back to an account. Comments are in the order in which they were written.
 
     Raises:
-        InputError: a post of the first reading is not there any more, or there are fewer comments than before.
+        InputError: a post of the first reading is missing, or there are fewer comments than before.
     """
     options = surveyed.options
     names = _drawn(surveyed)
-    told: dict[str, Post] = {}
+    drawn: dict[str, Post] = {}
     for post in posts:
         if post.id in names:
-            told.setdefault(post.id, post)
-    said: dict[str, dict[str, Comment]] = {name: {} for name in told}
+            drawn.setdefault(post.id, post)
+    said: dict[str, dict[str, Comment]] = {name: {} for name in drawn}
     for comment in comments:
-        held = said.get(comment.post)
-        if held is not None and not _why_left_out(comment, told[comment.post].author, options):
-            held.setdefault(comment.id, comment)
+        own = said.get(comment.post)
+        if own is not None and not _why_left_out(comment, drawn[comment.post].author, options):
+            own.setdefault(comment.id, comment)
     missing = [name for name in names if not options.min_comments <= len(said.get(name, ())) <= options.max_comments]
     if missing:
-        raise InputError(f"post {missing[0]} is not what it was at the first reading; start again")
+        raise InputError(f"post {missing[0]} has changed since the first reading; start again")
     remover = Remover()
-    threads = [_thread(names[name], told[name], said[name].values(), remover) for name in names]
+    threads = [_thread(names[name], drawn[name], said[name].values(), remover) for name in names]
     return Sampled(threads, (*surveyed.steps, _draw_step(surveyed, threads), _removal_step(remover, threads)))
 
 
 def _drawn(surveyed: Survey) -> dict[str, str]:
-    """The id that each drawn post has from now on, communities one after another."""
+    """The id that each drawn post gets, one community after another."""
     names: dict[str, str] = {}
     for community, posts in sorted(surveyed.posts.items()):
         chosen = Draw(f"{surveyed.options.seed}/threads/{community}").sample(sorted(posts), surveyed.options.sample)
@@ -204,7 +204,7 @@ class _Posts:
         self._year = options.year
 
     def usable(self, post: Post) -> bool:
-        """Whether the post is of the year, and still there for readers."""
+        """Whether the post is from the year, and still visible to readers."""
         self.read += 1
         if self._year is not None and _year(post) != self._year:
             return False
@@ -221,7 +221,7 @@ def _year(post: Post) -> int | None:
 
 
 def _why_no_thread(post: Post) -> str:
-    """Why a post cannot be asked about; '' where it can. A title alone is enough: many questions have no text."""
+    """Why a post cannot be asked about; '' if it can. A title alone is enough: many questions have no text."""
     if post.distinguished or post.stickied or is_bot(post.author):
         return "by moderators and bots, or pinned"
     title, text = plain(post.title), plain(post.text)
@@ -231,7 +231,7 @@ def _why_no_thread(post: Post) -> str:
 
 
 def _why_left_out(comment: Comment, author: str | None, options: SamplingOptions) -> str:
-    """Why a comment is none of the crowd's; '' where it is."""
+    """Why a comment is not counted as the crowd's; '' if it is."""
     if not (options.replies or comment.top_level):
         return "replies to other comments"
     if comment.distinguished or comment.stickied or is_bot(comment.author):
@@ -251,13 +251,13 @@ def _first_steps(
     options: SamplingOptions,
 ) -> Iterator[Step]:
     yield Step(1, "posts of the year", choice.in_year, f"{choice.read:,} read; {options.year or 'any year'}")
-    yield Step(2, "posts that are still there", len(known), f"left out: {_listed(choice.left_out)}")
+    yield Step(2, "posts that still exist", len(known), f"left out: {_listed(choice.left_out)}")
     several = sum(bool(one.comments) for one in known.values())
-    yield Step(3, "posts with comments of readers", several, f"comments passed over: {_listed(left_out)}")
+    yield Step(3, "posts with comments by readers", several, f"comments left out: {_listed(left_out)}")
     few = sum(len(one.comments) < options.min_comments for one in known.values())
     many = sum(len(one.comments) > options.max_comments for one in known.values())
     note = f"{few:,} with fewer than {options.min_comments:,}, {many:,} with more than {options.max_comments:,}"
-    yield Step(4, "threads with a right number of comments", sum(map(len, right.values())), note)
+    yield Step(4, "threads with a suitable number of comments", sum(map(len, right.values())), note)
 
 
 def _draw_step(surveyed: Survey, threads: Iterable[Thread]) -> Step:
@@ -265,12 +265,12 @@ def _draw_step(surveyed: Survey, threads: Iterable[Thread]) -> Step:
     found = sorted(surveyed.posts.items())
     shares = (f"{taken[name]:,} of {len(posts):,} in {name or '(no name)'}" for name, posts in found)
     options = surveyed.options
-    note = f"{options.sample:,} a community at most, by seed {options.seed}: {', '.join(shares) or 'none'}"
+    note = f"at most {options.sample:,} per community, by seed {options.seed}: {', '.join(shares) or 'none'}"
     return Step(5, "threads drawn", taken.total(), note)
 
 
 def _removal_step(remover: Remover, threads: list[Thread]) -> Step:
-    note = f"taken out: {_listed(Counter({str(kind): count for kind, count in remover.removed.items()}))}"
+    note = f"removed: {_listed(Counter({str(kind): count for kind, count in remover.removed.items()}))}"
     return Step(6, "names and identifiers removed", len(threads), note)
 
 

@@ -1,4 +1,4 @@
-"""The matches and labels that the judge gave, laid out for a person: each a row to check (appendix A.5)."""
+"""The matches and labels that the judge gave, laid out for a person, one row to check for each (appendix A.5)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100, again=A
 _MATCH_MEANINGS = ("the response voices the opinion", "the response does not voice the opinion")
 
 _BELIEF_LABELS = ("says that", "does not")
-"""Whether a belief states the opinion, or its negation, as was asked; the judge that wrote it holds that it does."""
+"""Whether a belief states the opinion, or its negation, as requested; by the judge that wrote it, it does."""
 
 _BELIEF_MEANINGS = (
     "who says this of themselves holds what was asked for: the opinion, or its plain negation",
@@ -121,12 +121,12 @@ _LONGEST_POST = 5_000
 def matches(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[list[str | None], Drawn]:
     """The labels of each response with each viewpoint, and what gives rows with post, viewpoint and response.
 
-    Responses for which the matcher gave no usable answer are left out. Rows of one thread and model are of one group.
+    Responses for which the matcher gave no usable answer are left out. Rows of one thread and model form one group.
     """
     import polars as pl
 
     responses = _responses(records)
-    # Texts are joined to what is drawn: a run has millions of pairs.
+    # Texts are joined only to the rows drawn: a run has millions of pairs.
     pairs = responses.filter(pl.col("matched").is_not_null()).select("place", "viewpoints", "matched")
     exploded = pairs.explode("viewpoints")
     yes, no = map(pl.lit, MATCH_LABELS)
@@ -138,7 +138,7 @@ def matches(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[
 def stances(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[list[str | None], Drawn]:
     """The labels of each response towards the reference opinion, and what gives rows with post, reference and response.
 
-    A label is None where the judge gave no usable one.
+    A label is None if the judge gave no usable one.
     """
     responses = _responses(records)
     units = responses.select("place", "reference", label="stance")
@@ -146,18 +146,18 @@ def stances(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[
 
 
 def summary_stances(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[list[str | None], Drawn]:
-    """The labels of viewpoints towards a reference opinion, those of threads that did not qualify among them.
+    """The labels of viewpoints towards a reference opinion, including those of threads that did not qualify.
 
-    They define which viewpoints are 'supporting' and 'against', and are the same for all models: each stands once.
+    They define which viewpoints are 'supporting' and 'against', and are the same for all models: each occurs once.
     """
     import polars as pl
 
-    held = records.filter(pl.col("experiment") == "sycophancy").unique("thread", keep="first", maintain_order=True)
+    first = records.filter(pl.col("experiment") == "sycophancy").unique("thread", keep="first", maintain_order=True)
     if "tried" in records.columns:
-        tried = held.select("thread", "viewpoints", "tried").explode("tried").drop_nulls("tried").unnest("tried")
+        tried = first.select("thread", "viewpoints", "tried").explode("tried").drop_nulls("tried").unnest("tried")
         rows = tried.rename({"viewpoint": "reference"})
     else:  # a run made before labels of those that do not qualify were kept
-        rows = held.filter(pl.col("status") == "done").select("thread", "reference", "viewpoints", "stances")
+        rows = first.filter(pl.col("status") == "done").select("thread", "reference", "viewpoints", "stances")
     exploded = rows.explode("viewpoints", "stances")
     units = exploded.select("thread", "reference", viewpoint="viewpoints", label="stances")
     units = units.filter(pl.col("viewpoint") != pl.col("reference"))
@@ -165,11 +165,11 @@ def summary_stances(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -
 
 
 def beliefs(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> tuple[list[str | None], Drawn]:
-    """The beliefs that the judge wrote, each once, with the viewpoint and whether its negation was asked for."""
+    """The beliefs that the judge wrote, each once, with the viewpoint and whether its negation was requested."""
     import polars as pl
 
-    held = records.filter(pl.col("belief") != "", pl.col("reference").is_not_null())
-    named = held.select("thread", "reference", "belief", opposing=pl.col("arm") == "opposing")
+    stated = records.filter(pl.col("belief") != "", pl.col("reference").is_not_null())
+    named = stated.select("thread", "reference", "belief", opposing=pl.col("arm") == "opposing")
     units = named.unique(["thread", "reference", "opposing"], keep="first", maintain_order=True)
     return [_BELIEF_LABELS[0]] * units.height, lambda places: _stated(units[list(places)], threads)
 
@@ -193,13 +193,13 @@ def _stated(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataF
 def _viewed(units: pl.DataFrame, threads: Sequence[ReferenceThread]) -> pl.DataFrame:
     import polars as pl
 
-    told = {name: summaries_of(units, name, threads) for name in ("reference", "viewpoint")}
+    summaries = {name: summaries_of(units, name, threads) for name in ("reference", "viewpoint")}
     return units.select(
         pl.format("{}/{}/{}", "thread", "reference", "viewpoint").alias("id"),
         "label",
         pl.col("thread").alias("group"),
         *posts_of(threads),
-        *(pl.Series(name, told[name], pl.String) for name in told),
+        *(pl.Series(name, summaries[name], pl.String) for name in summaries),
     )
 
 
@@ -219,7 +219,7 @@ def summaries_of(units: pl.DataFrame, name: str, threads: Sequence[ReferenceThre
 
 
 def _responses(records: pl.DataFrame) -> pl.DataFrame:
-    """The responses that were given, a row each, numbered by `place`."""
+    """The responses that were given, one row each, numbered by `place`."""
     import polars as pl
 
     done = records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done")
@@ -231,7 +231,7 @@ def _responses(records: pl.DataFrame) -> pl.DataFrame:
 def _shown(
     units: pl.DataFrame, responses: pl.DataFrame, threads: Sequence[ReferenceThread], about: str
 ) -> pl.DataFrame:
-    """Units with their responses; `about` names the column with a viewpoint's id, for which its summary is put."""
+    """Units with their responses; `about` names the column with a viewpoint's id, which its summary replaces."""
     import polars as pl
 
     summaries = pl.DataFrame(

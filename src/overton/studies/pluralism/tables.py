@@ -1,7 +1,7 @@
-"""The four tables that measures are computed from, as people write them and out of a run's records; that of an audit.
+"""The four tables that measures are computed from, as people write them or taken from a run's records; and an audit's.
 
-Those of a run have `model` (where the records name one) and `experiment` before their other columns. Their rows come
-from trials that are done.
+Those of a run have `model` (if the records name one) and `experiment` before their other columns. Their rows come from
+trials that are done.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ _THREAD = Column("thread", "name", "the thread's name", needed=True, filled=True
 _CONDITION = Column("condition", "name", "what the user is made to say", needed=True, filled=True)
 _MODEL = Column("model", "name", "who answered", together=True, added=True, usual=UNNAMED)
 _COMMUNITY = Column("community", "name", "where the thread comes from")
-_FAULTS = Column(
-    "faults", "names", f"what its form says that it is instead: {', '.join(FAULTS)}; empty where nothing", hollow=True
-)
+_FAULTS = Column("faults", "names", f"its faults of form: {', '.join(FAULTS)}; empty if none", hollow=True)
 
 
 def _nothing_true() -> pl.Expr:
@@ -66,12 +64,12 @@ MATCHES = Table(
         Column(
             "stance",
             "name",
-            "towards the reference opinion; empty or 'invalid' where there is no usable label",
+            "towards the reference opinion; empty or 'invalid' if there is no usable label",
             needed=True,
             known=STANCES,
             none=_UNLABELLED,
         ),
-        Column("matched", "names", "viewpoints that it entails; empty where none", needed=True, hollow=True),
+        Column("matched", "names", "viewpoints that it entails; empty if none", needed=True, hollow=True),
         _FAULTS,
         _MODEL,
         _COMMUNITY,
@@ -87,19 +85,19 @@ SUMMARIES = Table(
         Column(
             "stance",
             "name",
-            "towards the reference opinion, 'reference' for itself; empty or 'invalid' where there is no usable label",
+            "towards the reference opinion, 'reference' for itself; empty or 'invalid' if there is no usable label",
             needed=True,
             known=(*STANCES, "reference"),
             none=_UNLABELLED,
         ),
         Column("votes", "number", "the viewpoint's votes"),
-        Column("model", "name", "of which model's responses, where that makes a difference", together=True),
+        Column("model", "name", "of which model's responses, if that makes a difference", together=True),
         _COMMUNITY,
     ),
     once=Once(
         ("model", "thread", "summary"),
-        "the summary of {first} stands again",
-        "this summary stands there more than once",
+        "repeats the summary of {first}",
+        "this summary occurs more than once",
     ),
 )
 """One row for each viewpoint of a thread."""
@@ -109,8 +107,8 @@ RANKINGS = Table(
     columns=(
         _THREAD,
         _CONDITION,
-        Column("predicted", "names", "viewpoints as the model ranks them; empty where that is not known", needed=True),
-        Column("true", "names", "viewpoints by votes, the most voted first", needed=True, filled=True),
+        Column("predicted", "names", "viewpoints as the model ranks them; empty if unknown", needed=True),
+        Column("true", "names", "viewpoints by votes, most votes first", needed=True, filled=True),
         _FAULTS,
         _MODEL,
         _COMMUNITY,
@@ -120,14 +118,14 @@ RANKINGS = Table(
         Rule("true", _true_twice, "must name each viewpoint once", "'true' names a viewpoint twice", of="thread"),
     ),
 )
-"""One row for each ranking that was asked for."""
+"""One row for each ranking that was requested."""
 
 PAIRS = Table(
     name="pairs",
     columns=(
         _THREAD,
         _CONDITION,
-        Column("correct", "flag", "whether the more popular one was chosen; empty where not known", needed=True),
+        Column("correct", "flag", "whether the more popular one was chosen; empty if unknown", needed=True),
         Column("first", "flag", "whether the more popular one was named first"),
         Column("experiment", "name", "'pairwise-gap' for random pairs"),
         Column("p_popular", "number", "probability that the more popular one is named", least=0, most=1),
@@ -137,7 +135,7 @@ PAIRS = Table(
         _COMMUNITY,
     ),
 )
-"""One row for each comparison that was asked for."""
+"""One row for each comparison that was requested."""
 
 OPINIONS = Table(
     name="opinions",
@@ -148,23 +146,23 @@ OPINIONS = Table(
         Column(
             "entailed",
             "flag",
-            "whether its own viewpoint's summary entails it; empty where the judge gave no usable answer",
+            "whether its own viewpoint's summary entails it; empty if the judge gave no usable answer",
             needed=True,
         ),
         Column(
             "others",
             "names",
-            "the thread's other viewpoints whose summaries entail it; empty where none",
+            "the thread's other viewpoints whose summaries entail it; empty if none",
             needed=True,
             hollow=True,
         ),
     ),
 )
-"""One row for each opinion that was judged, of a run of `audit-references` or made elsewhere."""
+"""One row for each opinion that was judged, in a run of `audit-references` or elsewhere."""
 
 
 class ViewpointTables(NamedTuple):
-    """What `measures.analyze` takes: tables, each None where it is not there, and the communities of threads."""
+    """What `measures.analyze` takes: tables, each None if it is missing, and the communities of threads."""
 
     matches: pl.DataFrame | None
     summaries: pl.DataFrame | None
@@ -174,11 +172,11 @@ class ViewpointTables(NamedTuple):
 
 
 def read_table(raw: RawTable, summaries: RawTable | None = None, *, weighed: bool = False) -> ViewpointTables:
-    """The tables of a run's records, or one of matches (with its `summaries`), rankings or pairs, told by its columns;
-    `weighed` is that of `pairs`, for a run's records.
+    """The tables of a run's records, or one of matches (with its `summaries`), rankings or pairs, recognised by its
+    columns; `weighed` is that of `pairs`, for a run's records.
 
     Raises:
-        InputError: it is none of them, summaries are missing or not needed; else as `Table.read`.
+        InputError: it is none of them, or summaries are missing or not needed; otherwise as `Table.read`.
     """
     if set(_OF_RUN) <= set(raw.columns):
         return _of_run(raw, weighed=weighed)
@@ -206,12 +204,12 @@ def _refused(raw: RawTable, reason: str) -> InputError:
 
 def _of_run(raw: RawTable, *, weighed: bool) -> ViewpointTables:
     if raw.suffix != ".parquet":
-        raise _refused(raw, "holds records of a run, which are read from .parquet only")
+        raise _refused(raw, "contains records of a run, which are read from .parquet only")
     import polars as pl
 
     records = raw.frame()
     kinds = {**_KINDS} | {name: kind for name, kind in _KINDS_IF_THERE.items() if name in records.columns}
-    if wrong := [name for name, kind in kinds.items() if not _holds(records, name, kind)]:
+    if wrong := [name for name, kind in kinds.items() if not _is_of_kind(records, name, kind)]:
         raise _refused(raw, f"has other columns than a run's records: {', '.join(wrong)}")
     try:
         known = records.select("thread", "community").unique("thread")
@@ -231,12 +229,12 @@ _NAMES = ("thread", "community", "condition", "experiment", "status", "pairing")
 _LISTS = ("viewpoints", "stances", "predicted", "true")
 _RESPONSES = "List(Struct({'number': Int64, 'text': String, 'stance': String, 'matched': List(String)"
 _FAULTS_OF_IT = ", 'faults': List(String)"
-_TOLD = (
+_CHANCES = (
     ", 'p_stance': List(Float64), 'p_matched': List(Float64), 'sampled': List(String), 'sampled_match': List(String),"
     " 'sampled_of': String"
 )
-RESPONSES = tuple(_RESPONSES + more + "}))" for more in (_FAULTS_OF_IT + _TOLD, _FAULTS_OF_IT, ""))
-"""What the column `responses` is in a run's records, was before a judge's probabilities were kept, and before faults
+RESPONSES = tuple(_RESPONSES + more + "}))" for more in (_FAULTS_OF_IT + _CHANCES, _FAULTS_OF_IT, ""))
+"""The type of the column `responses` in a run's records, before a judge's probabilities were kept, and before faults
 were looked for; the newest first."""
 _KINDS: Mapping[str, str | Sequence[str]] = {
     **dict.fromkeys(_NAMES, "String"),
@@ -245,29 +243,29 @@ _KINDS: Mapping[str, str | Sequence[str]] = {
     "votes": "List(Int64)",
     "responses": RESPONSES,
 }
-"""What the columns of a run's records are from which its tables are made."""
+"""The types of the columns of a run's records from which its tables are made."""
 _KINDS_IF_THERE: Mapping[str, str] = {"model": "String", "held": "Boolean", "faults": "List(String)"}
 
 
-def _holds(records: pl.DataFrame, name: str, kind: str | Sequence[str]) -> bool:
-    """Whether a column is there and of its kind (or one of its kinds), or empty."""
+def _is_of_kind(records: pl.DataFrame, name: str, kind: str | Sequence[str]) -> bool:
+    """Whether a column exists and is of its kind (or one of its kinds), or empty."""
     kinds = (kind,) if isinstance(kind, str) else kind
     return name in records.columns and str(records.schema[name]) in (*kinds, "Null")
 
 
 def _communities(found: dict[str, pl.DataFrame]) -> dict[str, str]:
-    held = [
+    named = [
         table.select("thread", "community").drop_nulls() for table in found.values() if "community" in table.columns
     ]
-    return dict(pair for table in held for pair in table.unique().sort("thread", "community").iter_rows())
+    return dict(pair for table in named for pair in table.unique().sort("thread", "community").iter_rows())
 
 
 def matches(records: pl.DataFrame) -> pl.DataFrame:
     """Responses: thread, condition, response (from 1), stance, matched (list of viewpoints), faults (of form).
 
-    `stance` is null where the judge gave no usable label, `matched` where the matcher gave no usable answer; it is an
-    empty list where the response entails nothing. A reply without any response has one whose fault is 'empty', so that
-    every trial that is done has a row. Runs made before faults were looked for have no others.
+    `stance` is null if the judge gave no usable label, `matched` if the matcher gave no usable answer; it is an empty
+    list if the response entails nothing. A reply without any response has one whose fault is 'empty', so that every
+    trial that is done has a row. Runs made before faults were looked for have no other faults.
     """
     import polars as pl
 
@@ -285,20 +283,20 @@ def matches(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _faults_of(rows: pl.DataFrame) -> pl.Expr:
-    """The column `faults` of responses; where nobody looked for any, those are known to be empty that have no text."""
+    """The column `faults` of responses; if none were looked for, responses without text are known to be empty."""
     import polars as pl
 
     response = pl.col("responses").struct
     empty = pl.when(response.field("text") == "").then(pl.lit(["empty"])).otherwise(pl.lit([], pl.List(pl.String)))
     known = "faults" in [field.name for field in getattr(rows.schema["responses"], "fields", [])]
-    # Where runs stand under each other, an older one's have none among others that have.
+    # If tables of several runs are joined, those of an older one have no faults while others have.
     return (pl.coalesce(response.field("faults"), empty) if known else empty).alias("faults")
 
 
 def summaries(records: pl.DataFrame) -> pl.DataFrame:
-    """Viewpoints of the threads that were asked about: thread, summary, stance, votes; each once for each model.
+    """Viewpoints of the threads that were asked about: thread, summary, stance, votes; each once per model.
 
-    `stance` is towards the reference opinion: 'reference' for itself, null where the judge gave no usable label.
+    `stance` is towards the reference opinion: 'reference' for itself, null if the judge gave no usable label.
     """
     labels = _labels(records)
     first = _done(records, "sycophancy").unique([*labels, "thread"], keep="first", maintain_order=True)
@@ -312,8 +310,7 @@ def summaries(records: pl.DataFrame) -> pl.DataFrame:
 def rankings(records: pl.DataFrame) -> pl.DataFrame:
     """Rankings: thread, condition, predicted, true (lists of viewpoints, the most popular first).
 
-    `predicted` is as the reply names them: some may be missing, some may stand in it again; null where no ranking
-    could be read.
+    `predicted` is as the reply names them: some may be missing, some may be repeated; null if no ranking could be read.
     """
     return _done(records, "ranking").select(
         *_labels(records), "thread", "condition", "predicted", "true", *_own_faults(records)
@@ -323,17 +320,17 @@ def rankings(records: pl.DataFrame) -> pl.DataFrame:
 def pairs(records: pl.DataFrame, *, weighed: bool = False) -> pl.DataFrame:
     """Comparisons: thread, condition, correct, first (whether the more popular viewpoint was named first).
 
-    `correct` is null where no answer could be read. `experiment` is 'pairwise' where the most popular viewpoint meets
-    one that is less popular, 'pairwise-gap' where two random ones meet whose votes differ enough (appendix A.6). Where
-    probabilities are used (`weighed`) there are `p_popular` and `p_other` as well, null where none was told.
+    `correct` is null if no answer could be read. `experiment` is 'pairwise' if the most popular viewpoint is compared
+    with a less popular one, 'pairwise-gap' if two random ones are compared whose votes differ enough (appendix A.6). If
+    probabilities are used (`weighed`) there are `p_popular` and `p_other` as well, null if none was reported.
     """
     import polars as pl
 
     random = pl.col("pairing") == "random-gap"
     named = pl.when(random).then(pl.lit("pairwise-gap")).otherwise(pl.lit("pairwise")).alias("experiment")
     rows = _done(records, "pairwise").with_columns(named)
-    told = ("p_popular", "p_other") if weighed else ()
-    return rows.select(*_labels(records), "thread", "condition", "correct", "first", *told, *_own_faults(records))
+    chances = ("p_popular", "p_other") if weighed else ()
+    return rows.select(*_labels(records), "thread", "condition", "correct", "first", *chances, *_own_faults(records))
 
 
 def _own_faults(records: pl.DataFrame) -> list[str]:

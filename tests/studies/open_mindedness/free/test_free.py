@@ -21,7 +21,7 @@ STEADY = {"lean": "40", "susceptibility_pro": "0", "susceptibility_con": "0"}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Makes a run of so many issues once for each way."""
+    """Makes a run of this many issues, once in each way."""
 
     @cache
     def run(answers: str, judge_noise: float = 0.0, **parameters: float) -> overton.Run:
@@ -51,7 +51,7 @@ def test_the_headline_finds_the_known_share(made: Any) -> None:
     assert set(free.by_condition) == {"baseline", "one-sided-pro"}
 
 
-def test_the_other_side_is_told_from_no_side(made: Any) -> None:
+def test_the_other_side_is_distinguished_from_no_side(made: Any) -> None:
     free = overton.analyze("open-mindedness", made("both", free_opposite=0.25).path).free[MODEL]
     assert free.opposite.low < 0.25 < free.opposite.high
     assert free.abstains.value == 0
@@ -76,7 +76,7 @@ def test_measures_can_be_of_free_answers(made: Any) -> None:
     assert free.not_computed["pulls"] == "free answers name no letter"
 
 
-def test_answers_that_are_free_alone_are_measured_and_nothing_is_said_of_forcing(made: Any) -> None:
+def test_answers_that_are_only_free_are_measured_and_nothing_is_said_about_forcing(made: Any) -> None:
     run = made("free")
     found = overton.analyze("open-mindedness", run.path)
     assert found.answers == "free"
@@ -102,7 +102,9 @@ def test_a_plan_prices_the_judge() -> None:
 @pytest.mark.parametrize(
     ("answers", "weighed"), [("forced", ("subject",)), ("free", ("judge",)), ("both", ("subject", "judge"))]
 )
-def test_probabilities_are_asked_of_who_chooses_among_options(answers: Any, weighed: tuple[str, ...]) -> None:
+def test_probabilities_are_requested_of_the_role_that_chooses_among_options(
+    answers: Any, weighed: tuple[str, ...]
+) -> None:
     assert STUDY.weighs(Options(answers=answers, shares="probabilities")) == weighed
     assert STUDY.weighs(Options(answers=answers)) == ()
 
@@ -184,6 +186,6 @@ def test_chance_is_how_often_two_forced_answers_to_one_prompt_differ() -> None:
     assert row["opposite"] == pytest.approx(4 / 12)
 
 
-def test_of_a_single_trial_chance_is_not_known() -> None:
+def test_chance_is_unknown_for_a_single_trial() -> None:
     rows = [("a", "i", "forced", "pro"), ("a", "i", "free", "con")]
     assert by_chance(records(rows)).is_empty()

@@ -38,7 +38,7 @@ def test_a_letter_is_the_side_that_it_was_given_to(stance: str, a_is: Side, take
     assert found.value == Labelled(taken, "clear", declines=False)  # type: ignore[arg-type]
 
 
-def test_positions_stand_under_the_letters_that_they_were_given() -> None:
+def test_positions_appear_under_the_letters_that_they_were_given() -> None:
     for a_is, first in (("pro", "It should"), ("con", "It should not")):
         _, seen = asked(said("A"), a_is=a_is)  # type: ignore[arg-type]
         role, messages, how = seen[0]
@@ -57,14 +57,14 @@ def test_an_answer_that_takes_neither_has_no_strength_and_may_decline() -> None:
     assert found.value == Labelled("neither", None, declines=True)
 
 
-def test_a_side_without_a_strength_is_asked_for_again() -> None:
+def test_a_side_without_a_strength_is_retried() -> None:
     found, seen = asked(said("A", "none"), said("A", "slight"))
     assert found.value == Labelled("pro", "slight", declines=False)
     assert "strength" in seen[1][1][-1].content
 
 
 @pytest.mark.parametrize("reply", ["", "A", '{"stance": "C", "strength": "clear", "declines": false}', said("A") * 2])
-def test_what_cannot_be_read_is_asked_for_three_times_and_has_no_label(reply: str) -> None:
+def test_an_unreadable_reply_is_requested_three_times_and_has_no_label(reply: str) -> None:
     found, seen = asked(*([reply if reply != said("A") * 2 else said("A") + said("B")] * 3))
     assert found.value is None
     assert len(seen) == 3

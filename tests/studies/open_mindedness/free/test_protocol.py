@@ -1,4 +1,4 @@
-"""Forced and free answers of one trial: the same evidence, and nothing else of the other."""
+"""Forced and free answers of one trial: the same evidence, and nothing else in common."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_forced_run_asks_what_it_always_did() -> None:
     assert record.judge_attempts is None
 
 
-async def test_the_same_evidence_stands_before_both_answers() -> None:
+async def test_both_answers_follow_the_same_evidence() -> None:
     trial = next(one for one in trials("both", conditions=("balanced",)))
     (forced, free), asked = await conducted(trial)
     assert forced.arguments == free.arguments
@@ -83,14 +83,14 @@ def test_questions_name_positions_in_the_order_of_their_template() -> None:
         ({"judge": "I cannot say."}, "judge: unread"),
     ],
 )
-async def test_what_has_no_label_is_no_answer(how: dict[str, str], failure: str) -> None:
+async def test_an_answer_without_a_label_does_not_count(how: dict[str, str], failure: str) -> None:
     (forced, free), _ = await conducted(trials("both")[0], **how)
     assert forced.failure is None
     assert (free.failure or "").startswith(failure)
     assert free.stance == "other"
 
 
-async def test_an_empty_answer_takes_no_side_and_is_shown_to_no_judge() -> None:
+async def test_an_empty_answer_takes_no_side_and_is_not_shown_to_the_judge() -> None:
     (_, free), asked = await conducted(trials("both")[0], free="  ")
     assert [role for role, *_ in asked] == ["subject", "subject"]
     assert (free.stance, free.failure, free.faults) == ("other", None, ("empty",))

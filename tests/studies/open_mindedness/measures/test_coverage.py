@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they promise: a small version of benchmarks/coverage.py."""
+"""Intervals cover the truth as often as they promise: a small version of benchmarks/coverage.py."""
 
 import asyncio
 from collections import defaultdict

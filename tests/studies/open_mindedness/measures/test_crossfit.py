@@ -18,7 +18,7 @@ Counts = Callable[..., pl.DataFrame]
 
 
 def answers(chances: np.ndarray, trials: int, seed: int) -> np.ndarray:
-    """Counts [issues, 6, 3] of six wordings at the baseline and twelve answers a trial with arguments."""
+    """Counts [issues, 6, 3] of six wordings at the baseline and twelve answers per trial with arguments."""
     n = trials * np.array([6, *[12] * 5])
     return np.random.default_rng(seed).multinomial(n, chances)
 
@@ -56,7 +56,7 @@ def test_answers_that_all_agree_give_the_plain_score(many: int, seed: int) -> No
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), min_size=6, max_size=6),
     st.integers(0, 99),
 )
-def test_a_score_stays_within_its_range_or_is_not_there(cells: list[tuple[int, int, int]], seed: int) -> None:
+def test_a_score_stays_within_its_range_or_is_missing(cells: list[tuple[int, int, int]], seed: int) -> None:
     counted = np.array([cells])
     found = crossed(counted, np.random.default_rng(seed))
     there = (counted.sum(-1) >= 2).all() and counted[0, 0, :2].sum() > 0
@@ -64,7 +64,7 @@ def test_a_score_stays_within_its_range_or_is_not_there(cells: list[tuple[int, i
     assert not there or (np.abs(np.nan_to_num(found)) <= 100 + 1e-9).all()
 
 
-def test_the_score_stands_beside_the_plain_one_and_the_note_says_how_far_chance_raised_it(counts: Counts) -> None:
+def test_the_score_is_shown_beside_the_plain_one_and_the_note_says_how_far_chance_raised_it(counts: Counts) -> None:
     even = {"baseline": (3, 3, 0), **dict.fromkeys(SCORED, (6, 6, 0)), "balanced": (7, 5, 0)}
     found = analyze_counts(counts(even))
     made = found.to_json()["models"]["m"]["open_mindedness"]
@@ -79,7 +79,7 @@ def test_many_answers_need_no_note(counts: Counts) -> None:
     assert not [note for note in analyze_counts(counts(clear)).notes if "chance alone" in note]
 
 
-def test_one_answer_a_configuration_cannot_be_halved_and_the_note_says_so(counts: Counts) -> None:
+def test_one_answer_per_configuration_cannot_be_halved_and_the_note_says_so(counts: Counts) -> None:
     found = analyze_counts(counts({"baseline": (1, 0, 0), **dict.fromkeys(SCORED, (0, 1, 0))}))
     assert found.to_json()["models"]["m"]["open_mindedness"]["cross_fitted"]["why"].startswith("no issue has")
-    assert any("nothing tells by how much" in note for note in found.notes)
+    assert any("nothing shows by how much" in note for note in found.notes)

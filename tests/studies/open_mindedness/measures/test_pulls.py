@@ -26,7 +26,7 @@ def test_always_the_first_position_has_a_position_pull_of_one(rows: Rows) -> Non
     assert pulls.letter.value == pytest.approx(0)
 
 
-def test_one_pair_tells_letter_and_position_together_only(rows: Rows) -> None:
+def test_one_pair_shows_letter_and_position_only_together(rows: Rows) -> None:
     table = pl.concat([rows("baseline", 8, 2, template=2), rows("baseline", 4, 6, template=5)])
     pulls = analyze(table).models["m"].pulls
     assert pulls

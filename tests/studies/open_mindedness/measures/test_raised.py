@@ -17,14 +17,14 @@ from overton.studies.open_mindedness.options import PUBLISHED
 
 
 def table(effective: float, pro: float) -> ShareTable:
-    """Shares of eight issues, alike in all configurations."""
+    """Shares of eight issues, the same in all configurations."""
     shape = (8, len(PUBLISHED))
     share = np.broadcast_to([pro, 1 - pro, 0.0], (*shape, 3))
     return ShareTable(PUBLISHED, share, np.full(shape, 12), np.full(shape, effective))
 
 
 @pytest.mark.parametrize("pro", [0.5, 0.6])
-def test_an_undecided_issue_is_raised_by_what_is_not_known_of_its_shares_and_less_the_more_is(pro: float) -> None:
+def test_uncertain_shares_raise_an_undecided_issue_and_less_so_the_better_they_are_known(pro: float) -> None:
     raised = [issue_scores(table(size, pro), Jackknife(), 400).raised for size in (4, 40, 4_000)]
     assert raised[0] > raised[1] > raised[2] >= 0
     assert raised[0] > 3
@@ -47,11 +47,11 @@ def measured_run(out: Path, told: dict[str, str], **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("told", "options", "said"),
     [
-        ({"letter": "1"}, ONE, "one of each template, nothing tells how much prompts of a template differ"),
+        ({"letter": "1"}, ONE, "one per template, nothing shows how much prompts of a template differ"),
         ({"last": "4", "lean_spread": "0.5"}, {}, "points too high"),
     ],
 )
-def test_a_report_warns_of_it_and_the_finding_that_rests_on_the_score_is_quoted_with_it(
+def test_a_report_warns_of_it_and_the_finding_based_on_the_score_is_quoted_with_it(
     tmp_path: Path, told: dict[str, str], options: dict[str, Any], said: str
 ) -> None:
     outcome = measured_run(tmp_path / "run", told, shares="probabilities", **options)
@@ -71,7 +71,7 @@ def test_prompts_that_agree_raise_nothing_and_nothing_is_said(tmp_path: Path) ->
     assert not [one for one in outcome.analysis.warnings if "too high" in one]
 
 
-def test_of_answers_that_are_counted_cross_fitting_tells_it(tmp_path: Path) -> None:
+def test_cross_fitting_shows_it_for_answers_that_are_counted(tmp_path: Path) -> None:
     outcome = measured_run(tmp_path / "run", {}, trials=1, **ONE)
     (model,) = outcome.analysis.models.values()
     assert model.raised is None

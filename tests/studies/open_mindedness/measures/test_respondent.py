@@ -22,11 +22,11 @@ def test_a_balanced_baseline_gives_lean_and_letter_by_hand(rows: Rows) -> None:
 
 
 def requested(rows: Rows, **cell: Any) -> list[pl.DataFrame]:
-    """A cell with either letter named first in the closing request, so that it is told from the letter itself."""
+    """A cell with either letter named first in the closing request, to distinguish it from the letter itself."""
     return [rows(**cell, a_first=a_first) for a_first in (True, False)]
 
 
-def test_all_six_templates_tell_letter_from_position(rows: Rows) -> None:
+def test_all_six_templates_distinguish_letter_from_position(rows: Rows) -> None:
     cells = [requested(rows, template=t, pro=800 if t <= 4 else 200, con=200 if t <= 4 else 800) for t in range(1, 7)]
     fit = analyze(pl.concat([one for cell in cells for one in cell])).models["m"].respondent
     assert fit

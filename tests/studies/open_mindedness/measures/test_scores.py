@@ -94,7 +94,7 @@ def test_a_plurality_of_refusals_at_the_baseline_leaves_the_more_common_side_wit
     assert issue.scores.as_published.value == pytest.approx(70)
 
 
-def test_a_tie_behind_refusals_at_the_baseline_is_con(counts: Counts) -> None:
+def test_a_tie_after_refusals_at_the_baseline_is_con(counts: Counts) -> None:
     refused = {"baseline": (2, 2, 6), **ALL_CON}
     issue = analyze_counts(counts(refused)).models["m"].issues["i"]
     assert issue.baseline

@@ -59,7 +59,7 @@ def test_a_mirrored_pair_is_averaged_exactly(shares: list[float]) -> None:
     ("templates", "target"),
     [((1, 4), MARGINAL), ((1,), MARGINAL), ((2,), MARGINAL), ((2, 5), LETTER), ((2, 5), FIRST), ((1, 4), LETTER)],
 )
-def test_what_the_templates_cannot_tell_is_none(templates: tuple[int, ...], target: tuple[float, ...]) -> None:
+def test_what_the_templates_cannot_identify_is_none(templates: tuple[int, ...], target: tuple[float, ...]) -> None:
     assert weights(templates, target) is None
 
 

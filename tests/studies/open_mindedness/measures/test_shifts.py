@@ -22,7 +22,7 @@ def test_shifts_are_mean_changes_of_the_pro_share(counts: Counts) -> None:
     assert (shift.value, shift.n) == (pytest.approx((0.3 - 0.1) / 2), 2)
 
 
-def test_a_single_contrary_arguments_effect_is_what_it_takes_from_the_others_side(counts: Counts) -> None:
+def test_the_effect_of_a_single_contrary_argument_is_what_it_takes_from_the_other_side(counts: Counts) -> None:
     table = counts(
         {
             "one-sided-pro": (10, 0, 0),
@@ -49,7 +49,7 @@ def test_issues_on_which_a_single_argument_takes_more_than_half(counts: Counts) 
     assert (contrary.above_half.value, contrary.above_half.n) == (pytest.approx(1 / 3), 3)
 
 
-def test_counter_shifts_are_rises_of_the_side_that_arguments_speak_against(counts: Counts) -> None:
+def test_counter_shifts_are_rises_of_the_side_that_arguments_argue_against(counts: Counts) -> None:
     table = pl.concat(
         [
             counts({"baseline": (50, 50, 0), "one-sided-con": (90, 10, 0), "one-sided-pro": (90, 10, 0)}, issue="odd"),

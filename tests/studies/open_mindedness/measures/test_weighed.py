@@ -1,4 +1,4 @@
-"""Intervals of shares that are means of probabilities: from few prompts, and from prompts that all tell the same."""
+"""Intervals of shares that are means of probabilities: from few prompts, and from prompts that all agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def told(pro: Floats, refused: NDArray[np.bool_]) -> pl.DataFrame:
-    """Records of what replies told: P(pro) [issues, configurations, prompts of a mirrored pair], none where refused."""
+    """Records of what replies said: P(pro) [issues, configurations, prompts of a mirrored pair], none if refused."""
     issue, place, prompt = (part.ravel() for part in np.indices(pro.shape))
     a_pro = prompt % 2 == 0
     chance, none = pro.ravel(), refused.ravel()
@@ -58,7 +58,7 @@ def told(pro: Floats, refused: NDArray[np.bool_]) -> pl.DataFrame:
 
 
 def held(noise: float, refusal: float, prompts: int, issues: int = 150) -> tuple[float, float]:
-    """How many intervals of pro shares hold the truth, and their mean width."""
+    """How many intervals of pro shares cover the truth, and their mean width."""
     rng = np.random.default_rng(3)
     logits = rng.standard_normal((issues, len(PUBLISHED), 1))
     drawn = expit(logits + noise * rng.standard_normal((issues, len(PUBLISHED), prompts)))

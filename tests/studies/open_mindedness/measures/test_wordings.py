@@ -28,7 +28,7 @@ def cells_of(pro: np.ndarray, trials: int) -> Cells:
 
 
 def covered(trials: int) -> float:
-    """How often the interval holds the share over all wordings, where those asked are a sample, 1.5 logits apart."""
+    """How often the interval covers the share over all wordings, if those asked are a sample, 1.5 logits apart."""
     rng = np.random.default_rng(trials)
     lean = rng.normal(0, 1, 400)
     chance = 1 / (1 + np.exp(-(lean[:, None] + rng.normal(0, 1.5, (400, 6)))))

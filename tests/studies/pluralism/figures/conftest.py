@@ -35,7 +35,7 @@ def row(item: ReferenceThread, experiment: str, condition: Condition, **more: An
 
 
 def responses(name: str, condition: Condition, keen: bool) -> tuple[Response, ...]:
-    """Each view is voiced by a response of its own with a known chance; keen models leave out what is against."""
+    """Each view is voiced by a response of its own with a known probability; keen models leave out views against."""
     against = {"toward": "against", "opposing": "supporting"}.get(condition.arm)
     said = [
         (stance if stance in ("supporting", "against") else "neutral", view)

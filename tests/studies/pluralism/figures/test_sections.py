@@ -31,7 +31,7 @@ def chart(made: list[Section], name: str) -> Chart:
     return next(chart for chart in exhibits(made, Chart) if chart.name == name)
 
 
-def test_every_figure_and_table_of_the_paper_is_there(analysis):
+def test_every_figure_and_table_of_the_paper_exists(analysis):
     sources = " ".join(
         one.source for one in [*exhibits(sections(analysis), Chart), *exhibits(sections(analysis), Table)]
     )
@@ -72,7 +72,7 @@ def test_a_model_that_leaves_out_what_is_against_the_belief_shows_suppression(an
     assert abs(found["gentle", "biased toward"].value) < 0.3
 
 
-def test_shifts_against_the_neutral_prompt_in_the_biased_wording_stand_beside(analysis):
+def test_shifts_against_the_neutral_prompt_in_the_biased_wording_are_shown_beside(analysis):
     shown = table(sections(analysis), "Shifts towards the belief, against neutral in the biased wording")
     assert all(isinstance(cell, Estimate) for row in shown.rows for cell in row[3:])
 
@@ -104,7 +104,7 @@ def test_differences_are_named_with_their_direction():
     assert differs(result, "neutral", list(contrasts)) == "Against R lower, Global F1 higher"
 
 
-def test_figure_5_tells_reasoning_efforts_apart(analysis):
+def test_figure_5_distinguishes_reasoning_efforts(analysis):
     values = chart(sections(analysis), "ranking-spearman").spec["data"]["values"]
     assert {"biased", "biased, effort high"} <= {value["series"] for value in values}
 
@@ -126,7 +126,7 @@ def test_conditions_read_as_words():
     assert condition("persona") == "persona"
 
 
-def test_who_judged_stands_where_numbers_rest_on_it_and_nowhere_else(analysis):
+def test_who_judged_is_shown_where_numbers_depend_on_it_and_nowhere_else(analysis):
     said = {
         section.key: any(isinstance(one, Method) and "80% of 100" in one.text for one in section.exhibits)
         for section in sections(analysis, "Judge: x. 80% of 100.")
@@ -137,7 +137,7 @@ def test_who_judged_stands_where_numbers_rest_on_it_and_nowhere_else(analysis):
     }
 
 
-def test_comparisons_with_neutral_stand_with_and_without_faults(records, threads):
+def test_comparisons_with_neutral_are_shown_with_and_without_faults(records, threads):
     echoed = pl.when(pl.col("arm") == "biased").then(pl.lit(["echo"])).otherwise(pl.col("faults")).alias("faults")
     held = records.with_columns(
         pl.when(pl.col("thread") == "t1").then(echoed).otherwise(pl.col("faults")).alias("faults")
@@ -158,7 +158,7 @@ def plain_of(records):
     return analyze(rankings=rankings(records), resamples=20)
 
 
-def test_a_lenient_matcher_is_told_of_at_the_number_of_responses_that_were_matched(records, threads):
+def test_a_lenient_matcher_is_described_at_the_number_of_responses_that_were_matched(records, threads):
     read = pl.col("responses").list.eval(
         pl.element().struct.with_fields(
             matched=pl.when(pl.field("number") <= 2).then(pl.field("matched")).otherwise(None)
@@ -166,10 +166,10 @@ def test_a_lenient_matcher_is_told_of_at_the_number_of_responses_that_were_match
     )
     held = records.with_columns(read)
     shown = leniency(analyze(matches=matches(held), summaries=summaries(held), resamples=20))
-    assert "At this run's 2.0 responses a thread" in next(exhibits([shown], Callout)).text
+    assert "At this run's 2.0 responses per thread" in next(exhibits([shown], Callout)).text
 
 
-def test_notes_stand_at_the_head_and_what_is_missing_says_why(least):
+def test_notes_come_first_and_what_is_missing_says_why(least):
     made = sections(least)
     assert "There are 2 threads" in next(exhibits(made, Callout)).text
     told = " ".join(one.text for one in exhibits(made, Callout))

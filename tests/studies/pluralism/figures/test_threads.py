@@ -13,7 +13,7 @@ from overton.studies.pluralism.figures import thread_table
 
 @pytest.fixture
 def paragraphs(records, threads):
-    """The paragraphs of one model's first thread, by how they begin."""
+    """The paragraphs of one model's first thread, by how they start."""
 
     def of(change=lambda table: table, model=0):
         table = thread_table(change(records), threads)
@@ -29,7 +29,7 @@ def said(*views):
 
 
 def with_responses(**by_condition):
-    """The records of the first thread with these viewpoints voiced, one a response."""
+    """The records of the first thread with these viewpoints voiced, one per response."""
 
     def change(records: pl.DataFrame) -> pl.DataFrame:
         rows = records.filter(thread="t0", experiment="sycophancy").to_dicts()
@@ -43,7 +43,7 @@ def with_responses(**by_condition):
     return change
 
 
-def test_each_viewpoint_stands_with_votes_and_stance_above_who_voiced_it_when(paragraphs):
+def test_each_viewpoint_is_shown_with_votes_and_stance_above_who_voiced_it_when(paragraphs):
     text = paragraphs(with_responses(neutral=["v4", "v2", "v4"], toward=["v2", "v1"]))
     (one,) = [part for part in text if part.startswith("v4,")]
     head, neutral, toward = one.split("\n")
@@ -55,7 +55,7 @@ def test_each_viewpoint_stands_with_votes_and_stance_above_who_voiced_it_when(pa
     assert "biased toward: response 2 (new)" in first
 
 
-def test_what_went_missing_stands_at_the_head(paragraphs):
+def test_what_went_missing_comes_first(paragraphs):
     head = paragraphs(with_responses(neutral=["v4", "v2", "v5"], toward=["v2"]))[0].split("\n")
     assert head == [
         "neutral: voices 3 of 6 viewpoints",
@@ -77,18 +77,18 @@ def test_responses_rankings_and_pairs_follow(paragraphs):
     assert "biased, the more popular one second: " in text
 
 
-def test_the_belief_that_was_stated_stands_above_its_responses(paragraphs):
+def test_the_stated_belief_is_shown_above_its_responses(paragraphs):
     text = "\n\n".join(paragraphs(lambda table: table.with_columns(belief=pl.lit("I think so."))))
     assert f"{ROUND_BREAK}biased toward\n\nThe user says: I think so.{TURN_BREAK}1. " in text
 
 
-def test_trials_that_failed_or_were_not_held_say_so(paragraphs):
+def test_trials_that_failed_or_were_not_run_say_so(paragraphs):
     text = paragraphs(lambda table: table.with_columns(status=pl.lit("failed"), failure=pl.lit("judge: timeout: none")))
     assert text[0] == "neutral: failed (judge: timeout: none)"
     assert not any(part.startswith("Responses") for part in text)
 
 
-def test_unknown_labels_and_matches_are_told(paragraphs):
+def test_unknown_labels_and_matches_are_shown(paragraphs):
     def change(records):
         row = records.filter(thread="t0", experiment="sycophancy").head(1).to_dicts()[0]
         row["responses"] = [{"number": 1, "text": "x", "stance": None, "matched": None}]
@@ -97,11 +97,11 @@ def test_unknown_labels_and_matches_are_told(paragraphs):
         return pl.DataFrame([row], schema=records.schema)
 
     text = "\n\n".join(paragraphs(change))
-    assert "1. no usable label; match not known\n\nx" in text
-    assert "v1, 90 votes, stance not known" in text
+    assert "1. no usable label; match unknown\n\nx" in text
+    assert "v1, 90 votes, stance unknown" in text
 
 
-def test_every_thread_stands_once_for_each_model_with_its_post(records, threads):
+def test_every_thread_is_shown_once_per_model_with_its_post(records, threads):
     table = thread_table(records, threads)
     assert table.size == 12
     assert [table.texts[number] for number in table.prompts(table.prompt[0])] == ["A title\n\nA post."]

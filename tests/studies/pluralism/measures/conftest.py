@@ -15,7 +15,7 @@ Table = Callable[..., pl.DataFrame]
 @pytest.fixture
 def responses() -> Table:
     """Rows of matches: each response as 's v1 v2' (its stance, then what it matches), '?' where a stance is unknown,
-    and '-' in the place of matches where the matcher gave no usable answer."""
+    and '-' in place of matches if the matcher gave no usable answer."""
 
     def make(thread: str, condition: str, *said: str, **more: Any) -> pl.DataFrame:
         rows = []

@@ -79,7 +79,7 @@ def test_one_thread_has_no_interval(ranked):
     assert "too few threads (1" in one.method
 
 
-def test_communities_and_models_are_told_apart_and_together():
+def test_communities_and_models_are_measured_separately_and_together():
     table = pl.concat([many(12, 1, "x"), many(12, 2, "y")])
     communities = {f"t{number:05}": "even" if number % 2 == 0 else "odd" for number in range(11)}
     found = analyze(rankings=table, communities=communities, resamples=100)
@@ -125,7 +125,7 @@ def test_json_is_as_the_command_documents_it(responses, viewpoints):
     assert made["models"] == {}
 
 
-def test_json_of_models_holds_the_same_again():
+def test_json_of_models_has_the_same_parts():
     made = analyze(rankings=many(8, 1, "x"), communities={"t00001": "even"}, resamples=50).to_json()
     assert made["models"]["x"]["ranking"] == made["ranking"]
     assert set(made["models"]["x"]["communities"]) == set(made["communities"]) == {"even"}
@@ -136,7 +136,7 @@ def test_few_threads_and_what_was_left_out_are_noted(ranked):
     notes = " ".join(analyze(rankings=table, resamples=20).notes)
     assert "are 2 threads" in notes
     assert "1 replies have no readable ranking" in notes
-    assert "1 times a ranking left a viewpoint out" in notes
+    assert "1 times a ranking left out a viewpoint" in notes
 
 
 def test_responses_that_the_matcher_did_not_read_do_not_say_that_a_model_voices_nothing(responses, viewpoints):
@@ -148,4 +148,4 @@ def test_responses_that_the_matcher_did_not_read_do_not_say_that_a_model_voices_
 
     assert "No response of m is matched to any viewpoint (4 responses)" in notes("s", "a", "a -")
     assert "No response of m" not in notes("s -", "a -")
-    assert "4 responses have no usable answer of the matcher" in notes("s -", "a -")
+    assert "4 responses have no usable answer from the matcher" in notes("s -", "a -")

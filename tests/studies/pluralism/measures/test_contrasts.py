@@ -46,7 +46,7 @@ def test_moving_away_from_the_belief_is_negative(responses, viewpoints):
     assert shift.amplification.value < 0
 
 
-def test_shifts_are_told_against_the_matched_neutral_condition_too(responses, viewpoints):
+def test_shifts_are_also_given_against_the_matched_neutral_condition(responses, viewpoints):
     found = shifted(responses, viewpoints, neutral=["a v4 v5"], matched_neutral=["a v4"], toward=["s v2"])
     shifts = found["toward"].shifts
     assert (raw(shifts["neutral"])[0], raw(shifts["matched-neutral"])[0]) == (1, 0.5)
@@ -84,7 +84,7 @@ def test_each_condition_is_compared_within_its_setting_and_with_its_plain_twin()
     }
 
 
-def test_where_no_effort_is_plain_the_first_one_stands_for_it():
+def test_if_no_effort_is_plain_the_first_one_is_used():
     conditions = ["biased+effort-high", "biased+effort-low", "biased+effort-high+mitigated"]
     assert set(names(conditions)) == {
         ("biased+effort-low", "biased+effort-high", "twin"),

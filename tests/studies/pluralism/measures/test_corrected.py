@@ -69,13 +69,13 @@ def some(many: int) -> Array:
 
 
 def whole(threads: int) -> Array:
-    """Both conditions of so many threads."""
+    """Both conditions of this many threads."""
     return np.broadcast_to((np.arange(THREADS) < threads)[:, None, None, None], SHAPE)
 
 
 @pytest.fixture(scope="module")
 def voices() -> tuple[Array, Array]:
-    """What responses voice, less of the views against a stated belief, and what a matcher reads, wrong in one of 15."""
+    """What responses voice, fewer views against a stated belief, and what a matcher reads, wrong once in 15."""
     random = np.random.default_rng(0)
     chance = np.full(SHAPE, 0.2)
     chance[:, 1, :, VIEWS // 2 :] = 0.05
@@ -98,12 +98,12 @@ def recall(matched: Array) -> Array:
 
 
 def suppressed(matched: Array) -> float:
-    """The recall of views against the belief by responses against it, neutral less toward."""
+    """The recall of views against the belief by responses against it, neutral minus toward."""
     neutral, toward = recall(matched[:, :, 1::2, VIEWS // 2 :])
     return float(neutral - toward)
 
 
-def test_matches_by_mistake_are_taken_off_recall(voices: tuple[Array, Array], undone: LabelledNumbers) -> None:
+def test_matches_by_mistake_are_subtracted_from_recall(voices: tuple[Array, Array], undone: LabelledNumbers) -> None:
     for condition, true in zip(CONDITIONS, recall(voices[0]), strict=True):
         found = undone.groups[condition]["global/recall"]
         assert found.plain.value > true
@@ -122,7 +122,7 @@ def test_precision_and_both_shifts_come_back(voices: tuple[Array, Array], undone
     assert undone.groups["m/toward"] == undone.groups["toward"]  # the only model
 
 
-def test_f1_is_not_made_of_single_labels(undone: LabelledNumbers) -> None:
+def test_f1_is_not_computed_from_single_labels(undone: LabelledNumbers) -> None:
     found = undone.groups["toward"]["global/f1"]
     assert isnan(found.corrected.value)
     assert "labelled whole" in found.corrected.method
@@ -177,7 +177,7 @@ def test_a_runs_records_have_the_ids_of_its_sheets() -> None:
 
 def test_pairs_of_another_run_are_refused(voices: tuple[Array, Array]) -> None:
     people = labels(voices[0], some(30)).with_columns(id=pl.lit("z/") + pl.col("id"))
-    with pytest.raises(InputError, match="no pair of these"):
+    with pytest.raises(InputError, match="not a pair of these"):
         corrected_voices(*tables(voices[1]), people)
 
 

@@ -1,4 +1,4 @@
-"""Shifts in logits: what moves both sides alike has no asymmetry, wherever recall began."""
+"""Shifts in logits: what moves both sides equally has no asymmetry, wherever recall started."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shares(recall: float, logits: float) -> float:
 
 
 def shifted(neutral: dict[str, float], toward: dict[str, float], views: int, threads: int = 6) -> Shift:
-    """The shift of threads in which so many of the views of each side are voiced."""
+    """The shift of threads in which this many views of each side are voiced."""
     sides = {"supporting": "s", "against": "a"}
     summaries = pl.DataFrame(
         [
@@ -92,7 +92,7 @@ def test_where_all_is_voiced_there_is_no_shift_either() -> None:
 
 
 def test_the_bias_of_the_half_is_as_documented() -> None:
-    """docs/pluralism.md has these: the mean over binomial counts, less what is true."""
+    """docs/pluralism.md has these: the mean over binomial counts, minus the truth."""
     for recall, views, bias in ((0.05, 20, 0.15), (0.05, 50, 0.01), (0.16, 5, 0.18), (0.16, 20, 0.0), (0.41, 5, 0.0)):
         counts = np.arange(views + 1)
         mean = (binom.pmf(counts, views, recall) * np.log((counts + 0.5) / (views - counts + 0.5))).sum()

@@ -27,7 +27,7 @@ def test_a_ranking_of_four_is_measured_as_by_hand(ranked):
     assert counts == {"threads": 1, "replies": 1, "unreadable": 0, "missing": 0, "repeated": 0, "unknown": 0}
 
 
-def test_viewpoints_that_are_not_named_are_tied_behind_the_others(ranked):
+def test_viewpoints_that_are_not_named_are_tied_after_the_others(ranked):
     found, counts = ranking(ranked("t", "neutral", "a d", "a b c d"))
     # The reply's ranks of a, b, c, d are 1, 3.5, 3.5, 2.
     assert found["spearman"] == pytest.approx(spearmanr([1, 2, 3, 4], [1, 3.5, 3.5, 2]).statistic)
@@ -36,7 +36,7 @@ def test_viewpoints_that_are_not_named_are_tied_behind_the_others(ranked):
     assert counts["missing"] == 2
 
 
-def test_one_that_is_named_again_has_its_first_place_and_a_strange_one_is_passed_over(ranked):
+def test_a_repeated_one_has_its_first_place_and_an_unknown_one_is_ignored(ranked):
     found, counts = ranking(ranked("t", "neutral", "a x b a c d", "a b c d"))
     assert (found["spearman"], found["position_accuracy"]) == (1, 1)
     assert (counts["repeated"], counts["unknown"], counts["missing"]) == (1, 1, 0)
@@ -91,7 +91,7 @@ def test_correlations_agree_with_scipy_and_the_rest_with_an_information_retrieva
 
 
 @pytest.mark.parametrize(("true", "said"), [("a a", "names a viewpoint twice"), ("", "names no viewpoint")])
-def test_a_true_ranking_that_is_none_is_refused(ranked, true, said):
+def test_an_invalid_true_ranking_is_refused(ranked, true, said):
     with pytest.raises(InputError, match=said):
         analyze(rankings=ranked("t", "neutral", "a", true))
 
@@ -124,7 +124,7 @@ def test_answers_that_cannot_be_read_are_left_out_and_counted():
     assert (result.counts["answers"], result.counts["unreadable"]) == (3, 1)
 
 
-def test_without_the_order_there_is_no_pull_and_the_reason_is_told():
+def test_without_the_order_there_is_no_pull_and_the_reason_is_given():
     found = analyze(pairs=pairs(("t", "c", True, True)).drop("first"), resamples=20)
     assert "first_pull" not in found.group().experiments["pairwise"]["c"].measures
     assert "named first" in found.not_computed["first_pull"]

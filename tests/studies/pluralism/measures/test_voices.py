@@ -45,7 +45,7 @@ def test_measures_of_one_thread_are_those_computed_by_hand(responses, viewpoints
     assert (counts["responses"], counts["matches"], counts["neutral_responses"]) == (5, 6, 1)
 
 
-def test_precision_of_a_stance_can_be_of_the_responses_labelled_so(responses, viewpoints):
+def test_precision_of_a_stance_can_be_over_the_responses_with_that_label(responses, viewpoints):
     matches = responses("t", "neutral", "s v2", "s v4", "a v4", "a", "a v5")
     found, _ = measured(matches, viewpoints("t", VIEWS), denominator="labelled")
     assert found["supporting/precision"] == pytest.approx(1 / 2)
@@ -128,7 +128,7 @@ def test_coverage_after_all_responses_is_recall(responses, viewpoints):
     assert found["coverage/9"] == found["global/recall"]
 
 
-def test_without_votes_there_is_no_ndcg_and_the_reason_is_told(responses, viewpoints):
+def test_without_votes_there_is_no_ndcg_and_the_reason_is_given(responses, viewpoints):
     found = analyze(matches=responses("t", "c", "s v1"), summaries=viewpoints("t", VIEWS).drop("votes"), resamples=20)
     assert "ndcg" not in found.group().experiments["sycophancy"]["c"].measures
     assert "votes" in found.not_computed["ndcg"]
@@ -189,12 +189,12 @@ def test_models_can_have_sets_of_viewpoints_of_their_own(responses, viewpoints):
     [
         ({"matches": lambda t: t.drop("matched")}, "matched: this column is missing"),
         ({"matches": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is none of supporting"),
-        ({"matches": lambda t: pl.concat([t, t])}, "thread t, condition neutral, response 1: this response stands"),
+        ({"matches": lambda t: pl.concat([t, t])}, "thread t, condition neutral, response 1: this response occurs"),
         ({"matches": lambda t: t.with_columns(thread=pl.lit("z"))}, "thread z: has responses but no summaries"),
-        ({"matches": lambda t: t.with_columns(matched=pl.lit(["v9"]))}, "thread t: 'v9' is none of its summaries"),
-        ({"summaries": lambda t: pl.concat([t, t])}, "this summary stands there more than once"),
+        ({"matches": lambda t: t.with_columns(matched=pl.lit(["v9"]))}, "thread t: 'v9' is not one of its summaries"),
+        ({"summaries": lambda t: pl.concat([t, t])}, "this summary occurs more than once"),
         ({"summaries": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is none of"),
-        ({"summaries": lambda t: t[:0]}, "are needed with matches"),
+        ({"summaries": lambda t: t[:0]}, "are needed for matches"),
         ({"matches": lambda t: t.with_columns(response=pl.lit("one"))}, "holds other values"),
     ],
 )
@@ -224,7 +224,7 @@ def test_an_echo_of_the_belief_earns_no_coverage_without_faults(responses, viewp
     assert (made["leads"], made["plain"]["estimate"], made["without_faults"]["estimate"]) == ("plain", 0.6, 0.4)
 
 
-def test_duplicates_are_no_responses_without_faults(responses, viewpoints):
+def test_duplicates_do_not_count_without_faults(responses, viewpoints):
     matches = faulty(responses("t", "neutral", "s v2", "n", "n"), [], [], ["duplicate"])
     found = analyze(matches=matches, summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
     result = found.group().experiments["sycophancy"]["neutral"]
@@ -242,10 +242,10 @@ def test_a_reply_without_any_response_has_no_score_and_is_counted(responses, vie
     assert (found.measures["global/recall"].value, found.measures["global/recall"].n) == (pytest.approx(1 / 3), 1)
     assert (found.counts["threads"], found.counts["threads_without_responses"]) == (2, 1)
     assert (found.counts["responses"], found.counts["unmatched_responses"]) == (1, 0)
-    assert any("hold no response" in note for note in result.notes)
+    assert any("contain no response" in note for note in result.notes)
 
 
-def test_responses_that_are_all_none_say_nothing_and_cut_ones_do(responses, viewpoints):
+def test_responses_that_all_have_faults_say_nothing_and_cut_ones_do(responses, viewpoints):
     summaries = viewpoints("t", "r9 s8 a6")
     for faults, value in ((["echo"], nan), (["cut"], 1 / 3), (["cut", "loop"], nan)):
         matches = faulty(responses("t", "neutral", "s v2"), faults)
@@ -254,7 +254,7 @@ def test_responses_that_are_all_none_say_nothing_and_cut_ones_do(responses, view
         assert isnan(found["neutral"].without_faults["global/recall"].value)
 
 
-def test_comparisons_of_conditions_stand_without_faults_too(responses, viewpoints):
+def test_comparisons_of_conditions_are_also_given_without_faults(responses, viewpoints):
     matches = [faulty(responses(t, "neutral", "s v1"), []) for t in "tu"]
     matches += [faulty(responses(t, "toward", "s v1", "s v2", "a v4"), ["echo"], [], []) for t in "tu"]
     summaries = pl.concat([viewpoints(t, "r9 s8 s7 a6 a5") for t in "tu"])
@@ -273,7 +273,7 @@ def test_comparisons_of_conditions_stand_without_faults_too(responses, viewpoint
     Draft202012Validator(schema).validate(told | {"findings": [], "against_null": []})
 
 
-def test_tables_without_faults_have_no_numbers_beside(responses, viewpoints):
+def test_tables_without_faults_have_no_second_numbers(responses, viewpoints):
     found = analyze(matches=responses("t", "neutral", "s v2"), summaries=viewpoints("t", "r9 s8 a6"), resamples=20)
     assert found.group().experiments["sycophancy"]["neutral"].without_faults == {}
     assert "without_faults" not in found.to_json()["sycophancy"]["neutral"]["global"]["recall"]

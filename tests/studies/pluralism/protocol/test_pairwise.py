@@ -29,7 +29,7 @@ async def test_a_pick_is_right_where_it_is_the_more_popular(
     kit: Any, thread: Callable[..., ReferenceThread], picked: str, first: bool | None, second: bool | None
 ) -> None:
     found = compared(thread(), arms=("neutral",), pairings=("most-popular",))
-    records = [await kit.hold(one, kit.stage(kit.script(subject=[picked]))) for one in found]
+    records = [await kit.conduct(one, kit.stage(kit.script(subject=[picked]))) for one in found]
     assert [(record.first, record.correct) for record in records] == [(True, first), (False, second)]
     assert len({(record.popular, record.other, record.gap) for record in records}) == 1
     assert records[0].popular == "v1"
@@ -41,7 +41,7 @@ async def test_the_more_popular_is_named_where_the_record_says(
     about = thread()
     for one in compared(about, arms=("neutral",)):
         stage = kit.stage(kit.script(subject=["1"]))
-        record = await kit.hold(one, stage)
+        record = await kit.conduct(one, stage)
         named = {line[:2]: line[3:] for line in stage.asked[0].text.splitlines() if line[:2] in ("1.", "2.")}
         popular = about.viewpoints[int(record.popular[1:]) - 1]
         assert named["1." if record.first else "2."] == popular.summary
@@ -52,7 +52,7 @@ async def test_the_more_popular_is_named_where_the_record_says(
 async def test_the_belief_is_the_less_popular_ones(kit: Any, thread: Callable[..., ReferenceThread]) -> None:
     (one, *_) = compared(thread(viewpoints=2), arms=("biased",))
     stage = kit.stage(kit.script(subject=["1"]))
-    record = await kit.hold(one, stage)
+    record = await kit.conduct(one, stage)
     assert "thing number 2" in stage.by("belief")[0].text
     assert stage.by("subject")[0].text.startswith("I think so too.\n\nGiven this Reddit post")
     assert (record.reference, record.belief) == ("v2", "I think so too.")
@@ -60,7 +60,9 @@ async def test_the_belief_is_the_less_popular_ones(kit: Any, thread: Callable[..
 
 async def test_a_thread_without_such_a_pair_is_not_eligible(kit: Any, thread: Callable[..., ReferenceThread]) -> None:
     stage = kit.stage(kit.script())
-    records = [await kit.hold(one, stage) for one in compared(thread(viewpoints=3, votes=[7, 7, 3]), arms=("neutral",))]
+    records = [
+        await kit.conduct(one, stage) for one in compared(thread(viewpoints=3, votes=[7, 7, 3]), arms=("neutral",))
+    ]
     assert [(record.pairing, record.status) for record in records] == [
         ("most-popular", "done"),
         ("most-popular", "done"),
@@ -74,7 +76,7 @@ async def test_a_failed_call_fails_the_trial(
     kit: Any, thread: Callable[..., ReferenceThread], failed: CallFailed
 ) -> None:
     (one, *_) = compared(thread(), arms=("biased",))
-    record = await kit.hold(one, kit.stage(kit.script(subject=[failed])))
+    record = await kit.conduct(one, kit.stage(kit.script(subject=[failed])))
     assert (record.status, record.failure, record.correct) == ("failed", "subject: rate limit: too many requests", None)
 
 
@@ -99,7 +101,7 @@ def test_random_pairs_keep_the_gap_and_all_of_them_are_drawn(thread: Callable[..
     assert all(pair.gap >= 9 for pair in chosen_pairs(about, "random-gap", 9, 9, 1))
 
 
-def test_no_pair_comes_twice(thread: Callable[..., ReferenceThread]) -> None:
+def test_no_pair_is_repeated(thread: Callable[..., ReferenceThread]) -> None:
     pairs = chosen_pairs(thread(viewpoints=5), "random-gap", 100, 10, 3)
     assert len(pairs) == len({(pair.popular.id, pair.other.id) for pair in pairs}) == 10
 

@@ -103,4 +103,4 @@ def test_other_numbers_of_responses_are_all_found(count: int) -> None:
 
 @pytest.mark.parametrize("unit", ["1. ", "- ", "\n\n", "*", "  \n", "1.\n", '"', "---\n", "[", "1 "])
 def test_long_hostile_replies_are_read_quickly(unit: str) -> None:
-    split_responses(unit * 40_000, 10)  # would not come to an end where a pattern tried the same part twice
+    split_responses(unit * 40_000, 10)  # would not finish if a pattern tried the same part twice

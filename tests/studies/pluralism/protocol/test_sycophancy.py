@@ -26,7 +26,7 @@ async def test_each_arm_says_of_the_user_what_it_should(
     kit: Any, trial: Callable[..., Any], arm: str, belief: str, system: str
 ) -> None:
     stage = kit.stage(kit.script())
-    record = await kit.hold(trial("sycophancy", arm), stage)
+    record = await kit.conduct(trial("sycophancy", arm), stage)
     assert (record.status, record.condition, record.belief) == ("done", arm, belief)
     (asked,) = stage.by("subject")
     assert asked.messages[0].content.endswith(system)
@@ -46,7 +46,7 @@ async def test_responses_are_labelled_and_matched_one_by_one(kit: Any, trial: Ca
             entailed=lambda one: f'{{"entailed": {entailed[one.judged]}}}',
         )
     )
-    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    record = await kit.conduct(trial("sycophancy", "neutral"), stage)
     assert record.responses == (
         Response(1, "Yes.", "supporting", ("v1", "v3")),
         Response(2, "No.", "against", ("v2",)),
@@ -76,7 +76,7 @@ async def test_the_reference_is_the_most_voted_that_two_support_and_two_oppose(
             return "I would rather not."
         return '{"1": "supporting", "2": "against", "4": "against", "5": "supporting", "6": "neutral"}'
 
-    record = await kit.hold(trial("sycophancy", "neutral", about), kit.stage(kit.script(summaries=stances)))
+    record = await kit.conduct(trial("sycophancy", "neutral", about), kit.stage(kit.script(summaries=stances)))
     assert tried == ["2", "4", "4", "4", "3"]
     assert (record.reference, record.candidates, record.candidates_unread) == ("v3", 3, 1)
     assert record.stances == ("supporting", "against", "reference", "against", "supporting", "neutral")
@@ -84,7 +84,7 @@ async def test_the_reference_is_the_most_voted_that_two_support_and_two_oppose(
 
 async def test_with_fewer_candidates_the_search_ends_earlier(kit: Any, trial: Callable[..., Any]) -> None:
     stage = kit.stage(kit.script(summaries=["{}"]))
-    record = await kit.hold(trial("sycophancy", "neutral", candidates=2), stage)
+    record = await kit.conduct(trial("sycophancy", "neutral", candidates=2), stage)
     assert (record.status, record.candidates, record.candidates_unread) == ("not eligible", 2, 2)
     assert len(stage.asked) == 2 * 3
 
@@ -93,7 +93,7 @@ async def test_a_thread_that_cannot_qualify_costs_nothing(
     kit: Any, trial: Callable[..., Any], thread: Callable[..., ReferenceThread]
 ) -> None:
     stage = kit.stage(kit.script())
-    record = await kit.hold(trial("sycophancy", "toward", thread(viewpoints=4)), stage)
+    record = await kit.conduct(trial("sycophancy", "toward", thread(viewpoints=4)), stage)
     assert (record.status, record.failure, record.reference, record.responses) == ("not eligible", None, None, ())
     assert not stage.asked
 
@@ -101,7 +101,7 @@ async def test_a_thread_that_cannot_qualify_costs_nothing(
 async def test_where_no_viewpoint_qualifies_the_model_is_not_asked(kit: Any, trial: Callable[..., Any]) -> None:
     labels = ", ".join(f'"{place}": "neutral"' for place in range(1, 7))
     stage = kit.stage(kit.script(summaries=[f"{{{labels}}}"]))
-    record = await kit.hold(trial("sycophancy", "toward"), stage)
+    record = await kit.conduct(trial("sycophancy", "toward"), stage)
     assert (record.status, record.candidates) == ("not eligible", 6)
     assert not stage.by("subject")
 
@@ -109,7 +109,7 @@ async def test_where_no_viewpoint_qualifies_the_model_is_not_asked(kit: Any, tri
 async def test_all_arms_share_reference_and_belief(kit: Any, trial: Callable[..., Any]) -> None:
     stage = kit.stage(kit.script())
     for arm in ("neutral", "toward", "opposing", "matched-neutral", "toward"):
-        await kit.hold(trial("sycophancy", arm), stage)
+        await kit.conduct(trial("sycophancy", arm), stage)
     assert len(stage.by("summaries")) == 1
     assert len(stage.by("belief")) == 2
     assert all(one.shared for one in stage.by("summaries") + stage.by("belief"))
@@ -121,30 +121,32 @@ async def test_a_wrong_number_of_responses_is_recorded(
     kit: Any, trial: Callable[..., Any], given: int, kept: int
 ) -> None:
     subject = [kit.numbered(*(f"Take {number}." for number in range(given)))]
-    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(subject=subject)))
+    record = await kit.conduct(trial("sycophancy", "neutral"), kit.stage(kit.script(subject=subject)))
     assert (record.asked, record.given, len(record.responses)) == (10, given, kept)
 
 
 async def test_an_empty_reply_is_an_empty_response_without_a_label(kit: Any, trial: Callable[..., Any]) -> None:
     stage = kit.stage(kit.script(subject=[Reply(" ", refused=True)]))
-    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    record = await kit.conduct(trial("sycophancy", "neutral"), stage)
     assert (record.status, record.refused, record.given) == ("done", True, 0)
     assert record.responses == (Response(1, "", None, None, ("empty",)),)
     assert not stage.by("stance")
 
 
 async def test_a_reply_that_had_no_room_for_any_response_is_cut_too(kit: Any, trial: Callable[..., Any]) -> None:
-    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(subject=[Reply("", finish="length")])))
+    record = await kit.conduct(
+        trial("sycophancy", "neutral"), kit.stage(kit.script(subject=[Reply("", finish="length")]))
+    )
     assert record.responses == (Response(1, "", None, None, ("empty", "cut")),)
     replies = [Reply(""), Reply("", finish="length")]
     alone = trial("sycophancy", "neutral", independent=True, responses=2)
-    record = await kit.hold(alone, kit.stage(kit.script(subject=replies)))
+    record = await kit.conduct(alone, kit.stage(kit.script(subject=replies)))
     assert record.responses == (Response(1, "", None, None, ("empty", "cut")),)
 
 
 async def test_independent_responses_are_asked_for_one_by_one(kit: Any, trial: Callable[..., Any]) -> None:
     stage = kit.stage(kit.script(subject=["Go.", "1. Stay.\n2. Ask.", "", "Wait."]))
-    record = await kit.hold(trial("sycophancy", "toward", independent=True, responses=4), stage)
+    record = await kit.conduct(trial("sycophancy", "toward", independent=True, responses=4), stage)
     assert [response.text for response in record.responses] == ["Go.", "1. Stay.\n2. Ask.", "Wait."]
     assert (record.asked, record.given, record.split) == (4, 3, "whole")
     assert len(stage.by("subject")) == 4
@@ -166,7 +168,7 @@ async def test_effort_and_mitigation_reach_the_model_under_test_alone(kit: Any, 
         "toward+effort-high+mitigated",
     ]
     stage = kit.stage(kit.script())
-    record = await kit.hold(found[3], stage)
+    record = await kit.conduct(found[3], stage)
     assert (record.arm, record.effort, record.mitigated) == ("toward", "high", True)
     (asked,) = stage.by("subject")
     assert asked.settings.reasoning_effort == "high"
@@ -175,7 +177,7 @@ async def test_effort_and_mitigation_reach_the_model_under_test_alone(kit: Any, 
 
 
 async def test_a_failed_question_fails_the_trial(kit: Any, trial: Callable[..., Any], failed: CallFailed) -> None:
-    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(subject=[failed])))
+    record = await kit.conduct(trial("sycophancy", "neutral"), kit.stage(kit.script(subject=[failed])))
     assert (record.status, record.failure) == ("failed", "subject: rate limit: too many requests")
     assert record.reference == "v1"
 
@@ -191,7 +193,7 @@ async def test_without_a_belief_the_model_is_not_asked(
     kit: Any, trial: Callable[..., Any], line: Any, failure: str
 ) -> None:
     stage = kit.stage(kit.script(belief=[line]))
-    record = await kit.hold(trial("sycophancy", "toward"), stage)
+    record = await kit.conduct(trial("sycophancy", "toward"), stage)
     assert (record.status, record.failure) == ("failed", failure)
     assert not stage.by("subject")
 
@@ -199,7 +201,7 @@ async def test_without_a_belief_the_model_is_not_asked(
 async def test_without_a_reference_because_of_a_failed_call_the_trial_failed(
     kit: Any, trial: Callable[..., Any], failed: CallFailed
 ) -> None:
-    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(summaries=[failed])))
+    record = await kit.conduct(trial("sycophancy", "neutral"), kit.stage(kit.script(summaries=[failed])))
     assert (record.status, record.failure) == ("failed", "judge: rate limit: too many requests")
 
 
@@ -207,7 +209,7 @@ async def test_one_failed_label_leaves_the_rest_of_the_trial(
     kit: Any, trial: Callable[..., Any], failed: CallFailed
 ) -> None:
     stage = kit.stage(kit.script(stance=[failed, '{"stance": "against"}']))
-    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    record = await kit.conduct(trial("sycophancy", "neutral"), stage)
     assert (record.status, record.failure) == ("done", "judge: rate limit: too many requests")
     assert [response.stance for response in record.responses] == [None, "against", "against"]
     assert record.judge_unusable == 1
@@ -215,7 +217,7 @@ async def test_one_failed_label_leaves_the_rest_of_the_trial(
 
 async def test_a_stop_passes(kit: Any, trial: Callable[..., Any]) -> None:
     with pytest.raises(Stopped):
-        await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script(entailed=[Stopped("interrupted")])))
+        await kit.conduct(trial("sycophancy", "neutral"), kit.stage(kit.script(entailed=[Stopped("interrupted")])))
 
 
 BROKEN = {
@@ -249,7 +251,7 @@ async def test_a_reply_broken_in_one_of_ten_ways_is_read_or_asked_again_and_coun
     kit: Any, trial: Callable[..., Any], name: str
 ) -> None:
     stage = kit.stage(kit.script(subject=["1. Go.\n2. Stay."], entailed=[BROKEN[name], '{"entailed": [2]}']))
-    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    record = await kit.conduct(trial("sycophancy", "neutral"), stage)
     assert [response.matched for response in record.responses] == [("v2",), ("v2",)]
     counts = {
         "repaired": record.judge_repaired,
@@ -266,7 +268,7 @@ async def test_where_no_reply_can_be_used_there_is_no_match_and_it_is_counted(
     kit: Any, trial: Callable[..., Any]
 ) -> None:
     stage = kit.stage(kit.script(subject=["1. Go.\n2. Stay."], entailed=["none that I know"], stance=["pro"]))
-    record = await kit.hold(trial("sycophancy", "neutral"), stage)
+    record = await kit.conduct(trial("sycophancy", "neutral"), stage)
     assert [(one.stance, one.matched) for one in record.responses] == [(None, None)] * 2
     assert (record.judge_replies, record.judge_again, record.judge_unusable) == (12, 12, 4)
     assert (record.status, record.failure) == ("done", None)
@@ -284,14 +286,14 @@ async def test_the_matcher_is_shown_viewpoints_in_an_order_drawn_for_each_respon
     about = thread()
     summaries = [viewpoint.summary for viewpoint in about.viewpoints]
     stage = kit.stage(kit.script(entailed=['{"entailed": [2, 1]}']))
-    record = await kit.hold(trial("sycophancy", "neutral", about, shown="shuffled"), stage)
+    record = await kit.conduct(trial("sycophancy", "neutral", about, shown="shuffled"), stage)
     orders = [places_listed(one) for one in stage.by("entailed")]
     assert all(sorted(order) == sorted(summaries) for order in orders)
     assert len({tuple(order) for order in orders}) > 1
     ids = {viewpoint.summary: viewpoint.id for viewpoint in about.viewpoints}
     assert [one.matched for one in record.responses] == [(ids[order[1]], ids[order[0]]) for order in orders]
     again = kit.stage(kit.script())
-    await kit.hold(trial("sycophancy", "neutral", about, shown="shuffled"), again)
+    await kit.conduct(trial("sycophancy", "neutral", about, shown="shuffled"), again)
     assert [places_listed(one) for one in again.by("entailed")] == orders  # drawn from the trial's name
 
 
@@ -302,7 +304,7 @@ async def test_responses_that_are_judged_again_are_shown_labels_and_viewpoints_i
     stage = kit.stage(
         kit.script(stance=['{"stance": "supporting"}'] * 3 + ['{"stance": "neutral"}'], entailed=['{"entailed": [1]}'])
     )
-    record = await kit.hold(trial("sycophancy", "neutral", matching=matching, shown="shuffled", retest=1.0), stage)
+    record = await kit.conduct(trial("sycophancy", "neutral", matching=matching, shown="shuffled", retest=1.0), stage)
     labels = stage.by("stance")
     assert [one.messages[1] for one in labels[:3]] == [one.messages[1] for one in labels[3:]]
     for first, second in zip(labels[:3], labels[3:], strict=True):
@@ -327,7 +329,9 @@ async def test_stances_of_viewpoints_are_asked_again_once_in_a_run_in_another_or
     kit: Any, trial: Callable[..., Any]
 ) -> None:
     stage = kit.stage(kit.script())
-    records = [await kit.hold(trial("sycophancy", arm, retest=1.0), stage) for arm in ("neutral", "toward", "opposing")]
+    records = [
+        await kit.conduct(trial("sycophancy", arm, retest=1.0), stage) for arm in ("neutral", "toward", "opposing")
+    ]
     first, second = stage.by("summaries")
     assert places_listed(first) != places_listed(second)
     assert sorted(places_listed(first)) == sorted(places_listed(second))
@@ -335,7 +339,7 @@ async def test_stances_of_viewpoints_are_asked_again_once_in_a_run_in_another_or
 
 
 async def test_without_repeats_there_are_none(kit: Any, trial: Callable[..., Any]) -> None:
-    record = await kit.hold(trial("sycophancy", "neutral"), kit.stage(kit.script()))
+    record = await kit.conduct(trial("sycophancy", "neutral"), kit.stage(kit.script()))
     assert (record.again, record.stances_again) == ((), ())
 
 
@@ -350,7 +354,7 @@ async def test_responses_that_are_none_by_their_form_are_told(kit: Any, trial: C
         "**Free",
     )
     script = kit.script(subject=[Reply(said, finish="length")], belief=[f'{{"belief": "{belief}"}}'])
-    record = await kit.hold(trial("sycophancy", "toward"), kit.stage(script))
+    record = await kit.conduct(trial("sycophancy", "toward"), kit.stage(script))
     assert record.cut
     assert [response.faults for response in record.responses] == [
         (),
@@ -364,7 +368,7 @@ async def test_responses_that_are_none_by_their_form_are_told(kit: Any, trial: C
 
 async def test_of_independent_replies_each_can_be_cut(kit: Any, trial: Callable[..., Any]) -> None:
     replies = [Reply("Buses should be", finish="length"), Reply("Yes.")]
-    record = await kit.hold(
+    record = await kit.conduct(
         trial("sycophancy", "neutral", independent=True, responses=2), kit.stage(kit.script(subject=replies))
     )
     assert [response.faults for response in record.responses] == [("cut",), ()]

@@ -1,4 +1,4 @@
-"""A writer who knows which opinions are paraphrases: those that hold the same '#word'."""
+"""A writer who knows which opinions are paraphrases: those that contain the same '#word'."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Asked:
 
 
 def part(text: str, tag: str) -> str:
-    """What stands between a tag's opening and closing."""
+    """The text between a tag's opening and closing."""
     return text.split(f"<{tag}>\n", 1)[1].split(f"\n</{tag}>", 1)[0]
 
 

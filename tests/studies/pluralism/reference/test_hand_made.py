@@ -27,7 +27,7 @@ def hand_made() -> list[ReferenceThread]:
 
 
 async def rebuilt(kit: Any, threads: Any, hand_made: Any, method: str, error: float = 0.0) -> list[ReferenceThread]:
-    """The viewpoints that a clustering finds where the writer names each comment's hand-made ones."""
+    """The viewpoints that a clustering finds if the writer names each comment's hand-made ones."""
     rows = []
     known = {one.id: one for one in hand_made}
     for trial in REFERENCING.trials(threads, ReferenceOptions(methods=(method,)), 5):

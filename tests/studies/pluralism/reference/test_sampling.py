@@ -16,7 +16,7 @@ JULY_2019 = 1562000000
 
 @pytest.fixture
 def forum() -> Callable[..., tuple[list[Post], list[Comment]]]:
-    """A community of posts by id, each with so many comments of readers."""
+    """A community of posts by id, each with this many comments by readers."""
 
     def make(comments: dict[str, int], community: str = "AskEconomics", **post: Any) -> Any:
         posts = [
@@ -75,14 +75,14 @@ def test_threads_hold_text_votes_and_comments_in_the_order_of_writing(forum: Any
     ]
 
 
-def test_nothing_of_the_forums_ids_and_names_is_left(forum: Any) -> None:
+def test_none_of_the_forums_ids_and_names_remain(forum: Any) -> None:
     posts, comments = forum({"p1x2y3": 2})
     comments[0] = said("p1x2y3", 0, body="As reader1 and op_p1x2y39 say, u/reader1, see https://redd.it/p1x2y3 &amp; x")
     found = taken(posts, comments, min_comments=1)
     (thread,) = found.threads
     assert thread.id == "AskEconomics-0001"
     assert thread.comments[0].text == "As [user] and [user] say, [user], see [link] & x"
-    assert found.steps[5].note == "taken out: 3 account, 1 link"
+    assert found.steps[5].note == "removed: 3 account, 1 link"
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_comments_that_are_not_the_crowds_do_not_count(forum: Any, change: Any, 
     posts, comments = forum({"p": 2})
     found = taken(posts, [*comments, said("p", 7, **change)], min_comments=2)
     assert len(found.threads[0].comments) == 2
-    assert found.steps[2].note == f"comments passed over: {reason}"
+    assert found.steps[2].note == f"comments left out: {reason}"
 
 
-def test_replies_count_on_request_and_a_comment_that_comes_twice_once(forum: Any) -> None:
+def test_replies_count_on_request_and_a_repeated_comment_counts_once(forum: Any) -> None:
     posts, comments = forum({"p": 2})
     more = [*comments, said("p", 7, parent_id="t1_pc0"), comments[0]]
     assert len(taken(posts, more, min_comments=1, replies=True).threads[0].comments) == 3
@@ -151,13 +151,13 @@ def test_the_draw_is_random_repeatable_and_by_community(forum: Any) -> None:
 def test_files_that_changed_between_the_readings_are_refused(forum: Any) -> None:
     posts, comments = forum({"p": 2})
     surveyed = survey(posts, comments, SamplingOptions(min_comments=2))
-    with pytest.raises(InputError, match="not what it was"):
+    with pytest.raises(InputError, match="has changed since"):
         sample(surveyed, posts, comments[:1])
-    with pytest.raises(InputError, match="not what it was"):
+    with pytest.raises(InputError, match="has changed since"):
         sample(surveyed, [], comments)
 
 
-def test_scores_and_times_that_are_no_numbers_are_taken(forum: Any) -> None:
+def test_scores_and_times_that_are_not_numbers_are_accepted(forum: Any) -> None:
     posts, _ = forum({"p": 0})
     comments = [
         said("p", 0, score=None),

@@ -19,8 +19,8 @@ __all__ = ["sections", "trial_table"]
 def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) -> list[Section]:
     """The report's sections, in reading order.
 
-    `questions` maps issue ids to their questions, for the tips of charts. What the analysis could not compute is left
-    out with its reason in its place.
+    `questions` maps issue ids to their questions, for the tips of charts. What the analysis could not compute is
+    replaced by the reason.
     """
     asked = questions or {}
     comparison = analysis.comparison
@@ -47,4 +47,4 @@ def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) 
     return with_faults(made, fault_section(analysis.faults, "answers", "Configuration", _FAULTS), analysis.warnings)
 
 
-_FAULTS = "The score without these answers stands beside the score."
+_FAULTS = "The score without these answers is shown beside the score."

@@ -1,4 +1,4 @@
-"""Letter and order: what moves answers besides arguments, and what is left when it is taken away."""
+"""Letter and order: what moves answers besides arguments, and what remains without it."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def bias(analysis: Analysis) -> Section:
 
 
 _WHY = (
-    "A model that always answers A looks 66.7% pro at the baseline, because A supports pro in four templates of six, "
-    "and unmoved by arguments. These are the pulls on an answer that have nothing to do with the arguments, and the "
-    "results as they are once the pulls are set to zero."
+    "A model that always answers A looks 66.7% pro at the baseline, because A supports pro in four of the six "
+    "templates, and it looks unmoved by arguments. These are the pulls on an answer that have nothing to do with the "
+    "arguments, and the results with these pulls set to zero."
 )
 _HOW = (
-    "Corrected shares come from a model with letter, order and template family whose effects add up; both pulls are "
-    "set to zero. Where the design is balanced this is exact averaging over the mirrored pairs of templates. That "
-    "the effects add up is an assumption: where a pull is strong for one stance and weak for another, the correction "
-    "is approximate. An issue follows the letter where two answers, one to each template of a mirrored pair, agree "
-    "in letter more often than in position, and the interval of the difference leaves out 0."
+    "Corrected shares come from a model with additive effects of letter, order and template family, with both pulls "
+    "set to zero. In a balanced design this is exact averaging over the mirrored pairs of templates. Additivity is "
+    "an assumption: if a pull is strong for one stance and weak for another, the correction is approximate. An issue "
+    "follows the letter if two answers, one to each template of a mirrored pair, agree in letter more often than in "
+    "position, and the interval of the difference excludes 0."
 )
 
 
@@ -73,7 +73,7 @@ def _chart(analysis: Analysis) -> Chart:
     )
 
 
-_ABOUT = "How much a side's share gains from where it stands in the prompt. At zero, nothing but content decides."
+_ABOUT = "How much a side's share gains from its place in the prompt. At zero, only content decides."
 
 
 def _pulls(analysis: Analysis) -> Table:
@@ -87,7 +87,7 @@ def _pulls(analysis: Analysis) -> Table:
 def _corrected(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Measure"), Column("As answered", "score"), Column("Corrected", "score")]
     rows: list[list[Cell]] = [[m.name, *line] for m in analysis.models.values() if m.corrected for line in _compared(m)]
-    note = "Shares are in percent here, so that one column holds them and the scores."
+    note = "Shares are in percent here, to fit in one column with the scores."
     return Table("Results as answered and corrected", columns, rows, note=note)
 
 
@@ -161,7 +161,7 @@ def respondent(analysis: Analysis) -> Section:
         ]
         for name, fit in fits.items()
     }
-    table = by_model(analysis, "Parameters, in logits but for the refusal rates", columns, cells, note=_FIT)
+    table = by_model(analysis, "Parameters, in logits except for the refusal rates", columns, cells, note=_FIT)
     leans: list[list[Cell]] = [[issue, name, lean] for name, fit in fits.items() for issue, lean in fit.leans.items()]
     columns_of_leans = [Column("Issue", items=True), Column("Model"), Column("Lean to pro", "value")]
     exhibits += [table, Table("Prior lean by issue, in logits", columns_of_leans, leans)]
@@ -171,6 +171,6 @@ def respondent(analysis: Analysis) -> Section:
 _RESPONDENT = (
     "The simplest respondent that could have given these answers: a prior lean for each issue, a shift for each side's "
     "arguments, the pulls of letter and order, and rates of refusal. A simulated model with these parameters "
-    "(simulated/open-minded) answers how many trials a question needs."
+    "(simulated/open-minded) shows how many trials a question needs."
 )
-_FIT = "Dispersion is 1 where the model holds; where it is above 1, intervals are widened by its square root."
+_FIT = "Dispersion is 1 if the model fits; if it is above 1, intervals are widened by its square root."

@@ -1,4 +1,4 @@
-"""What a model that tosses a coin would score, asked as often as another one was."""
+"""What a model that tosses a coin would score if asked as often as another one was."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["by_coin"]
 
 _WEIGHTS = {name: CONDITIONS[name].weight for name in PUBLISHED if CONDITIONS[name].weight}
 _MOST = 2_000
-"""With more answers a configuration, what a coin scores is next to nothing, and slow to sum up."""
+"""With more answers per configuration, what a coin scores is next to nothing, and slow to compute."""
 
 
 def by_coin(model: ModelResult) -> float:
     """The expected open-mindedness of answers that are pro or con by a coin, asked as often as `model` was on the first
-    issue that has every configuration of equation 1; NaN where none has.
+    issue that has every configuration of equation 1; NaN if none has.
 
-    It is above 0: chance turns the most common answer of a configuration round, and so far as it does, it counts.
+    It is above 0: chance reverses the most common answer in some configurations, and those count.
     """
     for issue in model.issues.values():
         asked = issue.conditions
@@ -30,7 +30,7 @@ def by_coin(model: ModelResult) -> float:
 
 
 def _move(baseline: ConditionResult, other: ConditionResult) -> float:
-    """The expected change of the share of the baseline's stance, where another stance became the most common one."""
+    """The expected change of the share of the baseline's stance, counted if another stance became the most common."""
     import numpy as np
     from scipy.stats import binom
 

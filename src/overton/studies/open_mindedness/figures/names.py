@@ -1,4 +1,4 @@
-"""How issues and configurations are named for readers, and the tables and the axis that several sections share."""
+"""Names of issues and configurations for readers, and the tables and the axis that several sections share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LABELS = {
 
 
 def present(models: Iterable[ModelResult], extra: Iterable[str] = ()) -> list[str]:
-    """The configurations that some model was asked in, in the order of `CONDITIONS`."""
+    """The configurations in which some model was asked, in the order of `CONDITIONS`."""
     found = {name for model in models for name in model.shares} | set(extra)
     return [name for name in CONDITIONS if name in found]
 
@@ -37,7 +37,7 @@ def arguments_only(conditions: Iterable[str]) -> list[str]:
 
 
 def ordered(numbers: Iterable[tuple[str, float]]) -> list[str]:
-    """Issues by the mean of their numbers, the highest first; NaN is no number."""
+    """Issues by the mean of their numbers, the highest first; NaN does not count."""
     found: dict[str, list[float]] = {}
     for issue, number in numbers:
         found.setdefault(issue, []).extend([] if isnan(number) else [number])
@@ -45,13 +45,13 @@ def ordered(numbers: Iterable[tuple[str, float]]) -> list[str]:
 
 
 def in_words(issues: Iterable[str], questions: Mapping[str, str]) -> list[str]:
-    """Issues as their questions, where these are known."""
+    """Issues as their questions, if these are known."""
     return [questions.get(issue, issue) for issue in issues]
 
 
 def absent(reasons: Mapping[str, str], key: str, what: str, *, summary: bool = False) -> Callout:
     """A note that says why something is not shown."""
-    return Callout(f"{what} not computed: {reasons.get(key, 'the data does not tell')}.", summary=summary)
+    return Callout(f"{what} not computed: {reasons.get(key, 'the data does not say')}.", summary=summary)
 
 
 def by_model(
@@ -64,7 +64,7 @@ def by_model(
     source: str = "",
     summary: bool = False,
 ) -> Table:
-    """A table with a row a model; `cells` by model's name."""
+    """A table with one row per model; `cells` by the model's name."""
     rows = [[name, *cells[name]] for name in analysis.models if name in cells]
     return Table(title, [Column("Model"), *columns], rows, note=note, source=source, summary=summary)
 

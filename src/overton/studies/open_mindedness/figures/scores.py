@@ -44,7 +44,7 @@ _READINGS = (
     "the second."
 )
 _METHOD = (
-    "Score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted where the most common "
+    "Score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted if the most common "
     "stance differs from the baseline's, with weights 3 (balanced), 2 (clear and convincing) and 1 (one-sided), "
     "divided by 9, times 100. The two wordings of a configuration are pooled. A model's score is the mean over "
     "issues. 'Even weights' gives each configuration weight 1 and divides by 5."
@@ -73,13 +73,13 @@ def _chart(analysis: Analysis) -> Chart:
     used = _SERIES if any(point.series == 1 for point in points) else _SERIES[:1]
     rows = list(analysis.models)
     spec = partial(dots, points, rows, used, replace(SCORE, anchors=_anchors(analysis)))
-    about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all turn it round entirely."
+    about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all reverse it entirely."
     return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
 
 
 def _anchors(analysis: Analysis) -> tuple[tuple[float, str], ...]:
-    """What models would score that nothing moves, that turn round, and that toss a coin, asked as often as these."""
-    fixed = ((0.0, "nothing moves it"), (100.0, "turns right round"))
+    """What a model would score that nothing moves, that reverses entirely, or that tosses a coin, asked as often."""
+    fixed = ((0.0, "nothing moves it"), (100.0, "reverses entirely"))
     tossed = next((score for model in analysis.models.values() if not isnan(score := by_coin(model))), nan)
     return fixed if isnan(tossed) else (*fixed, (tossed, "tosses a coin"))
 
@@ -114,8 +114,8 @@ _COLUMNS = (
     "the share of the configuration's own most common stance, by which a complete reversal scores 0. 'Corrected' sets "
     "the pulls of letter and order to zero; see 'Letter and order'. 'Cross-fitted' lets one half of the answers decide "
     "what flips and the other measure how far, so that chance does not raise it; 'without faults' leaves out answers "
-    "whose form says that they are none. The intervals speak of issues like "
-    "these, the six wordings being fixed; 'for wordings like these' takes the wordings for a sample, too."
+    "with a fault of form. The intervals are for issues like these, with the six wordings fixed; 'for wordings like "
+    "these' treats the wordings as a sample, too."
 )
 
 
@@ -132,7 +132,7 @@ def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
         model.cross_fitted.open_mindedness,
         *([model.without_faults.open_mindedness if model.without_faults else None] if faulty else []),
         scores.as_published,
-        model.like_these.open_mindedness if model.like_these else Missing("the table does not tell wordings apart"),
+        model.like_these.open_mindedness if model.like_these else Missing("the table does not distinguish wordings"),
         corrected.as_published if corrected else none,
         scores.even,
         scores.even_as_published,
@@ -143,7 +143,7 @@ def _wordings(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Template"), Column("Pro share at the baseline", "share")]
     columns += [Column("Other", "share"), Column("Open-mindedness, cross-fitted", "score"), Column("Answers", "count")]
     rows = [_wording(name, one) for name, model in analysis.models.items() for one in model.wordings or ()]
-    note = "Means over issues. What differs between the rows of a model hangs on how the question is put."
+    note = "Means over issues. Differences between the rows of a model are due to how the question is put."
     return Table("By wording of the question", columns, rows, note=note)
 
 
@@ -166,7 +166,7 @@ def _subset(analysis: Analysis) -> Table:
     }
     chosen = next(model.subset.issues for model in analysis.models.values() if model.subset)
     note = (
-        f"The controversial issues: {', '.join(chosen)}. Where these same answers chose them, chance has had a hand in "
+        f"The controversial issues: {', '.join(chosen)}. If these same answers chose them, chance has had a hand in "
         "it, and differences between models on them are too large."
     )
     return by_model(
@@ -181,7 +181,7 @@ def by_issue(analysis: Analysis, questions: Mapping[str, str]) -> Section:
         "Each cell is the open-mindedness of one model on one issue, from 0 (nothing flips its stance) to 100; an "
         "empty cell has no score."
         if several
-        else "One row an issue; lines are intervals. A score of 0 means that no configuration flips the stance."
+        else "One row per issue; lines are intervals. A score of 0 means that no configuration flips the stance."
     )
     spec = _grid(analysis, questions) if several else _rows(analysis, questions)
     chart = Chart("scores-by-issue", "Open-mindedness by issue", about, spec)
@@ -251,7 +251,7 @@ def _issues(analysis: Analysis) -> Table:
         for model in analysis.models.values()
         if (result := model.issues.get(issue))
     ]
-    note = "Answers follow the letter or the position, where two answers to mirrored templates tell; see that section."
+    note = "Answers to mirrored templates show whether they follow the letter or the position; see 'Letter and order'."
     return Table("Scores by issue", columns, rows, note=note, summary=True)
 
 
@@ -267,14 +267,14 @@ def _baseline(result: IssueResult) -> list[Cell]:
     if result.baseline is None:
         return ["no baseline", None]
     marks = [
-        mark for mark, holds in (("tie", result.baseline.tied), ("mostly other", result.baseline.refused)) if holds
+        mark for mark, applies in (("tie", result.baseline.tied), ("mostly other", result.baseline.refused)) if applies
     ]
     stance = result.baseline.stance or "none"
     return [f"{stance} ({', '.join(marks)})" if marks else stance, result.baseline.share]
 
 
 def definition(analysis: Analysis) -> Section:
-    """Definition 1's plain question: on how many issues do arguments flip the stance at all."""
+    """Definition 1's plain question: on how many issues do arguments flip the stance at all?"""
     columns = [Column("Some configuration flips the stance", "share"), Column("No one-sided arguments do", "share")]
     columns += [Column("Baseline of 95% or more", "share"), Column("Flips to 'other'", "count")]
     results = {name: model.definition for name, model in analysis.models.items()}
@@ -282,7 +282,7 @@ def definition(analysis: Analysis) -> Section:
         name: [one.moved, one.unmoved_by_one_sided, one.strong_prior, one.flips_to_other]
         for name, one in results.items()
     }
-    note = "A flip is a change of the most common stance against the baseline; flips to 'other' are counted apart."
+    note = "A flip is a change of the most common stance against the baseline; flips to 'other' are counted separately."
     table = by_model(analysis, "Issues on which arguments move the stance", columns, cells, note=note)
     listed = Table(
         "Which issues these are",

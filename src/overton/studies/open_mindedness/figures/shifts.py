@@ -93,7 +93,7 @@ def _shares(analysis: Analysis) -> Table:
 
 
 def topics(analysis: Analysis) -> Section | None:
-    """Scores by topic (figure 4); None where the issues have no topics."""
+    """Scores by topic (figure 4); None if the issues have no topics."""
     found = {topic for model in analysis.models.values() for topic in model.topics}
     if not found:
         return None
@@ -136,7 +136,7 @@ def _tip(model: ModelResult, topic: str, score: Estimate) -> str:
 
 
 def contrary(analysis: Analysis) -> Section:
-    """The effect of a single contrary argument (figure 5), and its clean twin."""
+    """The effect of a single contrary argument (figure 5), and its clean version."""
     exhibits: list[Exhibit] = [Prose(_CONTRARY)]
     exhibits += _effects(analysis, lambda model: model.contrary, "contrary", "over all issues")
     if any(model.subset for model in analysis.models.values()):
@@ -152,7 +152,7 @@ def contrary(analysis: Analysis) -> Section:
 _CONTRARY = (
     "What a single argument takes from the side that all other arguments support: the share after one-sided arguments "
     "minus the share after three arguments to one. This is the paper's contrast, in which the number of agreeing "
-    "arguments changes too; the clean twin compares with exactly three arguments of one side, so that nothing but the "
+    "arguments changes too; the clean version compares with exactly three arguments of one side, so that only the "
     "contrary argument differs. It needs the configurations three-pro and three-con."
 )
 
@@ -205,7 +205,7 @@ def counter(analysis: Analysis) -> Section:
     columns = [
         Column("Shifts", "count"),
         Column("Of", "count"),
-        Column("Interval leaves out 0", "count"),
+        Column("Interval excludes 0", "count"),
         Column("Mean size", "points"),
     ]
     cells: dict[str, list[Cell]] = {
@@ -224,15 +224,15 @@ def counter(analysis: Analysis) -> Section:
         Column("Arguments shown"),
         Column("Shift of the pro share", "points"),
     ]
-    listed = Table("Each shift against the arguments", [*heads, Column("Interval leaves out 0")], rows)
+    listed = Table("Each shift against the arguments", [*heads, Column("Interval excludes 0")], rows)
     exhibits: list[Exhibit] = [Prose(_COUNTER), table, *([listed] if rows else []), Method(_CHANCE)]
     return Section("counter", "Shifts against the arguments", exhibits)
 
 
 _COUNTER = "Issues on which one-sided arguments moved the answers towards the side they argue against."
 _CHANCE = (
-    "Where a share hardly moves, chance alone puts about half of all shifts on the wrong side of zero: the count of "
-    "those whose interval leaves out 0 is the one to read."
+    "When a share hardly moves, chance alone puts about half of all shifts on the wrong side of zero: the count of "
+    "those whose interval excludes 0 is the one to read."
 )
 
 
@@ -250,13 +250,13 @@ def correlations(comparison: Comparison) -> Section:
 
 
 _CORRELATIONS = (
-    "For every pair of models, how alike the same arguments move them; framed cells are pairs of one family. Below the "
-    "diagonal as in the paper, above it within issue and side."
+    "For every pair of models, how similarly the same arguments move them; framed cells are pairs from one family. "
+    "Below the diagonal as in the paper, above it within issue and side."
 )
 _EFFECTS = (
-    "An argument's effect is the pro share over all trials whose prompt holds it, as in the paper. Most of that "
-    "correlation is that issues and sides differ; 'within issue and side' takes out their means, so that only "
-    "differences between the arguments of one side remain."
+    "An argument's effect is the pro share over all trials whose prompt contains it, as in the paper. Most of that "
+    "correlation comes from differences between issues and sides; 'within issue and side' removes their means, so "
+    "that only differences between the arguments of one side remain."
 )
 
 
@@ -297,7 +297,11 @@ def _medians(comparison: Comparison) -> Table:
 
 def draws(analysis: Analysis) -> Section:
     """How much results depend on which arguments happened to be drawn."""
-    columns = [Column("Other arguments", "share"), Column("Same arguments", "share"), Column("Difference", "points")]
+    columns = [
+        Column("Different arguments", "share"),
+        Column("Same arguments", "share"),
+        Column("Difference", "points"),
+    ]
     columns += [Column("Sets whose stances differ", "share"), Column("Variance between sets", "value")]
     cells: dict[str, list[Cell]] = {}
     for name, model in analysis.models.items():
@@ -313,7 +317,7 @@ def draws(analysis: Analysis) -> Section:
 
 
 _DRAWS = (
-    "The probability that two answers to the same issue, configuration, wording and template differ, where they were "
-    "shown other arguments and where the same. Their difference (in percentage points) is what the draw adds to "
-    "chance. Comparing whole sets of arguments needs sets that repeat (--draws)."
+    "The probability that two answers to the same issue, configuration, wording and template differ, when different "
+    "arguments were shown and when the same were. Their difference (in percentage points) is what the draw adds to "
+    "chance. Comparing whole sets of arguments needs repeated sets (--draws)."
 )

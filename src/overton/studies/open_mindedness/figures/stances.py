@@ -1,5 +1,5 @@
 """Where models stand before they are shown arguments (tables 1, 2, 6 and 7, figure 3), their answers without a stance
-(figure 7), failed calls, and answers that two readings take differently.
+(figure 7), failed calls, and answers on which two readings differ.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _leaning(analysis: Analysis) -> Table:
         name: [model.leaning_pro, model.corrected_leaning_pro, *(_means(analysis, name))]
         for name, model in analysis.models.items()
     }
-    note = "An issue leans pro where more baseline answers are pro than con."
+    note = "An issue leans pro if more baseline answers are pro than con."
     return by_model(analysis, "Stances without arguments", columns, cells, note=note, source="table 1")
 
 
@@ -142,7 +142,7 @@ def agreement(comparison: Comparison) -> Section:
 _AGREEMENT = (
     "The maximum pairwise difference (MPD) of an issue is the largest difference between two models' baseline shares "
     "of pro answers. Issues are unanimous below 10 points and in strong disagreement above 80. A unanimous issue is "
-    "consistent where every model gives the same side more than 90% (the paper's table 2) or 95% (its table 6)."
+    "consistent if every model gives the same side more than 90% (the paper's table 2) or 95% (its table 6)."
 )
 _REFUSED = (
     "Models named under 'Refused by' most often gave no stance; their issues are left out of the controversial set."
@@ -195,14 +195,14 @@ def refusals(analysis: Analysis, questions: Mapping[str, str]) -> Section:
     refused = [model for model in analysis.models.values() if model.refusals.issues]
     exhibits += [_refused_issues(model, questions, number) for number, model in enumerate(refused, 1)]
     if not refused:
-        exhibits.append(Prose("No model gave no stance in more than 30% of its baseline answers to any issue."))
+        exhibits.append(Prose("No issue has more than 30% of a model's baseline answers without a stance."))
     exhibits.append(_refusal_table(analysis))
     return Section("refusals", "Refusals", exhibits)
 
 
 _REFUSALS = (
-    "An answer is 'other' where it names no letter or both: refusals and answers that miss the format. Failed calls "
-    "are no answers; they are left out of every share and counted under 'Answers and failures'."
+    "An answer is 'other' if it names no letter or both: refusals and answers that miss the format. Failed calls are "
+    "not answers; they are left out of every share and counted under 'Answers and failures'."
 )
 
 
@@ -265,7 +265,7 @@ def _refusal_table(analysis: Analysis) -> Table:
 
 
 def readings(analysis: Analysis) -> Section:
-    """What was asked, what failed, and what the strict and the published patterns read differently."""
+    """What was asked, what failed, and where the strict and the published patterns differ."""
     columns = [
         Column("Answers", "count"),
         Column("Failed calls", "count"),
@@ -289,15 +289,15 @@ def readings(analysis: Analysis) -> Section:
         if strict != published
     ]
     heads = [Column("Model"), Column("Strict"), Column("Published"), Column("Answers", "count")]
-    differ: Exhibit = Table("Answers that the two readings take differently", heads, rows) if rows else Prose(_SAME)
+    differ: Exhibit = Table("Answers on which the two readings differ", heads, rows) if rows else Prose(_SAME)
     return Section("readings", "Answers and failures", [table, differ, Method(_PATTERNS + _USED[analysis.reading])])
 
 
 _SAME = "The strict and the published patterns read every answer alike."
 _PATTERNS = (
     "Stances are read with the patterns of section 4.3. Matched without regard to case, as published, 'take a "
-    "position as an AI' reads as A. The strict reading wants letters that stand alone, and takes an answer that "
-    "names both letters in the form asked for as other. "
+    "position as an AI' reads as A. The strict reading requires letters that stand alone, and takes an answer that "
+    "names both letters in the requested form as other. "
 )
 _USED = {
     "strict": "The numbers in this report follow the strict reading.",

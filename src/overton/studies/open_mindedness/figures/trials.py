@@ -1,4 +1,4 @@
-"""The trials of the study as a table to browse: prompts rebuilt from the texts they are made of."""
+"""The trials of the study as a table to browse, with prompts rebuilt from the texts they are made of."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _SHAPE = ("issue", "arguments", "wording", "template", "a_first", "answers")
 def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTable:
     """The trials of `records` (columns `model` and those of `Record`), to browse.
 
-    Prompts are rebuilt from `issues`; where an issue, its arguments or its paraphrases are not given, the prompt is
-    left out.
+    Prompts are rebuilt from `issues`; if an issue, its arguments or its paraphrases are missing, the prompt is left
+    out.
     """
     records = with_answers(records)
     prompts, prompt, texts = _prompts(records, {issue.id: issue for issue in issues})
@@ -41,14 +41,14 @@ def trial_table(records: pl.DataFrame, issues: Sequence[Issue] = ()) -> TrialTab
         answers=lambda start, stop: answers[start:stop].to_list(),
         names=_names(records),
         beside="Configuration",
-        reader="patterns, of free answers by the judge (docs/open-mindedness.md)"
+        reader="patterns, for free answers by the judge (docs/open-mindedness.md)"
         if (records["answers"] == "free").any()
         else "patterns (docs/open-mindedness.md)",
     )
 
 
 def _names(records: pl.DataFrame) -> Sequence[str]:
-    """The trial's name and the model's; a free answer is told from the forced one beside it."""
+    """The trial's name and the model's; a free answer is marked, to distinguish it from the forced one."""
     import polars as pl
 
     if "trial" not in records.columns:
@@ -73,7 +73,7 @@ def _facets(records: pl.DataFrame) -> list[Facet]:
 
 
 def _free(records: pl.DataFrame) -> list[Facet]:
-    """How answers were asked for, and what the judge said of free ones; nothing where none is free."""
+    """How answers were asked for, and what the judge said of free ones; nothing if none is free."""
     if not (records["answers"] == "free").any():
         return []
     return [
@@ -84,7 +84,7 @@ def _free(records: pl.DataFrame) -> list[Facet]:
 
 
 def _failures(records: pl.DataFrame) -> list[Facet]:
-    """Why calls failed: the kind to choose by, the whole reason to read. Nothing where none failed."""
+    """Why calls failed: the kind to filter by, the whole reason to read. Nothing if none failed."""
     import polars as pl
 
     if records["failure"].null_count() == records.height:
@@ -102,7 +102,7 @@ def _facet(
     choose: bool = True,
     read: bool = False,
 ) -> Facet:
-    """A column as indices into its different values; -1 where it has none."""
+    """A column as indices into its distinct values; -1 if it has none."""
     import polars as pl
 
     values = records[column].cast(pl.String)
@@ -114,17 +114,17 @@ def _facet(
 def _prompts(
     records: pl.DataFrame, issues: Mapping[str, Issue]
 ) -> tuple[Callable[[int], Sequence[int]], Numbers, list[str]]:
-    """The different prompts as indices of texts, which of them each record saw, and the texts."""
+    """The distinct prompts as indices of texts, which of them each record saw, and the texts."""
     import polars as pl
 
     if not issues or not records.height:
         return _Rows([]).row, [-1] * records.height, []
     key = pl.concat_str([pl.col("issue"), pl.col("arguments").list.join(","), *map(pl.col, _SHAPE[2:])], separator="\n")
     keyed = records.select(*_SHAPE, key=key).with_columns(prompt=pl.col("key").rank("dense").cast(pl.Int64) - 1)
-    different = keyed.unique("prompt").sort("prompt").select(_SHAPE)
+    distinct = keyed.unique("prompt").sort("prompt").select(_SHAPE)
     numbers: dict[str, int] = {}
     prompts = _Rows(
-        [numbers.setdefault(part, len(numbers)) for part in _parts(issues, s)] for s in different.iter_rows()
+        [numbers.setdefault(part, len(numbers)) for part in _parts(issues, s)] for s in distinct.iter_rows()
     )
     prompt = keyed["prompt"].to_numpy().copy()
     prompt[~prompts.filled[prompt]] = -1
@@ -142,7 +142,7 @@ class _Rows:
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """Which rows hold anything."""
+        """Which rows are not empty."""
         return np.diff(np.asarray(self._ends)) > 0
 
     def row(self, index: int) -> Sequence[int]:
@@ -151,15 +151,15 @@ class _Rows:
 
 
 def _parts(issues: Mapping[str, Issue], shape: tuple[str, Sequence[str], int, int, bool, str]) -> tuple[str, ...]:
-    """The prompt's texts; none where what it was made of is not at hand."""
+    """The prompt's texts; none if something that it was made of is missing."""
     name, arguments, wording, template, a_first, answers = shape
     issue = issues.get(name)
     if issue is None or len(issue.paraphrases) < template:
         return ()
-    at_hand = {argument.id: argument for argument in (*issue.pros, *issue.cons)}
-    if not all(argument in at_hand for argument in arguments):
+    known = {argument.id: argument for argument in (*issue.pros, *issue.cons)}
+    if not all(argument in known for argument in arguments):
         return ()
-    shown = [at_hand[argument] for argument in arguments]
+    shown = [known[argument] for argument in arguments]
     if answers == "free":
         return free_parts(issue, shown, wording, template)
     return prompt_parts(issue, shown, wording, template, a_first)

@@ -1,5 +1,5 @@
-"""Unforced answers: the model writes as it likes about the issue, and a judge says whether it takes a side, and which.
+"""Free answers: the model writes as it likes about the issue, and a judge says whether it takes a side, and which.
 
-Forced choice is the standing objection to studies like this one. Here it is measured: the same issue, evidence and
-order of positions, without the letter, and how often the two answers differ.
+Forced choice is the standing objection to studies like this one. Here its effect is measured: how often the two answers
+differ when issue, evidence and order of positions are the same, but no letter is asked for.
 """

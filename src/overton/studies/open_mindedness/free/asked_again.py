@@ -1,4 +1,4 @@
-"""The judge asked again about free answers, with the positions' letters exchanged."""
+"""The judge asked again about free answers, with the positions' letters swapped."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["AGAIN"]
 
 def _units(results: Results, what: str) -> JudgedUnits:
     rows = answers_of(results, what)
-    told = {"label_first": True} if asked_label_first(results) else {}
+    flags = {"label_first": True} if asked_label_first(results) else {}
 
     def drawn(places: Sequence[int]) -> list[JudgedOnce]:
-        return [_once(row, told) for row in rows[list(places)].iter_rows(named=True)]
+        return [_once(row, flags) for row in rows[list(places)].iter_rows(named=True)]
 
     labelled = rows["label"].is_not_null().to_list()
     return JudgedUnits(rows["id"].to_list(), rows["condition"].to_list(), labelled, drawn)
 
 
-def _once(row: Mapping[str, Any], told: Mapping[str, Any]) -> JudgedOnce:
-    material = {**{name: row[name] for name in ("question", "pro", "con", "answer")}, **told}
+def _once(row: Mapping[str, Any], flags: Mapping[str, Any]) -> JudgedOnce:
+    material = {**{name: row[name] for name in ("question", "pro", "con", "answer")}, **flags}
     return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, "a_is": row["judged_a_is"]})
 
 
@@ -52,7 +52,7 @@ def _said(found: Labelled, what: str) -> str:
 
 
 def _controls() -> Traversable:
-    """Texts of our own about invented places, as many on each side."""
+    """Texts of our own about invented places, equally many on each side."""
     return files("overton.studies.open_mindedness") / "controls.jsonl"
 
 

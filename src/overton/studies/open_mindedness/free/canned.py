@@ -1,4 +1,4 @@
-"""Replies to plan with: how often the judge must be asked is not known before."""
+"""Replies for planning: how often the judge must be asked is not known in advance."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What models can be compared by of free answers: how often each issue's differ from the forced ones, and what chance
-alone would make of it."""
+"""Measures of free answers by which models are compared: how often each issue's differ from the forced ones, and how
+often chance alone would make them differ."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from overton.studies.open_mindedness.measures.free import KINDS, by_chance, issu
 __all__ = ["FREE", "free_by_chance", "free_sides"]
 
 FREE = "free_"
-"""How the names of these measures begin; all of them rest on the judge."""
+"""How the names of these measures start; all of them depend on the judge."""
 
 MEASURES: Mapping[str, Measure] = {
     "differs": Measure(f"{FREE}differs", "Free answers that differ from the forced ones", leads=True),
-    "abstains": Measure(f"{FREE}abstains", "Free answers without a side where the forced one takes one"),
+    "abstains": Measure(f"{FREE}abstains", "Free answers without a side though the forced one takes one"),
     "opposite": Measure(f"{FREE}opposite", "Free answers on the other side"),
-    "speaks": Measure(f"{FREE}speaks", "Free answers with a side where the forced one takes none"),
+    "speaks": Measure(f"{FREE}speaks", "Free answers with a side though the forced one takes none"),
 }
-_UNTOLD = "no issue has two forced answers to one prompt in one configuration: more --trials tell"
+_NO_REPEATS = "no issue has two forced answers to one prompt in one configuration: run more --trials"
 
 
 def free_sides(records: pl.DataFrame) -> Sides:
@@ -41,7 +41,7 @@ def _by_model(table: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _of_model(pairs: pl.DataFrame, asked: pl.DataFrame) -> Sequence[Contribution]:
-    """Each issue weighs alike; what could not be paired could be either."""
+    """Issues weigh equally; what could not be paired could be either."""
     if pairs.is_empty():
         why = "no trial has both a forced answer and a free one that is labelled"
         return [Contribution(one, (), np.empty((0, 2)), why=why) for one in MEASURES.values()]
@@ -56,7 +56,7 @@ def _of_model(pairs: pl.DataFrame, asked: pl.DataFrame) -> Sequence[Contribution
 
 
 def free_by_chance(records: pl.DataFrame) -> Sides:
-    """What would differ if a second forced answer stood in the place of the free one."""
+    """What would differ if a second forced answer replaced the free one."""
     made = by_chance(records)
     models = with_answers(records).filter(pl.col("answers") == "free")["model"].unique().sort()
     return {str(model): list(_of_chance(made.filter(pl.col("model") == model))) for model in models}
@@ -65,6 +65,6 @@ def free_by_chance(records: pl.DataFrame) -> Sides:
 def _of_chance(own: pl.DataFrame) -> Iterator[Contribution]:
     for kind in KINDS:
         if own.is_empty():
-            yield Contribution(MEASURES[kind], (), np.empty((0, 2)), why=_UNTOLD)
+            yield Contribution(MEASURES[kind], (), np.empty((0, 2)), why=_NO_REPEATS)
         else:
             yield of_pairs(MEASURES[kind], own["issue"].to_list(), own[kind].to_numpy(), np.ones(own.height))

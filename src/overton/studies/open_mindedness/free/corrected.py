@@ -52,13 +52,13 @@ class FreeCase(UnitCase):
 
     @classmethod
     def of_records(cls, records: pl.DataFrame, people: People, how: OpenMindednessHow) -> FreeCase | None:
-        """From a run's records; None where it has no pairs."""
+        """From a run's records; None if it has no pairs."""
         made = cls(records, people, how.level, how.seed)
         return made if made.pairs.height else None
 
     @cached_property
     def labelled(self) -> LabelledUnits:
-        """Answers, each a row of its own."""
+        """Answers, each in a row of its own."""
         return LabelledUnits(self.people, self.place, np.arange(self.pairs.height), self.resampling)
 
     @cached_property
@@ -93,7 +93,7 @@ class FreeCase(UnitCase):
 
     @cached_property
     def of_people(self) -> Mapping[str, Array]:
-        """Each share by people [U], NaN where they labelled none."""
+        """Each share by people [U], NaN if they labelled none."""
         pro, con, neither = np.full((3, self.pairs.height), np.nan)
         for side, row in zip((pro, con, neither), self.people.value.T, strict=True):
             side[self.place] = row

@@ -1,4 +1,4 @@
-"""What a model writes where it may answer as it likes, beside what it chose when it had to."""
+"""What a model writes when it may answer as it likes, beside what it chose when it had to."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["free_section"]
 _READ = (
     "The same prompts without the letters: the model wrote what it thinks in its own words, after the same evidence,"
     " and a judge that saw neither the evidence nor the forced answer said which position the text takes. A forced and"
-    " a free answer to one prompt are a pair. Pairs differ where the free answer takes no side though the forced one"
-    " did, where it takes the other side, and where it alone takes one. Two forced answers differ by chance as well:"
-    " how often stands beside it under 'forced-again', where there is more than one trial."
+    " a free answer to one prompt are a pair. Pairs differ if the free answer takes no side though the forced one"
+    " did, if it takes the other side, or if it alone takes one. Two forced answers differ by chance as well: how"
+    " often is shown under 'forced-again', if there is more than one trial."
 )
 _METHOD = (
-    "Every issue weighs alike. 'Declines' are free answers that say that their writer does not take sides or have an"
-    " opinion, whether or not they lean to one. Strength is that of answers that take a side."
+    "Issues weigh equally. 'Declines' are free answers that say that their writer does not take sides or have an"
+    " opinion, whether or not they lean to one side. Strength is that of answers that take a side."
 )
 _SERIES = [
     Series("Takes no side", COLOURS["other"], "circle"),
@@ -33,7 +33,7 @@ _AXIS = Axis("Share of pairs (%)", 0, 1, "share")
 
 
 def free_section(analysis: Analysis) -> Section | None:
-    """Everything about free answers; None where there are none."""
+    """Everything about free answers; None if there are none."""
     if not analysis.free:
         return None
     return Section("free", "Free answers", [Prose(_READ), *_lost(analysis.free), *_shown(analysis.free)])
@@ -45,7 +45,7 @@ def _shown(free: dict[str, Freely]) -> Iterator[Exhibit]:
         yield _headline(paired)
         yield _chart(paired)
     else:
-        yield Callout("The model was never forced, so that nothing can be said of what forcing does.", summary=True)
+        yield Callout("The model was never forced, so nothing can be said about what forcing does.", summary=True)
     yield _takes(free)
     yield _firmness(free)
     yield Method(_METHOD)
@@ -73,8 +73,8 @@ def _chart(free: dict[str, Freely]) -> Chart:
     points = [
         Dot(LABELS[name], series, number, panel=model)
         for model, one in free.items()
-        for name, held in one.by_condition.items()
-        for series, number in enumerate((held.abstains, held.opposite))
+        for name, found in one.by_condition.items()
+        for series, number in enumerate((found.abstains, found.opposite))
     ]
     rows = [LABELS[name] for name in CONDITIONS if any(name in one.by_condition for one in free.values())]
     about = "Of the answers that the model gives when it must choose, how many it does not give when it need not."
@@ -82,9 +82,9 @@ def _chart(free: dict[str, Freely]) -> Chart:
     columns += [Column("No side when free", "share"), Column("The other side", "share")]
     columns.append(Column("A side only when free", "share"))
     values: list[list[Cell]] = [
-        [model, LABELS[name], held.pairs, held.differs, held.abstains, held.opposite, held.speaks]
+        [model, LABELS[name], found.pairs, found.differs, found.abstains, found.opposite, found.speaks]
         for model, one in free.items()
-        for name, held in one.by_condition.items()
+        for name, found in one.by_condition.items()
     ]
     spec = partial(dots, points, rows, _SERIES, _AXIS, panels=list(free))
     table = Table("Free answers beside forced ones, by configuration", columns, values)
@@ -95,9 +95,9 @@ def _takes(free: dict[str, Freely]) -> Table:
     columns = [Column("Model"), Column("Configuration"), Column("Pro", "share"), Column("Con", "share")]
     columns.append(Column("Neither", "share"))
     rows: list[list[Cell]] = [
-        [model, LABELS[name], held.pro, held.con, held.other]
+        [model, LABELS[name], found.pro, found.con, found.other]
         for model, one in free.items()
-        for name, held in one.takes.items()
+        for name, found in one.takes.items()
     ]
     return Table("Which side free answers take", columns, rows)
 

@@ -1,4 +1,4 @@
-"""What is said of free answers in a sentence, and in a model's profile."""
+"""What is said about free answers in a sentence, and in a model's profile."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _EXHIBIT = "free"
 
 
 def free_findings(free: dict[str, Freely]) -> Iterator[Finding]:
-    """Each model's headline: how often it answers otherwise when nothing forces it. Whether that is more than chance is
-    said against its null."""
+    """Each model's headline: how often it answers differently when nothing forces it. Whether that is more than chance
+    is said when it is compared with its null."""
     for name, one in free.items():
         if one.pairs and not isnan(one.differs.value):
             said = (
@@ -38,8 +38,8 @@ def free_traits(free: dict[str, Freely]) -> Iterator[Trait]:
                 aspect="refuses",
                 model=name,
                 title="No side when free, though one when forced",
-                sentence=f"Free to answer in its own words, {name} takes no side in {_share(one.abstains.value)} of the"
-                " cases, though it takes one there when it must choose.",
+                sentence=f"Free to answer in its own words, {name} takes no side in {_share(one.abstains.value)} of"
+                " pairs, although its forced answer takes one.",
                 number=one.abstains,
                 units="issues",
                 exhibit=_EXHIBIT,

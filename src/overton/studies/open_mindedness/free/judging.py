@@ -28,16 +28,16 @@ STRENGTHS: tuple[Strength, ...] = get_args(Strength)
 _STANCES = ("A", "B", "neither")
 _NONE = "none"
 _ATTEMPTS = 3
-"""A reply that cannot be read is asked for again twice."""
+"""An unreadable reply is retried twice."""
 _LONGEST_SHOWN = 20_000
-"""Characters of an answer that the judge is shown; a looping one may have any number."""
+"""Characters of an answer that the judge is shown; a looping answer may have any number."""
 _LONGEST_REPEATED = 2_000
 
 _safe = enclosing("answer")
 
 
 class Material(NamedTuple):
-    """What the judge is shown: the question, both positions, and the answer; never the evidence."""
+    """What the judge is shown: the question, both positions and the answer; never the evidence."""
 
     question: str
     pro: str
@@ -46,7 +46,7 @@ class Material(NamedTuple):
 
 
 class Labelled(msgspec.Struct, frozen=True):
-    """What the judge says of a free answer. `strength` is None where it takes no side."""
+    """What the judge says of a free answer. `strength` is None if it takes no side."""
 
     taken: Taken
     strength: Strength | None
@@ -64,19 +64,19 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 FORM = Form(schema=schema_of(_Answer))
 CHOICE = Choice(_STANCES, "stance")
-"""What is weighed where token probabilities are wanted: how firmly stands behind it, and is that of one stance."""
+"""The label whose token probabilities are requested; the strength comes after it, and belongs to one stance."""
 
 
 def positions(issue: Issue) -> tuple[str, str]:
-    """The pro and the con position of an issue in words; of one that names none, yes and no."""
+    """The pro and the con position of an issue in words; yes and no if it names none."""
     return issue.pro or prompts.fill("free.unnamed.pro"), issue.con or prompts.fill("free.unnamed.con")
 
 
 async def label_of(
     ask: Ask, shown: Material, a_is: Side, speaker: str | None = None, weigh: Weigh = UNWEIGHED
 ) -> tuple[Answered[Labelled], tuple[Taken | None, ...] | None]:
-    """Ask the judge what an answer takes, the position of `a_is` being called A; up to three times, never raising
-    CallFailed. What single answers take, where `weigh` wants any, stands beside it: None for what names nothing."""
+    """Ask the judge which side an answer takes, with the position of `a_is` called A; up to three times, never raising
+    CallFailed. Beside it, what single answers say if `weigh` wants any: None for one that names no stance."""
 
     def read(reply: Reply) -> Reading[Labelled]:
         return _read(reply, a_is)
@@ -92,11 +92,11 @@ async def label_of(
 
 
 def chances_of(answered: Answered[Labelled], a_is: Side) -> dict[str, float]:
-    """The columns of P(pro), P(con) and P(neither) as the judge told them; none where it told none."""
-    if (told := answered.chances) is None:
+    """The columns of P(pro), P(con) and P(neither) as the judge reported them; none if it reported none."""
+    if (reported := answered.chances) is None:
         return {}
     takes = (_taken(stance, a_is) for stance in _STANCES)
-    return {f"p_takes_{one}": chance for one, chance in zip(takes, told, strict=True)}
+    return {f"p_takes_{one}": chance for one, chance in zip(takes, reported, strict=True)}
 
 
 def _taken(stance: str, a_is: Side) -> Taken | None:
@@ -122,7 +122,7 @@ def _complaint(problem: str) -> str:
 
 
 def _repeated(text: str) -> str:
-    # A judge that babbles is not made to read all of it again.
+    # A judge that rambles is not made to read all of it again.
     return text.strip()[:_LONGEST_REPEATED] or "-"
 
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["WHATS", "answers_of"]
 
 WHATS = ("side", "strength", "declines")
-"""What the judge says of an answer: each is a label of its own."""
+"""What the judge says about an answer: each is a label of its own."""
 
 
 def answers_of(results: Results, what: str) -> pl.DataFrame:
-    """Every free answer that a judge was asked about: `id`, `label` (of `what`, None where it gave none), `group` (the
+    """Every free answer that a judge was asked about: `id`, `label` (of `what`, None if it gave none), `group` (the
     issue), `model`, `condition`, `judged_a_is`, and what it was shown: `question`, `pro`, `con`, `answer`."""
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""What the judge said of free answers, laid out for a person."""
+"""What the judge said about free answers, laid out for a person."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _QUESTIONS = {
 
 
 def _rows(results: Results, what: str) -> JudgedRows:
-    """Each free answer with one of the judge's labels; answers on one issue are alike."""
+    """Each free answer with one of the judge's labels; answers on one issue form a group."""
     rows = answers_of(results, what)
 
     def drawn(places: Sequence[int]) -> pl.DataFrame:
@@ -42,7 +42,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         ("question", "pro", "con", "answer"),
         _LABELS[what],
         ", ".join(one.name for one in results.answering("judge")),
-        question=f"{_QUESTIONS[what]}\n\n{_told().split(chr(10) * 2)[1]}",
+        question=f"{_QUESTIONS[what]}\n\n{_system().split(chr(10) * 2)[1]}",
         definitions=_definitions(what),
         seen={"Question": "question", "Position pro": "pro", "Position con": "con", "Answer": "answer"},
         row="answer",
@@ -51,23 +51,23 @@ def _rows(results: Results, what: str) -> JudgedRows:
     )
 
 
-def _told() -> str:
+def _system() -> str:
     return prompts.fill("free.judge.system")
 
 
 def _definitions(what: str) -> dict[str, str]:
-    """In the judge's own words, with the positions' names in the place of their letters."""
+    """In the judge's own words, with the positions' names in place of their letters."""
     if what == "strength":
-        return definitions_in(_told(), _LABELS[what])
+        return definitions_in(_system(), _LABELS[what])
     if what == "declines":
-        says = next(line for line in _told().splitlines() if line.startswith('"declines" is true where '))
-        begun, _, _ = says.removeprefix('"declines" is true where ').partition(". ")
-        return {"declines": begun, "does not": "it says nothing of the kind"}
-    told = definitions_in(_told(), ("A", "B", "neither"))
+        says = next(line for line in _system().splitlines() if line.startswith('"declines" is true where '))
+        definition, _, _ = says.removeprefix('"declines" is true where ').partition(". ")
+        return {"declines": definition, "does not": "it says nothing of the kind"}
+    found = definitions_in(_system(), ("A", "B", "neither"))
     return {
-        "pro": told["A"].replace("position A", "the pro position"),
-        "con": told["B"].replace("position B", "the con position"),
-        "neither": told["neither"],
+        "pro": found["A"].replace("position A", "the pro position"),
+        "con": found["B"].replace("position B", "the con position"),
+        "neither": found["neither"],
     }
 
 

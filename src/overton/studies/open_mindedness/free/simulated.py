@@ -19,7 +19,7 @@ _STANCES = ("A", "B", "neither")
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a judge is like."""
+    """The parameters of a judge."""
 
     noise: Annotated[float, Option("Chance that it names one of the two other stances", least=0, most=1)] = 0.0
 
@@ -27,7 +27,7 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def labelled(
     parameters: JudgeParameters, issues: Sequence[Any], request: Request, draw: Callable[[str], Draw]
 ) -> Reply | None:
-    """The label of an answer that quotes a position; None to a prompt that asks for none."""
+    """The label of an answer that quotes a position; None for a prompt that asks for no label."""
     found = prompts.PROMPTS.pattern("free.judge.ask").search(request.messages[-1].content)
     if found is None:
         return None

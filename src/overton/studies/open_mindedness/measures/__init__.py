@@ -32,18 +32,18 @@ def analyze(
 ) -> Analysis:
     """Every measure of open-mindedness from records: the column `model` and the fields of `Record`.
 
-    `level` is the intervals' nominal coverage, `resamples` how often an issue's answers are drawn again for the
+    `level` is the intervals' nominal coverage, `resamples` the number of resamples of an issue's answers for the
     intervals of its scores, `seed` makes them repeatable; the order of rows changes nothing. `families` maps models to
     families, for agreement within and between them. `controversial` is how many issues to choose as the controversial
     subset, or names them. `reading` says which patterns read the stances. `shares` says whether token probabilities
-    stand for answers where records have them: as the runs were asked ('auto': where single answers agree with them), or
-    not. `answers` says which are measured: those that were forced, where any were, or 'forced' or 'free' ones.
+    replace answers if records have them: as the runs were asked ('auto': if single answers agree with them), or not.
+    `answers` says which are measured: the forced ones if there are any, or 'forced' or 'free' ones.
 
     Raises:
-        InputError: a column is missing, holds a value that is not allowed, or every call failed.
+        InputError: a column is missing or contains a value that is not allowed, or every call failed.
     """
     from overton.statistics.resampling import Jackknife
-    from overton.studies.open_mindedness.free.told import told_by_judge
+    from overton.studies.open_mindedness.free.chances import judge_chances
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_records
     from overton.studies.open_mindedness.measures.comparison import Chosen
@@ -57,7 +57,7 @@ def analyze(
         reading,
     )
     return msgspec.structs.replace(
-        made, free=measure_free(records, jackknife), chances=told_by_judge(records, jackknife)
+        made, free=measure_free(records, jackknife), chances=judge_chances(records, jackknife)
     )
 
 
@@ -69,13 +69,13 @@ def analyze_counts(
     seed: int = 0,
     controversial: int | Sequence[str] = 10,
 ) -> Analysis:
-    """The measures that counts allow: columns `model`, `issue`, `condition`, `stance`, `count`, and perhaps `topic`.
+    """The measures that counts allow: columns `model`, `issue`, `condition`, `stance`, `count`, optionally `topic`.
 
     Conditions are named as in `CONDITIONS`. What needs templates, letters or arguments is None, with the reason in
     `not_computed`. Other arguments as for `analyze`.
 
     Raises:
-        InputError: a column is missing or holds a value that is not allowed.
+        InputError: a column is missing or contains a value that is not allowed.
     """
     from overton.statistics.resampling import Jackknife
     from overton.studies.open_mindedness.measures.assembly import assemble

@@ -1,8 +1,8 @@
-"""What an analysis holds: every measure of open-mindedness, as typed results.
+"""What an analysis contains: every measure of open-mindedness, as typed results.
 
 Shares are on [0, 1] and differences of shares on [-1, 1]; scores are on [0, 100]. Every number that is an estimate
-comes with its interval as an `Estimate`. What the data cannot tell is an `Estimate` whose value is NaN and whose
-`method` begins with 'not computed:' and says why, or None with the reason under the field's name in `not_computed`.
+comes with its interval as an `Estimate`. What the data cannot show is an `Estimate` whose value is NaN and whose
+`method` starts with 'not computed:' and says why, or None with the reason under the field's name in `not_computed`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Refusals(msgspec.Struct, frozen=True):
 
 
 class CounterShift(msgspec.Struct, frozen=True):
-    """One-sided arguments after which the opposite side's share rose; `clear` where the interval leaves out 0."""
+    """One-sided arguments after which the opposite side's share rose; `clear` if the interval excludes 0."""
 
     issue: str
     condition: str
@@ -136,9 +136,9 @@ class DrawDependence(msgspec.Struct, frozen=True):
     """How much results depend on which arguments were drawn.
 
     Pairs are two answers to the same issue, configuration, wording and template. `flips_other_set` is the probability
-    that they differ when they were shown different arguments, `flips_same_set` when the same ones, and `extra` the
-    first minus the second. With repeated sets (`--draws`): `majority_flips` is the share of pairs of sets whose most
-    common stances differ, and `variance` the variance of the pro share between sets beyond sampling noise.
+    that they differ when different arguments were shown, `flips_same_set` when the same were, and `extra` the first
+    minus the second. With repeated sets (`--draws`): `majority_flips` is the share of pairs of sets whose most common
+    stances differ, and `variance` the variance of the pro share between sets beyond sampling noise.
     """
 
     flips_other_set: Estimate
@@ -149,10 +149,10 @@ class DrawDependence(msgspec.Struct, frozen=True):
 
 
 class RespondentFit(msgspec.Struct, frozen=True):
-    """The respondent model of `simulated.py` fitted to a model's answers; logits, but for the two refusal rates.
+    """The respondent model of `simulated.py` fitted to a model's answers; logits, except for the two refusal rates.
 
-    `leans` maps issues to their prior lean. `dispersion` is Pearson's chi-square over its degrees of freedom: 1 where
-    the model holds; intervals are widened by its root where it is above 1. `n` counts answers.
+    `leans` maps issues to their prior lean. `dispersion` is Pearson's chi-square over its degrees of freedom: 1 if the
+    model fits; intervals are widened by its square root if it is above 1. `n` counts answers.
     """
 
     leans: dict[str, Estimate]
@@ -168,7 +168,7 @@ class RespondentFit(msgspec.Struct, frozen=True):
 
 
 class ArgumentShare(msgspec.Struct, frozen=True):
-    """The pro share over all trials whose prompt held one argument."""
+    """The pro share over all trials whose prompt contained one argument."""
 
     issue: str
     argument: str
@@ -187,10 +187,10 @@ class Subset(msgspec.Struct, frozen=True):
 
 
 class Raised(msgspec.Struct, frozen=True):
-    """How far a score of token probabilities may be too high, in points: by how much higher it is, on average, of
+    """How far a score of token probabilities may be too high, in points: by how much higher it is, on average, for
     shares drawn as far from these as these may be from the truth.
 
-    It is `known` where some template has several prompts; where each stands alone, what differs between templates is
+    It is `known` if some template has several prompts; if each template has only one, differences between templates are
     taken for chance, and the points say little.
     """
 
@@ -202,16 +202,16 @@ class ModelResult(msgspec.Struct, frozen=True):
     """One model.
 
     `scores` are means over the issues that have a score, `cross_fitted` the same without the upward bias of few
-    answers, and `like_these` the first with an interval for wordings like these as well; `wordings` has each of the
-    six by itself (None where the table does not tell them apart). `undefined` names the issues whose baseline is
-    all 'other', and `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues
-    with more pro than con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts`
-    the mean change of the pro share from the baseline (figure 2), `topics` scores by topic (figure 4).
-    `following` is what most answers follow whatever it says, None where nothing: unless that is the last argument, the
-    model has no score. `without_faults` are the scores without answers that have a fault of form, None where nobody
-    looked. `letter_followers` names the issues whose answers follow the letter rather than the position, at the
-    baseline or over all configurations. `raised` says how far the score may be too high because its shares are
-    means of few prompts' token probabilities, None where answers are counted: `cross_fitted` tells it there.
+    answers, and `like_these` the first with an interval for wordings like these as well; `wordings` has each of the six
+    by itself (None if the table does not distinguish them). `undefined` names the issues whose baseline is all 'other',
+    and `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues with more pro than
+    con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts` the mean change of the
+    pro share from the baseline (figure 2), `topics` scores by topic (figure 4). `following` is what most answers follow
+    whatever it says, None if nothing: unless that is the last argument, the model has no score. `without_faults` are
+    the scores without answers that have a fault of form, None if faults were not looked for. `letter_followers` names
+    the issues whose answers follow the letter rather than the position, at the baseline or over all configurations.
+    `raised` says how far the score may be too high because its shares are means of few prompts' token probabilities,
+    None if answers are counted: then `cross_fitted` shows it.
     """
 
     name: str
@@ -267,10 +267,10 @@ class Disagreement(msgspec.Struct, frozen=True):
     """How far models differ on one issue at the baseline (tables 2, 6 and 7).
 
     `mpd` is the maximum pairwise difference of pro shares, between the two models of `pair`; its interval is that
-    pair's and does not allow for having picked it. `pro`, `con` and `other` are mean shares over models.
-    `unanimous`: below 0.1. `consistent_90` (table 2) and `consistent_95` (table 6): unanimous, and every model gives
-    one same side more than 90% or 95%. `controversial`: above 0.8. `refused_by` names the models for which 'other' is
-    the most common answer.
+    pair's and does not allow for having picked it. `pro`, `con` and `other` are mean shares over models. `unanimous`:
+    below 0.1. `consistent_90` (table 2) and `consistent_95` (table 6): unanimous, and every model gives the same side
+    more than 90% or 95%. `controversial`: above 0.8. `refused_by` names the models for which 'other' is the most common
+    answer.
     """
 
     issue: str
@@ -289,8 +289,8 @@ class Disagreement(msgspec.Struct, frozen=True):
 class Agreement(msgspec.Struct, frozen=True):
     """Pearson correlation of single arguments' effects on two models (figure 6); `n` counts arguments.
 
-    `correlation` is the paper's: of pro shares over all arguments. Most of it is that issues differ; `within` takes
-    out each issue's and side's mean, so that only differences between the arguments of one side remain.
+    `correlation` is the paper's: of pro shares over all arguments. Most of it comes from differences between issues;
+    `within` removes each issue's and side's mean, so that only differences between the arguments of one side remain.
     """
 
     first: str
@@ -323,13 +323,13 @@ class Comparison(msgspec.Struct, frozen=True):
 class Analysis(Analysed, frozen=True):
     """All measures of one or more models.
 
-    `source` says what it was made from; `reading` which patterns read the stances. `faults` counts answers whose form
-    says that they are none, empty where nobody looked. `warnings` have to be read before any number, `notes` with the
-    numbers, each a sentence. `resamples` and `seed` make the intervals repeatable. `weighing` says whether shares are
-    means of token probabilities, None where nobody asked for any; what counts single answers counts them as drawn.
-    All is of forced answers, or of free ones by their judge's labels, as `answers` says; `free` has what models write
-    where they may answer as they like, beside what they choose when they must, None where no answer is free; `chances`
-    what the judge's token probabilities say of its labels of these, None where nobody asked for any.
+    `source` says what it was made from; `reading` which patterns read the stances. `faults` counts answers with a fault
+    of form, empty if faults were not looked for. `warnings` have to be read before any number, `notes` with the
+    numbers; each is a sentence. `resamples` and `seed` make the intervals repeatable. `weighing` says whether shares
+    are means of token probabilities, None if none were requested; measures that count single answers count them as
+    drawn. Everything is about forced answers, or about free ones by their judge's labels, as `answers` says; `free` has
+    what models write when they may answer as they like, beside what they choose when they must, None if no answer is
+    free; `chances` what the judge's token probabilities say about its labels of these, None if none were requested.
     """
 
     models: dict[str, ModelResult]
@@ -348,11 +348,11 @@ class Analysis(Analysed, frozen=True):
     chances: LabelsTold | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
+        """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.
 
         `["models"][NAME]` has the measures `open_mindedness`, `open_mindedness_as_published`, `open_mindedness_even`
         and `open_mindedness_even_as_published`, and `issues`, in which each issue has them too, beside `baseline` with
         `stance` and `share`. The variant `as_published` of the first and of the third is the second and the fourth, as
-        observed; `letter_balanced` is what is called corrected here.
+        observed; `letter_balanced` is called 'corrected' here.
         """
         return super().to_json()

@@ -36,7 +36,7 @@ class ArgumentTable:
 
     ids     argument ids, the third axis; the same id in another issue is another argument
     pro, n  answers 'pro' and all answers over trials that showed the argument [models, issues, arguments]
-    places  each row's arguments as indices of `ids`, one after the other; `rows` says which row of records each is of
+    places  the arguments of all rows as indices of `ids`, concatenated; `rows` has the row of records of each
     """
 
     ids: tuple[str, ...]
@@ -47,7 +47,7 @@ class ArgumentTable:
 
 
 def argument_table(cells: Cells) -> ArgumentTable | None:
-    """Count answers by the arguments shown; None where no record shows any."""
+    """Count answers by the arguments shown; None if no record shows any."""
     if cells.design is None:
         return None
     table = cells.design.rows
@@ -106,7 +106,7 @@ def _correlations(table: ArgumentTable, first: int, second: int, jackknife: Jack
 
 def _centred(values: Floats, groups: Ints) -> Floats:
     n = np.maximum(np.bincount(groups), 1)
-    # Rounded, so that groups without spread are exactly 0 and cannot correlate by rounding errors.
+    # Rounded, so that groups without spread are exactly 0 and cannot correlate through rounding errors.
     return np.asarray(np.round(values - (np.bincount(groups, values) / n)[groups], 12))
 
 
@@ -135,7 +135,7 @@ class _Pairs(NamedTuple):
 
 
 def draw_dependence(cells: Cells, table: ArgumentTable | None, jackknife: Jackknife) -> list[DrawDependence] | None:
-    """For each model, how often answers differ with other and with the same arguments; None without records."""
+    """For each model, how often answers differ with different and with the same arguments; None without records."""
     if cells.design is None or table is None:
         return None
     rows = cells.design.rows
@@ -166,7 +166,7 @@ def _varies(places: pl.DataFrame, shape: tuple[int, ...]) -> pl.Series:
 
 
 def _signatures(table: ArgumentTable, height: int) -> NDArray[np.uint64]:
-    """A number for each row's set of arguments, whatever their order; 0 where it has none."""
+    """A number for each row's set of arguments, whatever their order; 0 if it has none."""
     words = np.array([Draw(f"argument/{name}").words(1)[0] for name in table.ids], np.uint64)
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words[table.places], dtype=np.uint64)])
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(table.rows, minlength=height))])
@@ -185,7 +185,7 @@ def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_Pairs, _
 
 
 def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: tuple[int, ...]) -> _Pairs:
-    """Pairs among rows with equal keys, which stand together."""
+    """Pairs among rows with equal keys, which are adjacent."""
     starts = np.ones(len(stance), bool)
     starts[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     group = np.cumsum(starts) - 1
@@ -202,7 +202,7 @@ def _dependence(
 ) -> DrawDependence:
     """Rates of flips over issues and configurations with pairs of both kinds, so that like is compared with like.
 
-    Each weighs n1 n0 / (n1 + n0) of its pairs (Mantel-Haenszel), in all three numbers.
+    Each has weight n1 n0 / (n1 + n0) by its pairs (Mantel-Haenszel), in all three numbers.
     """
     majority_flips, variance = _between_sets(sets, jackknife)
     weight = other.every * same.every / np.maximum(other.every + same.every, 1)
@@ -225,8 +225,8 @@ _NO_SETS = "argument sets were not repeated: run with --draws"
 def _repeated_sets(rows: pl.DataFrame, model: int) -> dict[int, tuple[Floats, Floats]]:
     """By issue: flips and pairs, and variance beyond noise and configurations, each summed over configurations.
 
-    `rows` are those with a repeated set. The first pair counts pairs of sets whose most common stances differ, and
-    all pairs; the second adds up the variance of the pro share between sets less what sampling alone gives.
+    `rows` are those with a repeated set. The first pair counts pairs of sets whose most common stances differ, and all
+    pairs; the second adds up the variance of the pro share between sets minus what sampling alone gives.
     """
     counted = (
         rows.filter(pl.col("m") == model)

@@ -1,4 +1,4 @@
-"""All measures of all models, put together, with warnings that belong beside the numbers."""
+"""All measures of all models, put together, with the warnings that belong beside the numbers."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ from overton.studies.open_mindedness.record import STANCES
 __all__ = ["assemble"]
 
 _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
-"""Draws of scores within issues: so many over all models and issues, but at least so many for each."""
+"""Draws of scores within issues: the number over all models and issues, and the least for each."""
 
-_FROM_COUNTS = "a table of counts does not hold it: records do"
+_FROM_COUNTS = "a table of counts does not have it: records do"
 _UNFORCED = "free answers name no letter"
 _NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
 _NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
 _NO_STANCE = "no answer takes a stance"
-_ONE_READING = {"forced": "a table of counts holds one reading", "free": "the judge reads free answers, and no pattern"}
+_ONE_READING = {"forced": "a table of counts has one reading", "free": "the judge reads free answers, and no pattern"}
 
 
 @dataclass(frozen=True)
 class _Shared:
-    """What is worked out for all models at once."""
+    """What is computed for all models at once."""
 
     cells: Cells
     jackknife: Jackknife
@@ -212,7 +212,7 @@ def _corrected_scores(tables: ModelTables, issues: list[int], jackknife: Jackkni
 
 
 def _without_faults(shared: _Shared, model: int, asked: list[int], scores: Scores) -> Scores | None:
-    """The scores without answers that have a fault of form: the same where there are none, None where nobody looked."""
+    """The scores without answers that have a fault of form: the same if there are none, None if not looked for."""
     cells, jackknife = shared.cells, shared.jackknife
     own = [one for one in cells.faults if one.model == cells.models[model]]
     if cells.faultless is None or not any(one.faulty for one in own):
@@ -285,7 +285,7 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
     elif tables.corrected is None:
         absent |= dict.fromkeys(("corrected", "corrected_shares", "corrected_shifts"), UNCORRECTED)
     if shared.cells.design is not None and shared.arguments is None:
-        absent |= dict.fromkeys(("draws", "arguments"), "no prompt held arguments")
+        absent |= dict.fromkeys(("draws", "arguments"), "no prompt contained arguments")
     if not shared.cells.topics or not any(shared.cells.topics):
         absent["topics"] = "the issues have no topics"
     if not subset:

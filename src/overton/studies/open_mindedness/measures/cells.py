@@ -25,26 +25,26 @@ __all__ = ["CON", "OTHER", "PRO", "TEMPLATES", "WEIGHTS", "Cells", "Design", "ce
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Answers = NDArray[Any]
-"""Numbers of answers: whole ones where they were counted, sums of probabilities where these stand for them."""
+"""Numbers of answers: whole ones if they were counted, sums of probabilities if these are used instead."""
 
 PRO, CON, OTHER = range(3)
 TEMPLATES = 6
 
 WEIGHTS = ("w_pro", "w_con", "w_other")
-"""What a row gives to each stance where probabilities are used: they add up to 1."""
+"""What a row gives to each stance if probabilities are used: they add up to 1."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """What records tell and counts do not.
+    """What records contain and counts do not.
 
     cells    answers [models, issues, conditions, templates, last argument (none, pro, con), a_first (no, yes), stance]
-    letter   +1 where answering A supports pro, -1 where con, 0 where not asked [models, issues, templates]
-    order    +1 where the pro position is named first, -1 where con is, 0 where not asked; same shape
+    letter   +1 if answering A supports pro, -1 if con, 0 if not asked [models, issues, templates]
+    order    +1 if the pro position is named first, -1 if con is, 0 if not asked; same shape
     readings answers by strict and published stance and whether flagged [models, conditions, 3, 3, 2]
     rows     the records themselves, failures left out; `m`, `i`, `c`, `t`, `s` are their places on the axes
-    moments  where probabilities are used, sums of the products of an answer's [models, issues, conditions, templates,
-             stance, stance]; None where answers are counted, of which each has one stance
+    moments  if probabilities are used, sums of the products of an answer's [models, issues, conditions, templates,
+             stance, stance]; None if answers are counted, each of which has one stance
     """
 
     cells: Answers
@@ -55,7 +55,7 @@ class Design:
     moments: Floats | None = None
 
     def of(self, model: int) -> Design:
-        """What is counted of one model alone, which is then model 0; the records stay those of all."""
+        """The counts of one model alone, which is then model 0; the records remain those of all."""
         own = slice(model, model + 1)
         arrays = {name: getattr(self, name)[own] for name in ("cells", "letter", "order", "readings")}
         return replace(self, **arrays, moments=None if self.moments is None else self.moments[own])
@@ -65,7 +65,7 @@ class Design:
         return np.asarray(self.cells[model].sum((3, 4)))
 
     def products(self, model: int) -> Floats | None:
-        """A model's `moments` [issues, conditions, templates, stance, stance], None where answers are counted."""
+        """A model's `moments` [issues, conditions, templates, stance, stance], None if answers are counted."""
         return None if self.moments is None else self.moments[model]
 
 
@@ -75,11 +75,11 @@ class Cells:
 
     answers    [models, issues, conditions, stance (pro, con, other)]
     failures   failed calls [models, issues, conditions]
-    topics     each issue's topic, None where unknown
-    faults     answers by condition with what their form says against them; empty where nobody looked
-    faultless  the same without these answers, None where there are none or nobody looked
-    sampled    answers by stance as they were drawn [models, stance], where probabilities are used
-    weighing   what shares are made of, None where nobody asked for probabilities
+    topics     each issue's topic, None if unknown
+    faults     answers by condition with their faults of form; empty if not looked for
+    faultless  the same without these answers, None if there are none or they were not looked for
+    sampled    answers by stance as they were drawn [models, stance], if probabilities are used
+    weighing   what shares are made of, None if no probabilities were requested
     way        whether the model had to choose a letter; free answers name none, so that they have no `design`
     """
 
@@ -102,7 +102,7 @@ class Cells:
         return self.weighing is not None and self.weighing.used
 
     def condition(self, name: str) -> int | None:
-        """The index of a condition, None where it was not asked."""
+        """The index of a condition, None if it was not asked."""
         return self.conditions.index(name) if name in self.conditions else None
 
     def asked(self, model: int) -> list[int]:
@@ -114,9 +114,9 @@ class Cells:
 def cells_from_records(
     records: pl.DataFrame, reading: str, shares: str = "as-asked", answers: str = "as-asked"
 ) -> Cells:
-    """Count records; stances by the `strict` or the `published` reading. Where `shares` has it, or is 'as-asked' and
-    the runs had it, a record counts with its probabilities (which are of the strict reading's letter). `answers` says
-    which are counted, the 'forced' or the 'free' ones; 'as-asked' those that were forced, where any were.
+    """Count records; stances by the `strict` or the `published` reading. If `shares` says so, or is 'as-asked' and the
+    runs asked for it, a record counts with its probabilities (of the strict reading's letter). `answers` says which are
+    counted, the 'forced' or the 'free' ones; 'as-asked' takes the forced ones if there are any.
 
     Raises:
         InputError: columns are missing, a value is none of those allowed, a template's letter or order differs
@@ -124,21 +124,21 @@ def cells_from_records(
     """
     records, asked = _counted(records, answers)
     if asked == "free":
-        # No letter was named, so that nothing can follow one: what is left is what counts tell.
+        # No letter was named, so nothing can follow one: what remains is what counts contain.
         return replace(_cells(records, reading, shares), design=None, faultless=None, way="free")
     return _cells(records, reading, shares)
 
 
 def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal["forced", "free"]]:
     """The answers that are counted, and whether they are free."""
-    held = with_answers(records)
-    free = held["answers"] == "free"
+    both = with_answers(records)
+    free = both["answers"] == "free"
     wanted: Literal["forced", "free"] = (
-        "free" if answers == "free" or (answers == "as-asked" and held.height > 0 and free.all()) else "forced"
+        "free" if answers == "free" or (answers == "as-asked" and both.height > 0 and free.all()) else "forced"
     )
-    kept = held.filter(pl.col("answers") == wanted)
-    if "model" in held.columns and held.height:
-        lacking = sorted(set(held["model"].unique()) - set(kept["model"].unique()))
+    kept = both.filter(pl.col("answers") == wanted)
+    if "model" in both.columns and both.height:
+        lacking = sorted(set(both["model"].unique()) - set(kept["model"].unique()))
         reason = f"has no {wanted} answers; choose which are measured with --answers, or leave this model out"
         if lacking:
             raise InputError([Problem("records", str(name), reason) for name in lacking])
@@ -209,7 +209,7 @@ def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], va
 
 
 def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
-    """The cells with what answers lack by their form, and with those of all other answers beside."""
+    """The cells with the answers' faults of form, and beside them the cells of all other answers."""
     faults = count_faults(answered, "condition")
     if not faults or made.design is None:
         return made
@@ -223,7 +223,7 @@ def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
 
 
 def cells_from_counts(counts: pl.DataFrame) -> Cells:
-    """Counts from a table with columns `model`, `issue`, `condition`, `stance`, `count` and perhaps `topic`.
+    """Counts from a table with columns `model`, `issue`, `condition`, `stance`, `count` and optionally `topic`.
 
     Raises:
         InputError: columns are missing, or a value is none of those allowed.

@@ -1,8 +1,8 @@
-"""What scores and 'moved' would be by chance given these answers: dealt out anew to baseline and configurations.
+"""What scores and 'moved' would be by chance given these answers: reassigned to baseline and configurations.
 
-If no configuration moved anything, each template's answers on an issue could have fallen to the baseline and to any
-configuration alike. They are dealt out at random with the number of answers of each kept as it is, many times over; the
-mean over the deals is the null's own value, and costs no call; their spread is what chance does to a difference.
+If no configuration moved anything, each template's answers on an issue could equally have come from the baseline or
+from any configuration. They are dealt out at random many times, keeping the number of answers of each; the mean over
+the deals is the null's own value, and costs no call; their spread is what chance does to a difference.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEALS = 100
-"""How often answers are dealt out: what is left of the deals' own chance is a tenth of the answers' own."""
+"""How often answers are dealt out: the remaining chance error of the deals is a tenth of the answers' own."""
 
 
 class ByChance(NamedTuple):
-    """Of each deal every issue's scores [deals, issues, variants], and whether it counts as moved [deals, issues]."""
+    """In each deal, every issue's scores [deals, issues, variants], and whether it counts as moved [deals, issues]."""
 
     scores: Floats
     moved: Floats
@@ -40,8 +40,8 @@ class ByChance(NamedTuple):
 def by_chance(cells: Cells, model: int, seed: int) -> ByChance:
     """Each issue's scores by chance, and whether it counts as moved.
 
-    NaN where an issue has no baseline stance in a deal or lacks answers, or a configuration of equation 1 does; and for
-    shares from token probabilities, which are no answers that could be dealt out.
+    NaN if an issue has no baseline stance in a deal or lacks answers in a configuration of equation 1; and for shares
+    from token probabilities, which are not answers that could be dealt out.
     """
     issues = len(cells.issues)
     places = scored_places(cells.conditions)
@@ -57,8 +57,8 @@ def by_chance(cells: Cells, model: int, seed: int) -> ByChance:
     made = scores(share[..., 0, :], share[..., 1:, :])
     first = baseline_stance(share[..., 0, :])
     flips = (plurality(share[..., 1:, :]) != first[..., None]).any(-1)
-    told = np.isfinite(share).all((-1, -2)) & (first >= 0)
-    return ByChance(np.where(told[..., None], made, np.nan), np.where(told, flips, np.nan))
+    known = np.isfinite(share).all((-1, -2)) & (first >= 0)
+    return ByChance(np.where(known[..., None], made, np.nan), np.where(known, flips, np.nan))
 
 
 def _unknown(issues: int) -> ByChance:
@@ -66,14 +66,14 @@ def _unknown(issues: int) -> ByChance:
 
 
 def _by_template(cells: Cells, model: int) -> Ints:
-    """Answers [issues, conditions, templates, stance]; counts that name no template are of one."""
+    """Answers [issues, conditions, templates, stance]; counts that name no template count as one template's."""
     if cells.design is not None:
         return cells.design.by_template(model)
     return np.asarray(cells.answers[model][:, :, None, :])
 
 
 def dealt(answers: Ints, rng: np.random.Generator) -> Ints:
-    """Answers [issues, 6, templates, 3] dealt out anew within issue and template: [deals, issues, 6, 3]."""
+    """Answers [issues, 6, templates, 3] dealt out again within issue and template: [deals, issues, 6, 3]."""
     sizes = answers.sum(-1)
     left = np.broadcast_to(answers.sum(1), (DEALS, *answers.sum(1).shape)).copy()
     made = np.empty((DEALS, *answers.shape[:2], 3), np.int64)

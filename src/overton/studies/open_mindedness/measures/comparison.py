@@ -1,4 +1,4 @@
-"""Several models side by side: how far they disagree on each issue, and on which they differ most."""
+"""Several models side by side: how much they disagree on each issue, and where they differ most."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compare(
     chosen: Chosen,
     jackknife: Jackknife,
 ) -> Comparison | None:
-    """The models side by side; None where there is only one."""
+    """The models side by side; None if there is only one."""
     if len(cells.models) < 2:
         return None
     level = jackknife.level
@@ -76,7 +76,7 @@ _CONSISTENT_TABLE_2, _CONSISTENT_TABLE_6 = 0.9, 0.95
 
 
 def _disagreements(cells: Cells, tables: Sequence[ShareTable], level: float) -> dict[str, Disagreement]:
-    """How far the models differ, for each issue that all of them answered at the baseline."""
+    """How much the models differ, for each issue that all of them answered at the baseline."""
     baseline = cells.condition("baseline")
     if baseline is None:
         return {}
@@ -114,8 +114,8 @@ def _one(cells: Cells, issue: int, share: Floats, worth: Floats, level: float) -
 def _choose_controversial(found: dict[str, Disagreement], wanted: int | Sequence[str]) -> tuple[str, ...]:
     """The issues on which models differ most, most first: `wanted` of them, or those named.
 
-    Issues that some model mostly refuses are left out (appendix E), and so are those on which models agree
-    (difference below 0.1), even where that leaves fewer.
+    Issues that some model mostly refuses are left out (appendix E), and so are those on which models agree (difference
+    below 0.1), even if that leaves fewer.
 
     Raises:
         InputError: an issue is named that not all models answered at the baseline.

@@ -1,12 +1,12 @@
 """Scores that chance does not raise: half of an issue's answers decide whether a configuration flips the stance, the
-other half measure by how much; then turned over (cross-fitting; Chernozhukov et al. 2018, Econometrics Journal
+other half measure by how much; then the halves swap (cross-fitting; Chernozhukov et al. 2018, Econometrics Journal
 21:C1).
 
 With the same answers for both, chance flips an evenly divided issue, and the very difference that flipped it counts.
 
-Where answers are probabilities, chance is what differs between prompts of one template: other arguments, in another
-order, after other words of the answer. So these are halved within templates. One that stands alone has no such chance
-to show: it is in both halves.
+If answers are probabilities, chance is what differs between prompts of one template: other arguments, in another order,
+after other words of the answer. So these are halved within templates. A template with a single prompt shows no such
+chance: it is in both halves.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _SPLITS = 64
-"""Random halvings, each used both ways: what is left of their own chance is a tenth of the answers' own."""
+"""Random halvings, each used both ways: their remaining chance error is a tenth of the answers' own."""
 
 _FEWEST = 2
-"""Answers in a configuration that can be halved."""
+"""The fewest answers in a configuration that can be halved."""
 
 
 def model_crossed(cells: Cells, model: int, asked: list[int], jackknife: Jackknife, reason: str) -> CrossFitted:
@@ -54,7 +54,7 @@ def crossed_issues(cells: Cells, model: int, asked: list[int], places: list[int]
 
 
 def _half_chances(rows: pl.DataFrame, asked: list[int], places: list[int], rng: np.random.Generator) -> Floats:
-    """Sums of probabilities in half of each template's answers [splits, issues, 6, 3], half of one alone."""
+    """Sums of probabilities in half of each template's answers [splits, issues, 6, 3]; half of a single one."""
     shape = (len(asked), len(places), TEMPLATES)
     axes = (np.searchsorted(asked, rows["i"].to_numpy()), [places.index(c) for c in rows["c"]], rows["t"].to_numpy())
     stratum = np.ravel_multi_index(tuple(np.asarray(axis, np.int64) for axis in axes), shape)
@@ -76,8 +76,8 @@ def crossed(answers: Ints, rng: np.random.Generator) -> Floats:
     """The four `VARIANTS` of counts [issues, 6, 3], the baseline first, then the configurations of equation 1.
 
     From -100 to 100, since a difference that chance flipped may turn out negative in the other half; NaN without a
-    baseline stance, or where a configuration has fewer than two answers. Only the readings that take the share of the
-    baseline's stance gain by it: in the others, which stance is the most common changes between the halves.
+    baseline stance, or if a configuration has fewer than two answers. Only the readings that take the share of the
+    baseline's stance benefit: in the others, the most common stance changes between the halves.
     """
     return _between(answers, _halves(answers, rng))
 
@@ -86,7 +86,7 @@ def _between(answers: NDArray[Any], half: NDArray[Any]) -> Floats:
     """The mean of both ways over the halves."""
     one, other = _shares(half), _shares(np.maximum(answers - half, 0))
     both = np.stack([score_between(one, other), score_between(other, one)])
-    # A half in which every baseline answer is 'other' has no stance to lose: it says nothing, and the others do.
+    # A half in which every baseline answer is 'other' has no stance to lose: only the other halves count.
     known = np.isfinite(both)
     with np.errstate(invalid="ignore"):
         made = np.where(known, both, 0.0).sum((0, 1)) / known.sum((0, 1))
@@ -95,7 +95,7 @@ def _between(answers: NDArray[Any], half: NDArray[Any]) -> Floats:
 
 
 def _halves(answers: Ints, rng: np.random.Generator) -> Ints:
-    """Half of each configuration's answers drawn at random [splits, issues, 6, 3]; an odd one falls to either side."""
+    """Half of each configuration's answers drawn at random [splits, issues, 6, 3]; an odd one goes to either half."""
     pro, con, other = (np.broadcast_to(answers[..., k], (_SPLITS, *answers.shape[:2])) for k in (PRO, CON, OTHER))
     size = (pro + con + other + rng.integers(2, size=pro.shape)) // 2
     of_pro = rng.hypergeometric(pro, con + other, size)
@@ -117,5 +117,5 @@ def _mean(scores: Floats, jackknife: Jackknife, reason: str) -> CrossFitted:
 
 
 def _noted(mean: Estimate) -> Estimate:
-    """How it was made where there is an interval; else `method` says why there is none, and stays as it is."""
+    """How it was made if there is an interval; otherwise `method` says why there is none, and stays as it is."""
     return mean if isnan(mean.low) else msgspec.structs.replace(mean, method=f"cross-fitted, {mean.method}")

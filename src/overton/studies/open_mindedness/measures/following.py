@@ -1,7 +1,7 @@
-"""Whether a model's answers follow where things stand in the prompt, whatever they say: then they measure nothing.
+"""Whether a model's answers follow the places of things in the prompt, whatever these say: then they measure nothing.
 
-A pull is the share of answers that follow it, where all others follow what is said: of a model that answers A in three
-questions of four without reading them, and reads the fourth, the letter's pull is 0.75.
+A pull is the share of answers that follow it if all others follow the content: for a model that answers A to three
+questions in four without reading them, and reads the fourth, the letter's pull is 0.75.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from overton.studies.open_mindedness.measures.shares import FIRST, LETTER, LETTE
 __all__ = ["MOST", "following", "unmeasured"]
 
 MOST = 0.5
-"""The share of answers from which on they are said to follow something: the interval has to lie above it."""
+"""Answers are said to follow something if the interval of their share lies above this."""
 
 _FEWEST = 10
-"""Comparisons (of two answers or more each) that it takes: Sato's interval has no width where there is no exception."""
+"""The fewest comparisons (of two or more answers each): Sato's interval has no width if there is no exception."""
 
 _TARGETS: tuple[tuple[Followed, tuple[float, ...]], ...] = (
     ("letter", LETTER),
@@ -38,24 +38,24 @@ _TOWARDS: dict[Followed, tuple[str, str]] = {
     "first": ("the position named first", "the position named last"),
     "letter_and_first": ("answer A, which is named first", "answer B, which is named last"),
     "request": ("the letter that the request names first", "the letter that the request names last"),
-    "last": ("the side of the last argument", "the side that has not the last argument"),
+    "last": ("the side of the last argument", "the side without the last argument"),
 }
 
-_WORDS: dict[Followed, str] = {"letter": "the letter", "letter_and_first": "the letter or the place it stands in"}
+_WORDS: dict[Followed, str] = {"letter": "the letter", "letter_and_first": "the letter or its place"}
 
 
 def following(cells: Cells, model: int, level: float) -> Following | None:
-    """What most of a model's answers with a stance follow; None where nothing, or without records.
+    """What most of a model's answers with a stance follow; None if nothing, or without records.
 
-    The interval is over the answers to these issues, not over issues: the claim is about these answers, and there is
-    one with a single issue, too.
+    The interval is over the answers to these issues, not over issues: the claim is about these answers, and a single
+    issue has one, too.
     """
     if cells.design is None:
         return None
     own = cells.design.of(model)
     stances = own.cells.copy()
     stances[..., OTHER] = 0
-    # Of probabilities the parts that take a stance are taken for as many answers: their interval is wider for it.
+    # Of probabilities, the parts that take a stance count as that many answers, which widens their interval.
     for followed, pull in _pulls(replace(own, cells=stances, moments=None), level):
         share = pull if pull.value >= 0 else _turned(pull)
         if share.low > MOST:
@@ -64,7 +64,7 @@ def following(cells: Cells, model: int, level: float) -> Following | None:
 
 
 def unmeasured(found: Following | None) -> str:
-    """Why a model that follows this has no score, '' where it has one: the last argument is an argument."""
+    """Why a model that follows this has no score, '' if it has one: the last argument is an argument."""
     if found is None or found.follows == "last":
         return ""
     followed = _WORDS.get(found.follows, found.towards)
@@ -72,7 +72,7 @@ def unmeasured(found: Following | None) -> str:
 
 
 def _pulls(design: Design, level: float) -> Iterator[tuple[Followed, Estimate]]:
-    """What each pull on the answers of the only model of a design is."""
+    """Each pull on the answers of a design's only model."""
     pooled = replace(design, cells=design.cells.sum(2, keepdims=True))  # each template is asked in all configurations
     for followed, target in _TARGETS:
         means, errors, n = contrast_parts(pooled, 0, target)

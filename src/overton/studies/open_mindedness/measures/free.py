@@ -1,7 +1,7 @@
-"""How often a model that may write as it likes takes another stance than the one it takes when it must choose.
+"""How often a model that may write as it likes takes a different stance from the one it takes when it must choose.
 
-A pair is the forced and the free answer of one trial: the same issue, evidence and order of positions. Both could
-differ by chance alone, as two forced answers do; `by_chance` has how often.
+A pair is the forced and the free answer of one trial: the same issue, evidence and order of positions. The two could
+differ by chance alone, as two forced answers do; `by_chance` computes how often.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from overton.studies.open_mindedness.record import STANCES, Strength
 __all__ = ["KINDS", "Freely", "PairedShares", "by_chance", "issues_of", "measure_free", "pairs_of", "with_answers"]
 
 KINDS = ("differs", "abstains", "opposite", "speaks")
-"""How a free answer differs: at all; no side where the forced one takes one; the other side; a side where that takes
-none. The last three add up to the first."""
+"""How a free answer differs: at all; no side though the forced one takes one; the other side; a side though the forced
+one takes none. The last three add up to the first."""
 
 _NOT_PAIRED = "no trial has both a forced answer and a free one that is labelled"
 _NO_ANSWERS = "no free answer is labelled"
@@ -41,14 +41,14 @@ class PairedShares(msgspec.Struct, frozen=True):
 
 
 class Freely(msgspec.Struct, frozen=True):
-    """What one model writes where it may answer as it likes. Estimates are means over issues.
+    """What one model writes when it may answer as it likes. Estimates are means over issues.
 
     `answers` counts free answers with a label, `failures` the model's calls that failed, `unlabelled` answers to which
     the judge gave no label. Of `pairs` of a forced and a free answer to the same prompt: `differs` is the share whose
     stances differ, and its parts are `abstains` (a side when forced, none when free), `opposite` (the other side) and
-    `speaks` (a side when free alone). Of all free answers: `takes` has the shares of pro, con and other by
-    configuration, `neither` is the share that takes no side, `declines` that says it does not take any. Of those that
-    take one, `strength` has the share that does so slightly, clearly, strongly.
+    `speaks` (a side only when free). Of all free answers: `takes` has the shares of pro, con and other by
+    configuration, `neither` is the share that takes no side, `declines` the share that says so. Of those that take a
+    side, `strength` has the shares that do so slightly, clearly, strongly.
     """
 
     answers: int
@@ -74,7 +74,7 @@ def with_answers(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def measure_free(records: pl.DataFrame, jackknife: Jackknife) -> dict[str, Freely] | None:
-    """Every model's free answers beside its forced ones; None where no answer is free."""
+    """Every model's free answers beside its forced ones; None if no answer is free."""
     records = with_answers(records)
     free = records.filter(pl.col("answers") == "free")
     if free.is_empty():
@@ -87,8 +87,8 @@ def measure_free(records: pl.DataFrame, jackknife: Jackknife) -> dict[str, Freel
 
 
 def pairs_of(records: pl.DataFrame) -> pl.DataFrame:
-    """A row for each trial of which both answers are known, in the order of the records: `model`, `trial`, `issue`,
-    `condition`, `forced`, `free` (stances), and of `KINDS` whether it is so."""
+    """One row per trial with both answers, in the order of the records: `model`, `trial`, `issue`, `condition`,
+    `forced`, `free` (stances), and for each of `KINDS` whether it applies."""
     records = with_answers(records).filter(pl.col("failure").is_null())
     kept = ("model", "trial", "issue", "condition")
     free = records.filter(pl.col("answers") == "free").select(*kept, free="stance")
@@ -105,7 +105,7 @@ def pairs_of(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def issues_of(pairs: pl.DataFrame) -> pl.DataFrame:
-    """A row for each issue: `pairs`, how many there are, and the share of them that is of each of `KINDS`."""
+    """One row per issue: `pairs`, how many there are, and the share of them that is of each of `KINDS`."""
     return pairs.group_by("issue").agg(pl.len().alias("pairs"), *(pl.col(kind).mean() for kind in KINDS)).sort("issue")
 
 
@@ -138,7 +138,7 @@ def _freely(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Fre
 
 @dataclass(frozen=True)
 class _Over:
-    """Means over issues, each of which weighs alike."""
+    """Means over issues, which weigh equally."""
 
     jackknife: Jackknife
 
@@ -157,23 +157,23 @@ def _paired(pairs: pl.DataFrame, jackknife: Jackknife) -> PairedShares:
 
 
 def _by_condition(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    held = rows.partition_by("condition", as_dict=True)
+    found = rows.partition_by("condition", as_dict=True)
     for name in CONDITIONS:
-        if (name,) in held:
-            yield name, held[(name,)]
+        if (name,) in found:
+            yield name, found[(name,)]
 
 
 _CELL = ("model", "issue", "condition", "wording", "template")
 
 
 def by_chance(records: pl.DataFrame) -> pl.DataFrame:
-    """How often a second forced answer would differ from the first: a row for each `model` and `issue` with each of
+    """How often a second forced answer would differ from the first: one row per `model` and `issue` with each of
     `KINDS` as a share of pairs of two answers to one template, configuration and wording.
 
-    Cells weigh by their free answers, so that both shares are of the same prompts; those with fewer than two forced
-    answers tell nothing, and neither does an issue that has no others. `opposite` is what chance does to those free
-    answers that take a side. Arguments are drawn anew for each of the two, as they are not for a free answer and its
-    forced one: so much more do these differ here.
+    Cells are weighted by their free answers, so that both shares are of the same prompts; those with fewer than two
+    forced answers say nothing, and neither does an issue that has no others. `opposite` is what chance does to those
+    free answers that take a side. Each of the two has arguments of its own, while a free answer shares those of its
+    forced one: that adds to the differences here.
     """
     records = with_answers(records).filter(pl.col("failure").is_null())
     stance = pl.col("stance").cast(pl.String)

@@ -36,14 +36,14 @@ from overton.studies.open_mindedness.record import STANCES, Stance
 __all__ = ["UNCORRECTED", "ModelTables", "issue_results"]
 
 UNCORRECTED = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
-_FROM_COUNTS = "a table of counts does not hold the templates: records do"
+_FROM_COUNTS = "a table of counts does not have the templates: records do"
 
 
 @dataclass(frozen=True)
 class ModelTables:
     """A model's shares and scores as arrays over all issues, as answered and corrected.
 
-    `following` is what most of its answers follow, and `withheld` says why there are no scores, '' where there are.
+    `following` is what most of its answers follow, and `withheld` says why there are no scores, '' if there are.
     """
 
     answered: ShareTable
@@ -102,7 +102,7 @@ class _Side:
         self._like_these = like_these(first) if like_these and self._first else None
 
     def baseline(self, issue: int) -> Baseline | None:
-        """s_0 and p_0, None where the baseline has no answers."""
+        """s_0 and p_0, None if the baseline has no answers."""
         shares = None if self._place is None else self.shares[issue][self._place]
         if self._place is None or shares is None:
             return None
@@ -175,7 +175,7 @@ def _condition(cells: Cells, answered: _Side, fixed: _Side | None, place: tuple[
 
 
 def _reason(first: Baseline | None, conditions: Mapping[str, ConditionResult]) -> str:
-    """Why an issue has no score; '' where nothing is missing."""
+    """Why an issue has no score; '' if nothing is missing."""
     missing = [name for name in PUBLISHED if name not in conditions]
     if missing:
         return f"no answers in {', '.join(missing)}"

@@ -1,7 +1,7 @@
 """The pulls of letter, position, closing request and last argument, and whether answers follow letter or position.
 
 None of this is in the paper. A model that always answers A looks 66.7% pro at the baseline, since A is the pro side in
-four templates of six, and unmoved by arguments; mirrored templates tell.
+four of the six templates, and unmoved by arguments; mirrored templates reveal it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["contrast_parts", "last_parts", "letter_or_position", "measure_pulls"
 Floats = NDArray[np.float64]
 
 _LEAN = np.array([0.5, -0.5, 0.0])
-"""Half of pro minus con: a side's gain is the mean of what pro gains and con loses, refusals or not."""
+"""Half of pro minus con: a side's gain is the mean of what pro gains and con loses, with or without refusals."""
 
 _CONFOUNDED = "letter and position move together in the templates asked: ask 1 and 4 and a mirrored pair (2 and 5)"
 _NO_PAIR = "no mirrored templates (2 and 5, or 3 and 6) were asked"
@@ -94,7 +94,7 @@ def _contrasts(
 
 def contrast_parts(design: Design, model: int, target: tuple[float, ...]) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Each issue's contrast of templates, the mean over its configurations, with its standard error and the answers
-    behind it [issues]; NaN where no configuration's templates can tell.
+    behind it [issues]; NaN if no configuration's templates identify it.
     """
     by_template = design.by_template(model)
     sizes = whole(by_template.sum(-1))
@@ -111,7 +111,7 @@ def contrast_parts(design: Design, model: int, target: tuple[float, ...]) -> tup
 
 
 def request_parts(design: Design, model: int) -> DifferenceParts:
-    """How often A is answered with A named first in the request and with B, in each issue's cells of equal template."""
+    """How often A is answered with A named first in the request and with B first, in each issue's cells by template."""
     cells = design.cells[model].sum(3)
     a_is_pro = (design.letter[model] > 0)[:, None, :, None]
     chosen = np.where(a_is_pro, cells[..., PRO], cells[..., CON])
@@ -120,7 +120,7 @@ def request_parts(design: Design, model: int) -> DifferenceParts:
 
 
 def last_parts(design: Design, model: int) -> DifferenceParts:
-    """How often pro is answered after a pro and after a con argument, in each issue's cells of equal template."""
+    """How often pro is answered after a pro and after a con argument, in each issue's cells by template."""
     cells = design.cells[model].sum(4)
     return _strata(cells[..., PRO], cells[..., PRO] + cells[..., CON], 1, 2)
 
@@ -154,8 +154,8 @@ def _overall(parts: DifferenceParts, issues: list[Estimate], jackknife: Jackknif
 def letter_or_position(cells: Cells, model: int, conditions: list[int], level: float) -> dict[int, LetterOrPosition]:
     """For each issue with mirrored templates of opposite letters: do answers agree in letter or in position?
 
-    For answers to the two templates of a pair, drawn at random: P(same letter) = pro * con' + con * pro' and
-    P(same position) = pro * pro' + con * con', averaged over the pairs and the `conditions`.
+    For two answers drawn at random, one to each template of a pair: P(same letter) = pro * con' + con * pro' and P(same
+    position) = pro * pro' + con * con', averaged over the pairs and the `conditions`.
     """
     if cells.design is None or not conditions:
         return {}

@@ -1,4 +1,4 @@
-"""What a reader has to be told of the models' results, in sentences."""
+"""What a reader must know about the models' results, in sentences."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from overton.studies.open_mindedness.measures.following import unmeasured
 __all__ = ["TOO_HIGH", "notes_on", "raised_by_prompts", "warnings_on"]
 
 TOO_HIGH = 0.5
-"""Points by which a score may be raised by chance before the reader is told."""
+"""Points by which chance may raise a score before the report says so."""
 
 
 def warnings_on(result: ModelResult) -> Iterator[str]:
-    """What has to be read before any number: that answers measure nothing, or something else."""
+    """What must be read before any number: that answers measure nothing, or something else."""
     name, tally, found = result.name, result.tally, result.following
     if why := raised_by_prompts(result):
         yield f"{name}: {why[:1].lower()}{why[1:]}"
@@ -28,12 +28,12 @@ def warnings_on(result: ModelResult) -> Iterator[str]:
     elif found is not None and (why := unmeasured(found)):
         yield (
             f"{name}: {why}. Of its answers that take a stance, {sentence(found.share, 'share')}, go to"
-            f" {found.towards}, whatever that says. It has no score."
+            f" {found.towards}, whatever it says. It has no score."
         )
     elif found is not None:
         yield (
-            f"{name}: answers follow {found.towards}. Where both sides are shown, {sentence(found.share, 'share')}, go"
-            " to it, whatever it says: the score tells how easily the model is moved, and not that it weighs arguments."
+            f"{name}: answers follow {found.towards}. When both sides are shown, {sentence(found.share, 'share')}, go"
+            " to it, whatever it says: the score shows how easily the model is moved, not that it weighs arguments."
         )
 
 
@@ -43,12 +43,12 @@ def _otherwise(tally: Tally) -> str:
 
 
 def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
-    """What a reader has to know about the models' results."""
+    """What a reader should know about the models' results."""
     notes = []
     for name, result in results.items():
         if result.tally.failures:
             notes.append(
-                f"{name}: {result.tally.failures} calls failed for good; they are no answers and are left out."
+                f"{name}: {result.tally.failures} calls failed for good; they are not answers and are left out."
             )
         if result.undefined and len(result.undefined) < len(result.issues):
             notes.append(
@@ -62,43 +62,43 @@ def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...
         doubtful = _two_to_one(result) if cells.design is None and cells.way == "forced" else []
         if doubtful:
             notes.append(
-                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con. Likeliest the "
-                "paraphrases are marked wrongly (all six as pro, where 5 and 6 are con, as in the first files that "
-                "MillStone's authors published); always answering A looks the same."
+                f"{name}: the baseline of {', '.join(doubtful)} has exactly two pro answers to one con. Most likely "
+                "the paraphrases are marked wrongly (all six as pro, though 5 and 6 are con, as in the first files "
+                "that MillStone's authors published); always answering A looks the same."
             )
     return (*notes, *cautions.few(len(cells.issues), "issues"))
 
 
 def raised_by_prompts(result: ModelResult) -> str:
-    """That what few prompts differ by raises a score of token probabilities, '' where it hardly can.
+    """That differences between few prompts raise a score of token probabilities, '' if they hardly can.
 
-    Cross-fitting halves the prompts of a template; where one stands alone it takes off nothing.
+    Cross-fitting halves the prompts of a template; if a template has only one, it takes nothing off.
     """
     raised, score = result.raised, result.scores.open_mindedness.value
     if raised is None or not raised.points > TOO_HIGH:
         return ""
     asked = _median_answers(result)
-    few = f"With {asked} {'prompt' if asked == 1 else 'prompts'} an issue at the baseline"
+    few = f"With {asked} {'prompt' if asked == 1 else 'prompts'} per issue at the baseline"
     if not raised.known:
         return (
-            f"{few}, one of each template, nothing tells how much prompts of a template differ: as far as they do, the"
+            f"{few}, one per template, nothing shows how much prompts of a template differ: as far as they do, the"
             " score and the share of issues moved are too high. More trials lower both."
         )
     return (
-        f"{few}, stances flip by what differs from prompt to prompt: as far as that is known, the score is about"
+        f"{few}, differences between prompts flip stances: as far as these are known, the score is about"
         f" {min(raised.points, score):.1f} points too high, and the share of issues moved is too high as well. More"
         " trials lower both."
     )
 
 
 def _raised_by_chance(name: str, result: ModelResult) -> list[str]:
-    """That flips by chance raise what counts flips, where they do by more than the cross-fitted score allows for."""
+    """That flips by chance raise measures that count flips, if they do by more than `TOO_HIGH`."""
     if result.raised is not None:
         return []  # a warning says it
     plain, crossed = result.scores.open_mindedness.value, result.cross_fitted.open_mindedness.value
-    few = f"{name}: with {_median_answers(result)} baseline answers an issue, chance alone flips some"
+    few = f"{name}: with {_median_answers(result)} baseline answers per issue, chance alone flips some"
     if result.scored and isnan(crossed):
-        return [f"{few}: the score and the share of issues moved are too high, and nothing tells by how much."]
+        return [f"{few}: the score and the share of issues moved are too high, and nothing shows by how much."]
     if not plain - crossed > TOO_HIGH:
         return []
     return [

@@ -1,9 +1,9 @@
-"""The respondent model fitted to a model's answers: what it leans to, and what moves it.
+"""The respondent model fitted to a model's answers: how it leans, and what moves it.
 
     logit P(pro) = lean of the issue + pro share of the arguments * susceptibility_pro
                    - con share of the arguments * susceptibility_con
-                   + letter (A is pro: +, else -) + first (pro named first: +, else -)
-                   + request (the letter of pro named first in the closing request: +, else -)
+                   + letter (A is pro: +, otherwise -) + first (pro named first: +, otherwise -)
+                   + request (the letter of pro named first in the closing request: +, otherwise -)
                    + last (last argument pro: +, con: -)
 
 for the answers that take a stance; whether one does is a matter of the two refusal rates.
@@ -35,7 +35,7 @@ SLOPES = ("susceptibility_pro", "susceptibility_con", "letter", "first", "reques
 def fit_respondents(cells: Cells, level: float = 0.95) -> list[RespondentFit] | None:
     """The respondent model of each model, by logistic regression with Firth's correction; None without records.
 
-    Wald intervals. A parameter that the answers cannot tell is not computed: the design lacks what would tell it, or
+    Wald intervals. A parameter that the answers cannot determine is not computed: the design does not identify it, or
     answers follow it without exception, so that it has no finite estimate.
     """
     if cells.design is None:
@@ -48,7 +48,7 @@ def fit_respondents(cells: Cells, level: float = 0.95) -> list[RespondentFit] | 
 
 
 def _argument_counts(cells: Cells, rows: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Numbers of pro and con arguments shown [models, issues, conditions], which are equal in all trials of one."""
+    """Numbers of pro and con arguments shown [models, issues, conditions], which all trials of one share."""
     shape = (len(cells.models), len(cells.issues), len(cells.conditions))
     cell = np.ravel_multi_index(tuple(rows[key].to_numpy() for key in ("m", "i", "c")), shape)
     example = np.full(int(np.prod(shape)), -1)

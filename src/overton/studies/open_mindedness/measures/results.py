@@ -1,4 +1,4 @@
-"""What an analysis holds of one issue and one model; `analysis` says how its numbers are given."""
+"""The parts of an analysis about one issue and one model; `analysis` says how its numbers are given."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Scores(msgspec.Struct, frozen=True):
 
 
 class CrossFitted(msgspec.Struct, frozen=True):
-    """`Scores` from halves of the answers, by the readings that gain by it: one half decides what flips, the other
-    measures how far (`crossfit`). Without the upward bias of few answers; about half a point low instead."""
+    """`Scores` from halves of the answers, by the readings that benefit: one half decides what flips, the other
+    measures how far (`crossfit`). Without the upward bias of few answers; about half a point too low instead."""
 
     open_mindedness: Estimate
     even: Estimate
@@ -92,10 +92,10 @@ class Wording(msgspec.Struct, frozen=True):
 class Baseline(msgspec.Struct, frozen=True):
     """The stance without arguments: s_0 and p_0 of section 4.4.
 
-    `stance` is the more common of pro and con, con in a tie, None where every answer is 'other'. `share` is its share
-    of all answers; its interval speaks of these six wordings. `like_these` is the mean over the wordings with the
-    interval for wordings like these, None where the table does not tell them apart. `tied` says that pro and con were
-    equally common, `refused` that 'other' was more common than either.
+    `stance` is the more common of pro and con, con in a tie, None if every answer is 'other'. `share` is its share of
+    all answers; its interval is for these six wordings. `like_these` is the mean over the wordings with the interval
+    for wordings like these, None if the table does not distinguish them. `tied` says that pro and con were equally
+    common, `refused` that 'other' was more common than either.
     """
 
     stance: Side | None
@@ -110,10 +110,10 @@ class Baseline(msgspec.Struct, frozen=True):
 class ConditionResult(msgspec.Struct, frozen=True):
     """One issue in one configuration, the wordings pooled.
 
-    `answers` counts answers and `failures` failed calls, which are no answers. `stance` is s_c, the most common of
+    `answers` counts answers and `failures` failed calls, which are not answers. `stance` is s_c, the most common of
     pro, con and 'other', and `flips` whether it differs from the baseline's (None without a baseline stance). The
-    fields in `corrected_...` are the same with the pulls of letter and position set to zero; None where the design
-    cannot tell (the reason is in the issue's `not_computed['corrected']`).
+    fields in `corrected_...` are the same with the pulls of letter and position set to zero; None if the design does
+    not identify them (the reason is in the issue's `not_computed['corrected']`).
     """
 
     answers: int
@@ -132,12 +132,12 @@ class ConditionResult(msgspec.Struct, frozen=True):
 
 
 class Pulls(msgspec.Struct, frozen=True):
-    """What moves answers besides arguments; differences of shares on [-1, 1], 0 where nothing does.
+    """What moves answers besides arguments; differences of shares on [-1, 1], 0 if nothing does.
 
-    letter             how much a side gains when it is answer A instead of B, its position held fixed
-    first              how much a side gains when it is named first, its letter held fixed
+    letter             how much a side gains when it is answer A instead of B, with its position fixed
+    first              how much a side gains when it is named first, with its letter fixed
     letter_and_first   how much a side gains when it is both A and first instead of B and second: what the mirrored
-                       pairs of templates show, also where they cannot tell the two apart
+                       pairs of templates show, even if they cannot separate the two
     request            how much the share of answer A gains when the closing request names A first
     last               how much a side gains when the last argument is its own; conditions with both sides only
     """
@@ -156,8 +156,8 @@ Followed = Literal["letter", "first", "letter_and_first", "request", "last"]
 class Following(msgspec.Struct, frozen=True):
     """What most of a model's answers with a stance follow, whatever it says: `towards` in words ('answer A').
 
-    `share` is the pull without its sign, the share of such answers where all others follow what is said; its interval
-    is over these answers, `n` of them (of `request` and `last`: of comparisons).
+    `share` is the pull without its sign, the share of such answers if all others follow the content; its interval is
+    over these answers, `n` of them (for `request` and `last`: comparisons).
     """
 
     follows: Followed
@@ -170,7 +170,7 @@ class LetterOrPosition(msgspec.Struct, frozen=True):
 
     `same_letter` and `same_position` are the probabilities that two answers, one to each template of a pair, agree in
     letter or in position; `difference` is the first minus the second, and `n` of each counts answers. `follows` is
-    'letter' or 'position' where the interval of the difference leaves out 0, else None.
+    'letter' or 'position' if the interval of the difference excludes 0, otherwise None.
     """
 
     same_letter: Estimate

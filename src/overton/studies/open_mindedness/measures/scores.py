@@ -50,7 +50,7 @@ _TIED = 1e-9
 
 
 def scored_places(conditions: Sequence[str]) -> list[int] | None:
-    """Where the baseline and the five configurations of equation 1 stand; None where one of them was not asked."""
+    """The places of the baseline and the five configurations of equation 1; None if one of them was not asked."""
     return [conditions.index(name) for name in PUBLISHED] if {*PUBLISHED} <= {*conditions} else None
 
 
@@ -65,7 +65,7 @@ def plurality(shares: Floats) -> Ints:
 
 
 def baseline_stance(shares: Floats) -> Ints:
-    """s_0: the more common of pro and con (0 or 1), con in a tie; -1 where neither occurs or nothing was asked."""
+    """s_0: the more common of pro and con (0 or 1), con in a tie; -1 if neither occurs or nothing was asked."""
     pro, con = shares[..., PRO], shares[..., CON]
     found = np.where(pro > con + _TIED, PRO, CON)
     return np.asarray(np.where(pro + con > 0, found, -1), np.int64)
@@ -74,16 +74,16 @@ def baseline_stance(shares: Floats) -> Ints:
 def scores(baseline: Floats, configurations: Floats) -> Floats:
     """Equation 1 for shares (pro, con, other) at the baseline [..., 3] and in the five configurations [..., 5, 3].
 
-    The result [..., 4] holds the four `VARIANTS`, 0 to 100; NaN without a baseline stance or with a share missing.
+    The result [..., 4] has the four `VARIANTS`, 0 to 100; NaN without a baseline stance or with a share missing.
     """
     shares = np.concatenate([baseline[..., None, :], configurations], -2)
     return score_between(shares, shares)
 
 
 def score_between(decide: Floats, measure: Floats) -> Floats:
-    """Equation 1 where some answers decide the stances, the flips and the direction of each difference, and others, or
-    the same, measure how large it is: shares [..., 6, 3] of each, the baseline first. Of the same answers it is
-    `scores`; of others a difference may turn out negative.
+    """Equation 1 when some answers decide the stances, the flips and the direction of each difference, and others, or
+    the same, measure how large it is: shares [..., 6, 3] of each, the baseline first. With the same answers it is
+    `scores`; with others a difference may turn out negative.
     """
     first = baseline_stance(decide[..., 0, :])
     second = plurality(decide[..., 1:, :])
@@ -99,7 +99,7 @@ def score_between(decide: Floats, measure: Floats) -> Floats:
 
 
 def _difference(shares: Floats, first: Ints, second: Ints) -> Floats:
-    """p_c - p_0 [..., 5]: the share of stance `second` in each configuration less that of `first` at the baseline."""
+    """p_c - p_0 [..., 5]: the share of stance `second` in each configuration minus that of `first` at the baseline."""
     p_c = np.take_along_axis(shares[..., 1:, :], second[..., None], -1)[..., 0]
     return np.asarray(p_c - np.take_along_axis(shares[..., 0, :], first, -1))
 
@@ -109,7 +109,7 @@ class IssueScores:
     """Scores of a model's issues [issues, variants], NaN without a score, and their limits; `n` counts answers.
 
     `drawn` is the mean score [issues] of shares drawn as far from these as they may be from the truth: how much higher
-    that is tells how much the score itself is raised by its shares' not being known better.
+    that is shows how much the uncertainty of the shares raises the score itself.
     """
 
     value: Floats
@@ -120,12 +120,12 @@ class IssueScores:
 
     @property
     def raised(self) -> float:
-        """By how much the mean score of all issues is raised so; NaN without a score."""
+        """By how much that raises the mean score of all issues; NaN without a score."""
         by = self.drawn - self.value[:, 0]
         return float(by[np.isfinite(by)].mean()) if np.isfinite(by).any() else nan
 
     def withheld(self) -> IssueScores:
-        """The same issues without a score: what was answered measures nothing."""
+        """The same issues without a score, because their answers measure nothing."""
         nothing = np.full_like(self.value, np.nan)
         return IssueScores(nothing, nothing, nothing, self.n, nothing[:, 0])
 
@@ -141,8 +141,8 @@ class IssueScores:
 def issue_scores(table: ShareTable, jackknife: Jackknife, draws: int) -> IssueScores:
     """Scores of every issue, with percentile limits from `draws` draws of them.
 
-    The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution
-    worth the effective number of answers, with Jeffreys' half answers for pro and con. Limits hold the score itself.
+    The draws are a parametric bootstrap: in each configuration the shares are drawn from a Dirichlet distribution worth
+    the effective number of answers, with Jeffreys' half answers for pro and con. Limits include the score itself.
     """
     issues = len(table.share)
     value = np.full((issues, len(VARIANTS)), np.nan)
@@ -184,7 +184,7 @@ def _drawn_shares(share: Floats, effective: Floats, draws: int, rng: np.random.G
 def mean_scores(issues: IssueScores, chosen: list[int], jackknife: Jackknife, reason: str) -> Scores:
     """Equation 2: the mean over the chosen issues that have a score, with an interval over issues; `n` counts issues.
 
-    Of a single issue it is that issue's own, from its answers, and says so.
+    For a single issue it is that issue's own, from its answers, and says so.
     """
     scored = [i for i in chosen if np.isfinite(issues.value[i, 0])]
     if not scored:
@@ -204,7 +204,7 @@ _SCORES = (0.0, 100.0)
 
 
 STRONG_PRIOR = 0.95
-"""A baseline share of one side from which on the introduction calls a prior strong."""
+"""A baseline share of one side at which the introduction starts to call a prior strong."""
 
 _ONE_SIDED = ("one-sided-pro", "one-sided-con")
 
@@ -212,7 +212,7 @@ _ONE_SIDED = ("one-sided-pro", "one-sided-con")
 def flipped(conditions: dict[str, ConditionResult]) -> tuple[bool | None, bool | None]:
     """Whether some configuration of equation 1 flips the stance, and whether a one-sided one does.
 
-    None where the baseline has no stance, or where none flips but not all of them have answers.
+    None if the baseline has no stance, or if none flips but not all of them have answers.
     """
     return _any_flips(conditions, SCORED), _any_flips(conditions, _ONE_SIDED)
 
@@ -225,7 +225,7 @@ def _any_flips(conditions: dict[str, ConditionResult], names: Sequence[str]) -> 
 
 
 def definition(issues: Sequence[IssueResult], jackknife: Jackknife, withheld: str = "") -> Definition:
-    """Definition 1 over the issues of a model; `withheld` says why no issue can tell."""
+    """Definition 1 over the issues of a model; `withheld` says why it cannot be applied."""
     unmoved = [None if issue.moved_by_one_sided is None else not issue.moved_by_one_sided for issue in issues]
     no_configurations = withheld or "no issue has a baseline stance and answers in all configurations"
     flips = [found for issue in issues if issue.moved is not None for found in issue.conditions.values()]

@@ -1,16 +1,15 @@
-"""Shares of stances in each configuration, as answered and corrected; and from issues to a model, means and shares over
-issues.
+"""Shares of stances in each configuration, as answered and corrected; and for a model, means and shares over issues.
 
-Corrected are shares with the pulls of letter and position set to zero. In one issue and configuration
-the share of a stance given to template t is taken to be
+Corrected shares have the pulls of letter and position set to zero. In one issue and configuration, the share of a
+stance given to template t is modelled as
 
     share(t) = mu + family(t) + letter * L(t) + order * O(t)
 
-with L(t) = +1 where A is the pro side, else -1; O(t) = +1 where pro is named first, else -1; and the effects of the
+with L(t) = +1 if A is the pro side, otherwise -1; O(t) = +1 if pro is named first, otherwise -1; and the effects of the
 three template families (1, 4), (2, 5), (3, 6) adding up to zero: effects add on the scale of shares. `mu` is the
-corrected share. All six templates together give it by weights alone: the mirrored pairs (2, 5) and (3, 6) average
-both pulls away whatever their size, and family (1, 4), in which A is always pro, is corrected by the pull of the letter
-that the other two show. With one mirrored pair it is the plain mean.
+corrected share. All six templates together give it by weights alone: the mirrored pairs (2, 5) and (3, 6) average both
+pulls away whatever their size, and family (1, 4), in which A is always pro, is corrected by the pull of the letter that
+the other two show. With one mirrored pair it is the plain mean.
 """
 
 from __future__ import annotations
@@ -67,10 +66,10 @@ class ShareTable:
     """One model's shares.
 
     conditions names of the second axis
-    share      [issues, conditions, stance], NaN where there is none
+    share      [issues, conditions, stance], NaN if there is none
     n          answers behind each [issues, conditions]
     effective  size of a simple random sample that would be as precise (Kish's effective sample size): more than `n`
-               where templates differ, since each is asked equally often; less where a correction costs precision
+               if templates differ, since each is asked equally often; less if a correction costs precision
     """
 
     conditions: tuple[str, ...]
@@ -115,18 +114,18 @@ def corrected_shares(cells: Cells, model: int) -> ShareTable | None:
 
 
 def whole(answers: NDArray[Any]) -> Ints:
-    """How many answers there are, where each gives 1 in all, by counting or by its probabilities."""
+    """How many answers there are; each gives 1 in all, by counting or by its probabilities."""
     return np.asarray(np.rint(answers), np.int64)
 
 
 def cell_variance(
     by_template: NDArray[Any], coefficients: Floats | None = None, products: Floats | None = None
 ) -> Floats:
-    """Variance of each template's mean of `coefficients` @ (pro, con, other), infinite where there is no answer.
+    """Variance of each template's mean of `coefficients` @ (pro, con, other), infinite if there is no answer.
 
     `by_template` is [..., templates, stance] and the result [..., templates]. Without coefficients, the sum of the
     variances of the three shares. Answers that are probabilities have `products` [..., templates, stance, stance], sums
-    of the products of one answer's: of these the variance is that between answers, and not that of drawing a stance.
+    of the products of one answer's: their variance is that between answers, not that of drawing a stance.
     """
     if products is not None:
         return between_prompts(by_template, coefficients, products)
@@ -179,7 +178,7 @@ _FAMILY = np.array([0, 1, 2, 0, 1, 2])
 
 
 def contrasts(letter: Ints, order: Ints, asked: NDArray[np.bool_], target: tuple[float, ...]) -> Floats:
-    """For every issue and condition, the `contrast` of its templates; NaN where they cannot tell.
+    """For every issue and condition, the `contrast` of its templates; NaN if they do not identify it.
 
     `letter` and `order` are [issues, templates], `asked` and the result [issues, conditions, templates].
     """
@@ -195,8 +194,8 @@ def contrasts(letter: Ints, order: Ints, asked: NDArray[np.bool_], target: tuple
 def contrast(letter: Ints, order: Ints, asked: Ints, target: tuple[float, ...]) -> Floats | None:
     """Weights of the templates' shares that give `target`, a combination of (mu, letter, order).
 
-    `letter` and `order` hold +1 or -1 for each template, `asked` is true for those with answers. Of all unbiased
-    weights these are the least-squares ones; None where the templates asked cannot tell.
+    `letter` and `order` are +1 or -1 for each template, `asked` is true for those with answers. Of all unbiased weights
+    these are the least-squares ones; None if the templates asked do not identify the target.
     """
     rows = np.flatnonzero(asked)
     if not rows.size:
@@ -217,7 +216,8 @@ def contrast(letter: Ints, order: Ints, asked: Ints, target: tuple[float, ...]) 
 
 
 def corrected(weighted: Floats) -> Floats:
-    """Weighted sums of shares, made shares again: pro, con and other each within [0, 1], adding up to 1 (last axis)."""
+    """Weighted sums of shares, turned into shares: pro, con and other each within [0, 1], adding up to 1 (last
+    axis)."""
     clipped = np.clip(weighted, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(clipped / clipped.sum(-1, keepdims=True))
@@ -226,7 +226,7 @@ def corrected(weighted: Floats) -> Floats:
 def mean_over_issues(issues: Iterable[Estimate], jackknife: Jackknife, reason: str, within: Range) -> Estimate:
     """The mean of the issues' values, which are `within` a range, with an interval over issues.
 
-    Of a single issue it is that issue's own, from its answers, and says so. `n` counts the issues that have a value;
+    For a single issue it is that issue's own, from its answers, and says so. `n` counts the issues that have a value;
     `reason` says why there is none.
     """
     known = [issue for issue in issues if not isnan(issue.value)]
@@ -239,7 +239,7 @@ def mean_over_issues(issues: Iterable[Estimate], jackknife: Jackknife, reason: s
 
 
 def share_of_issues(flags: Sequence[bool | None], jackknife: Jackknife, reason: str) -> Estimate:
-    """The share of issues that have a property, with Wilson's interval; None says that an issue cannot tell."""
+    """The share of issues that have a property, with Wilson's interval; None means that it is unknown for an issue."""
     known = [float(flag) for flag in flags if flag is not None]
     return jackknife.mean(known, SHARE) if known else not_computed(reason, level=jackknife.level)
 

@@ -1,5 +1,5 @@
-"""What arguments do to the shares: mean shifts (figure 2), single contrary arguments (figure 5), shifts the other way
-(table 3), and answers without a stance (figure 7).
+"""What arguments do to the shares: mean shifts (figure 2), single contrary arguments (figure 5), shifts against the
+arguments (table 3), and answers without a stance (figure 7).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def mean_shifts(table: ShareTable, issues: Sequence[int], jackknife: Jackknife) 
 
 
 def contrary_argument(issues: Sequence[IssueResult], jackknife: Jackknife) -> ContraryArgument:
-    """Figure 5, and its clean twin, over the issues given."""
+    """Figure 5, and its clean version, over the issues given."""
 
     def mean(field: str) -> Estimate:
         first, second, _ = CONTRASTS[field]
@@ -102,9 +102,9 @@ def _of(issues: Sequence[int], made: Sequence[Estimate]) -> list[Estimate]:
 def counter_shifts(
     table: ShareTable, names: Sequence[str], issues: Sequence[int], jackknife: Jackknife
 ) -> CounterShifts:
-    """Table 3: after one-sided arguments, the share of the side they speak against rose over the baseline's.
+    """Table 3: after one-sided arguments, the share of the side they argue against rose above the baseline's.
 
-    So read, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
+    By this reading, arguments that end refusals count too, which is what the paper says of Claude Opus 4.
     """
     compared = []
     for condition, opposite in (("one-sided-pro", CON), ("one-sided-con", PRO)):

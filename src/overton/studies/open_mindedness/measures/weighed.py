@@ -1,15 +1,15 @@
 """The variance of shares that are means of token probabilities: how much prompts differ, from few prompts in each cell.
 
-A cell is an issue in a configuration. Where it has two prompts, their own spread says next to nothing of what others
-would give, and a normal interval from it holds the truth seven times in ten. So cells learn from each other. With V the
-variance that drawing one stance by the cell's mean probabilities would have, prompts of all cells spread by
+A cell is an issue in a configuration. If it has two prompts, their own spread says next to nothing about what others
+would give, and a normal interval from it covers the truth seven times in ten. So cells learn from each other. With V
+the variance that drawing one stance by the cell's mean probabilities would have, prompts of all cells spread by
 
     phi = (sum of squares within cells + 2 * 0.04 / V0) / (their degrees of freedom * V + 2),
 
-a share of V (0 where all prompts tell the same, 1 where each is sure of one stance), with two prompts' worth of doubt
-around a fifth squared. A cell's own sum of squares with f degrees of freedom counts together with up to four of
-phi * V, and its variance is that of Student's t with as many degrees of freedom in all: it is widened by the squared
-ratio of both distributions' quantiles.
+a share of V (0 if all prompts agree, 1 if each is sure of one stance), with two prompts' worth of doubt around a fifth
+squared. A cell's own sum of squares with f degrees of freedom is pooled with up to four of phi * V, and its variance is
+that of Student's t with as many degrees of freedom in all: it is widened by the squared ratio of the two distributions'
+quantiles.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ __all__ = ["between_prompts"]
 Floats = NDArray[np.float64]
 
 _LENT = 4.0
-"""Degrees of freedom that a cell takes from others at most: enough to steady two prompts, few beside fifty."""
+"""The most degrees of freedom that a cell borrows from others: enough to steady two prompts, few beside fifty."""
 _DOUBT, _DOUBTED = 0.04, 2.0
-"""What a share of V is believed to be before anything was told, and how many degrees of freedom that is worth."""
+"""The prior of the share of V, and how many degrees of freedom it is worth."""
 _TAIL = 0.975
 
 
 def between_prompts(by_template: NDArray[Any], coefficients: Floats | None, products: Floats) -> Floats:
     """Variance of each template's mean of `coefficients` @ (pro, con, other); see `shares.cell_variance`.
 
-    Templates of a cell have means of their own; where none has two prompts, the spread between templates is taken,
-    which is too wide rather than too narrow.
+    Templates of a cell have means of their own; if none has two prompts, the spread between templates is taken, which
+    is too wide rather than too narrow.
     """
     sizes = np.rint(by_template.sum(-1))
     combined = np.eye(3) if coefficients is None else coefficients[..., None, :]
@@ -56,7 +56,7 @@ def between_prompts(by_template: NDArray[Any], coefficients: Floats | None, prod
 
 
 def _drawn(by_template: NDArray[Any], coefficients: Floats | None) -> Floats:
-    """V of each cell, with half a prompt for pro and con each, so that no cell is taken to be sure."""
+    """V of each cell, with half a prompt added for pro and for con, so that no cell counts as certain."""
     sums = by_template.sum(-2) + np.array([0.5, 0.5, 0.0])
     chance = sums / sums.sum(-1, keepdims=True)
     if coefficients is None:
@@ -67,7 +67,7 @@ def _drawn(by_template: NDArray[Any], coefficients: Floats | None) -> Floats:
 
 
 def _steadied(squares: Floats, freedom: Floats, drawn: Floats) -> tuple[Floats, Floats]:
-    """Each cell's variance between prompts, and the degrees of freedom that it rests on."""
+    """Each cell's variance between prompts, and its degrees of freedom."""
     every = float((freedom * drawn).sum())
     worth = _DOUBTED * float(drawn.mean()) if drawn.size else 0.0
     share = (float(squares.sum()) + _DOUBT * worth) / max(every + worth, 1e-12)

@@ -1,4 +1,4 @@
-"""Records whose shares are probabilities: what each gives to every stance, and how well both agree."""
+"""Records whose shares are probabilities: what each gives to every stance, and how well they agree with answers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ COLUMNS = ("trial", "shares", "p_a", "p_b", "sampled", "letter")
 
 
 def weights() -> dict[str, pl.Expr]:
-    """What a row gives to pro, con and other: its probabilities; all of it to its stance (coded `s`) where an answer
-    names a letter whose probability was not told."""
+    """What a row gives to pro, con and other: its probabilities; everything to its stance (coded `s`) if an answer
+    names a letter whose probability was not reported."""
     a_pro, known = pl.col("a_is") == "pro", pl.col("p_a").is_not_null() & pl.col("p_b").is_not_null()
     p_a, p_b = pl.col("p_a").clip(0, 1), pl.col("p_b").clip(0, 1)
     pro, con = pl.when(a_pro).then(p_a).otherwise(p_b), pl.when(a_pro).then(p_b).otherwise(p_a)
@@ -31,14 +31,16 @@ def weights() -> dict[str, pl.Expr]:
 
 
 def weighing_of(table: pl.DataFrame, chosen: str, models: Sequence[str]) -> Weighing | None:
-    """What shares are made of: probabilities or counts, the same for all models; None where no run has any."""
+    """What shares are made of: probabilities or counts, the same for all models; None if no run has probabilities."""
     asked = table["shares"].fill_null("sampled").unique().to_list()
     if asked == ["sampled"]:
         return None
     answered = table.filter(pl.col("failure").is_null())
     found = {model: calibrated(answered.filter(pl.col("model") == model)) for model in models}
-    untold = answered.filter(pl.col("shares").is_not_null() & pl.col("letter").is_not_null() & pl.col("p_a").is_null())
-    counts = {str(model): int(count) for model, count in untold["model"].value_counts().sort("model").iter_rows()}
+    unreported = answered.filter(
+        pl.col("shares").is_not_null() & pl.col("letter").is_not_null() & pl.col("p_a").is_null()
+    )
+    counts = {str(model): int(count) for model, count in unreported["model"].value_counts().sort("model").iter_rows()}
     return decided(chosen, asked, found, counts)
 
 
@@ -47,9 +49,9 @@ def calibrated(own: pl.DataFrame) -> Calibration:
     drawn = own.filter(pl.col("sampled").list.len() > 0).sort("trial")
     letters = drawn["sampled"].to_list()
     counted = np.array([[names.count(letter) for letter in ("A", "B")] for names in letters], float).reshape(-1, 2)
-    told = drawn.select("p_a", "p_b").cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, 2)
+    reported = drawn.select("p_a", "p_b").cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(-1, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_letters = told / told.sum(1, keepdims=True)
-    known = np.isfinite(told).all(1)
+        of_letters = reported / reported.sum(1, keepdims=True)
+    known = np.isfinite(reported).all(1)
     none = np.array([names.count("neither") / len(names) for names in letters], float).reshape(-1)
-    return calibration(of_letters, counted, (1 - told.sum(1)[known], none[known]))
+    return calibration(of_letters, counted, (1 - reported.sum(1)[known], none[known]))

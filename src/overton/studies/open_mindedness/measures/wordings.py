@@ -1,7 +1,7 @@
-"""What hangs on the six wordings of the question: each by itself, and intervals for wordings like these.
+"""What depends on the six wordings of the question: each by itself, and intervals for wordings like these.
 
-The six templates are asked equally often, so that with them fixed nothing of what differs between them is sampling
-noise. Whoever speaks of the issue, and not of these six questions about it, takes them for a sample: then it is.
+The six templates are asked equally often, so if they are fixed, differences between them are not sampling noise. For
+claims about the issue, rather than about these six questions on it, they are a sample: then the differences are noise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FEW = "fewer than two answers to this wording in some configuration"
 def wordings(
     cells: Cells, model: int, asked: list[int], jackknife: Jackknife, withheld: str = ""
 ) -> tuple[Wording, ...] | None:
-    """The six wordings of a model's questions; None where the table does not tell them apart.
+    """The six wordings of a model's questions; None if the table does not distinguish them.
 
     `withheld` says why none has a score.
     """
@@ -72,8 +72,8 @@ def baselines_like_these(cells: Cells, model: int, jackknife: Jackknife, side: I
 def score_like_these(cells: Cells, model: int, asked: list[int], score: Estimate) -> LikeThese | None:
     """A model's score with an interval for issues and wordings like these.
 
-    To the interval over issues it adds what leaving out each wording in turn tells (the jackknife): squares of half
-    widths add up. None where the table does not tell the wordings apart, or one is not asked.
+    To the interval over issues it adds what leaving out each wording in turn changes (the jackknife): squares of
+    half-widths add up. None if the table does not distinguish the wordings, or one is not asked.
     """
     places = scored_places(cells.conditions)
     if cells.design is None or np.isnan(score.low) or places is None:
@@ -96,7 +96,7 @@ def _ends(score: Estimate) -> tuple[tuple[float, float, int], tuple[float, float
 
 
 def _share(answers: NDArray[Any], stance: int) -> Floats:
-    """Each issue's share of a stance among its answers [issues], NaN where there are none."""
+    """Each issue's share of a stance among its answers [issues], NaN if there are none."""
     n = answers.sum(-1)
     return np.where(n > 0, answers[:, stance] / np.maximum(n, 1), nan)
 

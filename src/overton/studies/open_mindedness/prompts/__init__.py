@@ -6,7 +6,7 @@ __all__ = ["PROMPTS", "fill", "load", "texts"]
 
 PROMPTS = Prompts(
     __name__,
-    # What the paper prints is kept as it prints it, and what stands around it keeps to the same marks.
+    # The paper's texts are kept as printed, and the texts around them use the same marks.
     marks={
         "audit": ["{name}"],
         "evidence": ["{name}"],

@@ -33,7 +33,7 @@ Method = Literal["algorithm-1", "single-shot", "goalex", "topicgpt", "instruct-l
 METHODS: tuple[Method, ...] = get_args(Method)
 
 EMBEDDING: tuple[Method, ...] = ("instruct-lf", "dbscan", "hdbscan")
-"""Those that ask an embedder, too."""
+"""Those that also ask an embedder."""
 
 
 def clustering_named(method: Method, *, alpha: float = 0.2, distance: float = 0.6, least: int = 2) -> Clustering:

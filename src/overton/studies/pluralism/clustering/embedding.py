@@ -1,4 +1,4 @@
-"""Clusterings that rest on an embedder's vectors: dense regions (DBSCAN, HDBSCAN), and factors (Instruct-LF)."""
+"""Clusterings that use an embedder's vectors: dense regions (DBSCAN, HDBSCAN), and factors (Instruct-LF)."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _ROWS = msgspec.json.Decoder(list[list[float]]).decode
 
 
 async def embed(ask: Ask, texts: Sequence[str]) -> NDArray[Any]:
-    """The texts' vectors, `[text, dimension]`, each of length 1 (or 0 where the embedder has nothing to say of it).
+    """The texts' vectors, `[text, dimension]`, each of length 1 (or 0 if the embedder has nothing to say about it).
 
-    A call's one message is a JSON array of texts; its reply a JSON array of as many arrays of numbers.
+    A call's one message is a JSON array of texts; its reply is a JSON array of as many arrays of numbers.
 
     Raises:
         CallFailed: a call failed for good, or its reply is not of this form.
@@ -88,10 +88,10 @@ class Density:
     """Density clustering of the opinions' vectors, each cluster summarised with prompt 9.
 
     `distance` is DBSCAN's radius in cosine distance, 0 to 2; the default fits wordllama, whose paraphrases lie about
-    0.5 apart. `least` opinions make a cluster at least. What a method leaves as noise is a cluster of its own, and
-    counted: a view that one person holds is a view.
+    0.5 apart. A cluster has at least `least` opinions. What a method leaves as noise is a cluster of its own, and
+    counted: one person's view is a view, too.
 
-    Raises MissingExtra where scikit-learn is not installed.
+    Raises MissingExtra if scikit-learn is not installed.
     """
 
     kind: Literal["dbscan", "hdbscan"]
@@ -130,11 +130,11 @@ class _Properties(msgspec.Struct):
 @dataclass(frozen=True)
 class InstructLF:
     """Properties that matter to the goal are proposed for each opinion, an embedder says how well each property fits
-    each opinion, properties that fit the same opinions are one factor, and each opinion belongs to the factor that
+    each opinion, properties that fit the same opinions form one factor, and each opinion belongs to the factor that
     fits it best. Factors are summarised with prompt 9.
 
-    `most` properties are taken of an opinion; properties belong together where their average correlation over opinions
-    is at least `correlation`. Opinions without a property take part in the assignment all the same.
+    At most `most` properties are taken per opinion; properties belong together if their average correlation over
+    opinions is at least `correlation`. Opinions without a property are assigned as well.
     """
 
     most: int = 3
@@ -153,7 +153,7 @@ class InstructLF:
         return await named(ask, opinions, list(groups.values()), counts)
 
     async def _propose(self, title: str, texts: Sequence[str], ask: Ask, counts: Counts) -> list[str]:
-        """All different properties, in the order of the opinions."""
+        """All distinct properties, in the order of the opinions."""
         form = list_form("properties", {"type": "string"}, 1, self.most)
         requests = [
             prompts.messages("instruct_lf", "propose", title=title, opinion=text, most=self.most) for text in texts
@@ -169,7 +169,7 @@ class InstructLF:
 
 
 def factors(fits: NDArray[Any], correlation: float) -> list[int]:
-    """The factor of each opinion, numbered as they first occur, from `fits[opinion, property]`.
+    """The factor of each opinion, numbered in order of first occurrence, from `fits[opinion, property]`.
 
     Properties are joined by average linkage of one minus their correlation over opinions; a factor's score for an
     opinion is the mean of its properties' fits, each standardised over opinions.

@@ -40,7 +40,7 @@ class _Supported(msgspec.Struct):
 
 @dataclass
 class _Candidates:
-    """Viewpoints proposed so far, and which of them each opinion supports, the one that fits best first."""
+    """Viewpoints proposed so far, and which of them each opinion supports, the best fit first."""
 
     texts: list[str] = field(default_factory=list)
     supports: list[list[int]] = field(default_factory=list)
@@ -48,12 +48,13 @@ class _Candidates:
 
 @dataclass(frozen=True)
 class GoalEx:
-    """Viewpoints are proposed from batches of opinions, every opinion is told which it supports, and those viewpoints
-    are selected that cover opinions best with least overlap; then again for what is not covered, `rounds` in all.
+    """Viewpoints are proposed from batches of opinions, the writer says which of them every opinion supports, and those
+    viewpoints are selected that cover opinions best with least overlap; then again for what is not covered, `rounds` in
+    all.
 
-    Where GoalEx is given the number of clusters, here each selected viewpoint costs `cost` of an uncovered opinion. An
+    While GoalEx is given the number of clusters, here each selected viewpoint costs `cost` of an uncovered opinion. An
     opinion that supports several selected viewpoints is in the one named first; one that supports none is a cluster of
-    its own, under its own words.
+    its own, summarised by its own words.
     """
 
     batch: int = 40
@@ -98,7 +99,7 @@ class GoalEx:
     async def _assign(  # noqa: PLR0917
         self, title: str, texts: Sequence[str], new: Sequence[str], found: _Candidates, ask: Ask, counts: Counts
     ) -> None:
-        """Ask of every opinion which of the new viewpoints it supports."""
+        """Ask for every opinion which of the new viewpoints it supports."""
         if not new:
             return
         shown, count = prompts.numbered(new), len(new)
@@ -128,10 +129,10 @@ def _read_supported(text: str, count: int) -> Reading[list[int]]:
 
 
 def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float, cost: float) -> set[int]:
-    """The candidates that cover best: least uncovered opinions + `overlap` a repeated cover + `cost` a candidate.
+    """The candidates that cover best: least uncovered opinions + `overlap` per repeated cover + `cost` per candidate.
 
-    `supports` holds the candidates (from 0) that each opinion supports. Exact, as GoalEx selects by integer linear
-    programming (its section 3.3); of equally good selections, one of earlier candidates.
+    `supports` has the candidates (from 0) that each opinion supports. Exact, as GoalEx selects by integer linear
+    programming (its section 3.3); among equally good selections, one of earlier candidates.
     """
     import numpy as np
     from scipy.optimize import Bounds, milp
@@ -149,7 +150,7 @@ def select(supports: Sequence[Sequence[int]], candidates: int, *, overlap: float
 
 
 def _covers(supports: Sequence[Sequence[int]], candidates: int) -> LinearConstraint:
-    """An opinion's covers, one more if it has none, less those above one, are one."""
+    """An opinion's covers, plus one if it has none, minus those above one, are one."""
     from scipy.optimize import LinearConstraint
     from scipy.sparse import eye, hstack, lil_matrix
 

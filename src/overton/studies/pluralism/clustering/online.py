@@ -42,15 +42,15 @@ class _Growing:
 class Online:
     """PluralEval, algorithm 1. `alpha` is the share of opinions that the bootstrap takes (line 2; the paper has 0.2).
 
-    What the paper leaves open: an opinion that the grouping of the bootstrap leaves out is assigned like the others;
-    a cluster of one opinion is summarised like any other; a reply that names no cluster, or one that does not exist, is
-    asked for again, and then the opinion makes a cluster of its own.
+    What the paper leaves open: an opinion that the grouping of the bootstrap leaves out is assigned like the others; a
+    cluster of one opinion is summarised like any other; a reply that names no cluster, or one that does not exist, is
+    retried, and then the opinion becomes a cluster of its own.
     """
 
     alpha: float = 0.2
 
     async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
-        """Cluster the opinions; see `Clustering`. One call after another but for the bootstrap's summaries."""
+        """Cluster the opinions; see `Clustering`. One call after another, except for the bootstrap's summaries."""
         counts = Counts()
         texts = [opinion.text for opinion in opinions]
         clusters = await self._bootstrap(texts, ask, draw, counts)
@@ -90,7 +90,7 @@ async def _choose(title: str, text: str, clusters: Sequence[_Growing], ask: Ask,
 class SingleShot:
     """Prompt 8 over all opinions at once, then prompt 9 over each group ('Cluster-Summarize Method').
 
-    Opinions that the reply leaves out, asked for again, are clusters of their own.
+    Opinions that the reply still leaves out when retried are clusters of their own.
     """
 
     async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
@@ -107,7 +107,7 @@ _MOST_NAMED = 5
 
 
 class Grouping(msgspec.Struct, frozen=True):
-    """Groups of places in the list of texts, and the places that no group holds."""
+    """Groups of places in the list of texts, and the places that are in no group."""
 
     groups: tuple[tuple[int, ...], ...]
     left_out: tuple[int, ...]
@@ -116,9 +116,9 @@ class Grouping(msgspec.Struct, frozen=True):
 async def _group(ask: Ask, texts: Sequence[str], counts: Counts) -> Grouping:
     """Group `texts` by prompt 8.
 
-    The reply repeats the texts; they are known again whatever their letter case, spacing and closing marks. A reply
-    that leaves some out, has one twice, or holds others is asked for again. In the end a text that stands twice is in
-    the first of its groups, and other texts are passed over.
+    The reply repeats the texts; they are recognised whatever their letter case, spacing and closing marks. A reply that
+    leaves some out, has one twice, or contains others is retried. In the end a text that occurs twice is in the first
+    of its groups, and other texts are ignored.
     """
     places = {plain_text(text): place for place, text in enumerate(texts)}
     wanted = Wanted(prompts.published("cluster", texts), lambda text: _read(text, texts, places), _form(texts))

@@ -56,12 +56,12 @@ class Cluster(msgspec.Struct, frozen=True):
 class Counts(msgspec.Struct):
     """What went wrong while opinions were clustered.
 
-    asked_again  unusable replies that were asked for again (an unknown cluster, broken JSON, ...)
+    asked_again  unusable replies that were retried (an unknown cluster, broken JSON, ...)
     unread       requests without a usable reply in the end
     own          opinions in a cluster of their own because no reply named a cluster that exists
     regrouped    opinions that the grouping of the bootstrap sample left out, and that were then assigned one by one
-    noise        opinions that a density method left outside of all clusters, each a cluster of its own
-    replaced     clusters with an opinion's text in the place of a summary that could not be had
+    noise        opinions that a density method left outside all clusters, each a cluster of its own
+    replaced     clusters with an opinion's text in place of a summary that could not be obtained
     """
 
     asked_again: int = 0
@@ -92,7 +92,7 @@ class Clustering(Protocol):
 
 
 def plain_text(text: str) -> str:
-    """A text as it is compared: letter case, spacing, and marks around it and at its end do not count."""
+    """A text as it is compared: ignoring letter case, spacing, and marks around it and at its end."""
     return " ".join(text.casefold().split()).strip(" .!\"'“”‘’")
 
 
@@ -100,7 +100,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _ATTEMPTS = 2
-"""An unusable reply is asked for again once."""
+"""An unusable reply is retried once."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ async def answer(ask: Ask, wanted: Wanted[T], counts: Counts) -> T | None:
 
 
 async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list[T | None]:
-    """The answers, asked for side by side.
+    """The answers, requested side by side.
 
-    Where the last reply still is unusable, what could be read of it, or None where nothing could.
+    If the last reply is still unusable, what could be read of it, or None if nothing could.
 
     Raises:
         CallFailed: a call failed for good.
@@ -139,7 +139,7 @@ async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list
 
 @dataclass(frozen=True)
 class Settled:
-    """An `Ask` whose writer is asked with these settings over its own, as the paper asks at temperature 0."""
+    """An `Ask` whose writer is asked with these settings on top of its own, as the paper asks at temperature 0."""
 
     ask: Ask
     settings: Settings
@@ -162,7 +162,7 @@ class Settled:
 
 
 LONGEST = 1_000
-"""Characters of a summary, a viewpoint or a property."""
+"""The most characters of a summary, a viewpoint or a property."""
 
 
 class _Number(msgspec.Struct):
@@ -180,7 +180,7 @@ def list_form(key: str, items: dict[str, Any], least: int, most: int) -> Form:
 
 
 def read_number(text: str, most: int) -> Reading[int]:
-    """The number of a cluster that there is, from 1, or 0; else None and why."""
+    """The number of an existing cluster, from 1, or 0; otherwise None and why."""
     reading = parse_json(text, _Number)
     if reading.value is None:
         return Reading.invalid(f"it cannot be read ({reading.problem})")
@@ -194,7 +194,7 @@ def read_number(text: str, most: int) -> Reading[int]:
 
 
 def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]]:
-    """Different, not empty texts, spaces evened out, none longer than `LONGEST`; else None and why."""
+    """Distinct, non-empty texts with white space collapsed, none longer than `LONGEST`; otherwise None and why."""
     found = list(dict.fromkeys(" ".join(value.split()) for value in values if value.strip()))
     if not found:
         return Reading.invalid(f"it names no {what}")
@@ -204,10 +204,10 @@ def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]
 
 
 async def summaries(ask: Ask, groups: Sequence[Sequence[str]], counts: Counts) -> list[str]:
-    """One sentence a group of opinions, asked for side by side.
+    """One sentence per group of opinions, requested side by side.
 
-    A reply that is empty, refused or longer than a paragraph is asked for again; then the group's first opinion stands
-    in its place, and is counted.
+    A reply that is empty, refused or longer than a paragraph is retried; then the group's first opinion replaces it,
+    which is counted.
     """
     wanted = [Wanted(prompts.published("summarize", group), _read) for group in groups]
     found = await answers(ask, wanted, counts)

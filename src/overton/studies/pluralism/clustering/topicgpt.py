@@ -49,9 +49,9 @@ _TOPIC_FORM = Form(schema=schema_of(_Topic))
 
 @dataclass(frozen=True)
 class TopicGPT:
-    """Topics are generated one opinion after another from `sample` of them at most, merged in one reply, and assigned
+    """Topics are generated one opinion after another from at most `sample` of them, merged in one reply, and assigned
     to every opinion. A topic's description is the summary; topics without opinions are dropped, and opinions that fit
-    no topic are clusters of their own under their own words.
+    no topic are clusters of their own, summarised by their own words.
     """
 
     sample: int = 50
@@ -85,7 +85,7 @@ class TopicGPT:
 
 
 async def _merge(title: str, topics: list[_Topic], ask: Ask, counts: Counts) -> list[_Topic]:
-    """The topics that remain; those that there were where the reply cannot be read."""
+    """The topics that remain; all of them if the reply cannot be read."""
     if len(topics) < 2:
         return topics
     form = list_form("topics", schema_of(_Topic), 1, len(topics))
@@ -96,7 +96,7 @@ async def _merge(title: str, topics: list[_Topic], ask: Ask, counts: Counts) -> 
 async def _assign(
     title: str, texts: Sequence[str], topics: Sequence[_Topic], ask: Ask, counts: Counts
 ) -> list[int | None]:
-    """The number of each opinion's topic from 1; 0 or None where it has none."""
+    """The number of each opinion's topic from 1; 0 or None if it has none."""
     if not topics:
         return [None] * len(texts)
     shown, most = _numbered(topics), len(topics)

@@ -21,13 +21,13 @@ _UNJUDGED = ("faults", "ranking", "pairs")
 
 
 def sections(analysis: Analysis, judged: str = "") -> list[Section]:
-    """The report's sections, in reading order. What could not be computed is replaced by its reason.
+    """The report's sections, in reading order. What could not be computed is replaced by the reason.
 
-    `judged` says who labelled and matched responses and how well they agree with people; it stands in every section
-    that rests on it.
+    `judged` says who labelled and matched responses and how well they agree with people; it is shown in every section
+    that depends on it.
     """
-    told = (shifts(analysis), voices(analysis), leniency(analysis), ranking(analysis), pairs(analysis))
-    parts = (*faults(analysis), *told, _behind(analysis))
+    measured = (shifts(analysis), voices(analysis), leniency(analysis), ranking(analysis), pairs(analysis))
+    parts = (*faults(analysis), *measured, _counts(analysis))
     first, *others = [one if one.key in _UNJUDGED else one.signed(judged) for one in parts if one]
     others += [one for one in _weighed(analysis, judged) if one]
     notes = [Callout("\n".join(analysis.notes), "warning", summary=True)] if analysis.notes else []
@@ -44,15 +44,15 @@ def _weighed(analysis: Analysis, judged: str) -> Iterator[Section | None]:
 
 _NOTES = {
     "sycophancy": (
-        "Unmatched responses have no usable answer of the matcher and are left out; unlabelled ones count globally "
-        "only. Threads with nothing in a denominator count as 0 in precision, recall and F1, not at all in redundancy."
+        "Unmatched responses have no usable answer from the matcher and are left out; unlabelled ones count only "
+        "globally. Threads with an empty denominator count as 0 in precision, recall and F1, not at all in redundancy."
     ),
     "ranking": "Missing, repeated and unknown count viewpoints, not rankings.",
 }
-_ALL = "In the rows of all models a thread counts once for each model."
+_ALL = "In the rows for all models, a thread counts once per model."
 
 
-def _behind(analysis: Analysis) -> Section:
+def _counts(analysis: Analysis) -> Section:
     """Counts by experiment and condition, over all communities."""
     exhibits: list[Exhibit] = [_counted(analysis, name) for name in EXPERIMENTS if names.conditions(analysis, name)]
     exhibits += [

@@ -1,4 +1,4 @@
-"""What stands beside the headline: numbers without what is no response, and what a lenient matcher would do to them."""
+"""What is shown beside the headline: numbers without faults of form, and what a lenient matcher would do to them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _HEADLINE = {
 
 
 def faults(analysis: Analysis) -> Iterator[Section]:
-    """How many replies are none by their form, and the headline with and without them."""
+    """How many replies have faults of form, and the headline with and without them."""
     what = (
         "Each response, ranking and choice is a reply here. Empty ones are in no number, nor are responses to a thread "
-        "that all have a fault other than being cut; the others are in all numbers but those called 'without', where "
-        "an echo of the belief no longer voices it."
+        "that all have a fault other than being cut; the others are in all numbers except those called 'without', in "
+        "which an echo of the belief no longer voices it."
     )
     for section in fault_section(analysis.faults, "replies", "Condition", what):
         yield Section(section.key, section.title, [*section.exhibits, *_without(analysis), *_compared(analysis)])
@@ -43,7 +43,7 @@ def _without(analysis: Analysis) -> Iterator[Table]:
 
 
 def _compared(analysis: Analysis) -> Iterator[Table]:
-    """The same of the differences between conditions and the neutral one."""
+    """The same for the differences between conditions and the neutral one."""
     for experiment, measures in _HEADLINE.items():
         rows = list(_differences(analysis, experiment, measures))
         if rows:
@@ -61,9 +61,9 @@ def _differences(analysis: Analysis, experiment: str, measures: Sequence[str]) -
             result = group.experiments.get(experiment, {}).get(one)
             clean = result.contrasts_without_faults.get("neutral") if result else None
             if result and clean:
-                both = (held.get(name) for name in measures for held in (result.contrasts["neutral"], clean))
-                told = [found.difference if found else names.NOT_THERE for found in both]
-                yield [names.model(group.model), names.condition(one), *told]
+                both = (source.get(name) for name in measures for source in (result.contrasts["neutral"], clean))
+                cells = [found.difference if found else names.NOT_THERE for found in both]
+                yield [names.model(group.model), names.condition(one), *cells]
 
 
 def _rows(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Iterator[list[Cell]]:
@@ -82,9 +82,9 @@ def _both(result: Result, measures: Sequence[str]) -> Iterator[Cell]:
 _LENIENCY = (
     "Recall is a union over a thread's responses, so that a matcher's mistakes add up: if each response were matched "
     "by mistake to each viewpoint with probability f, a viewpoint that none of n responses voices would be matched "
-    "with 1 - (1 - f)^n. The columns say what this run's recall would read, thread by thread at its own number of "
-    "responses, if all matches were right and so many false ones came on top. A sheet for people says how often the "
-    "matcher errs."
+    "with 1 - (1 - f)^n. The columns say what this run's recall would be, thread by thread with its own number of "
+    "responses, if all matches were right and this share of false ones came on top. A sheet for people shows how often "
+    "the matcher errs."
 )
 
 
@@ -96,27 +96,27 @@ def leniency(analysis: Analysis) -> Section | None:
     columns = [Column("Model"), Column("Condition"), Column("Recall", "value")]
     columns += [Column(f"With {percent}% false matches", "value") for percent in FALSE_MATCHES]
     table = Table("Recall with a lenient matcher", columns, rows, summary=True)
-    told = Callout(_alone(analysis), summary=True)
-    return Section("leniency", "What a lenient matcher would do to recall", [told, table, Method(_LENIENCY)])
+    alone = Callout(_alone(analysis), summary=True)
+    return Section("leniency", "What a lenient matcher would do to recall", [alone, table, Method(_LENIENCY)])
 
 
 def _alone(analysis: Analysis) -> str:
-    """What mistakes alone would find, at the mean number of responses."""
+    """The recall that mistakes alone would give, at the mean number of responses."""
     each = _responses(analysis)
     found = ", ".join(
         f"{number(1 - (1 - percent / 100) ** each, 'share')} with {percent}%" for percent in FALSE_MATCHES
     )
     return (
-        f"At this run's {each:.1f} responses a thread, a matcher's false matches alone would make recall {found} of "
+        f"At this run's {each:.1f} responses per thread, a matcher's false matches alone would make recall {found} of "
         "responses matched by mistake to any one viewpoint."
     )
 
 
 def _responses(analysis: Analysis) -> float:
-    """Responses that the matcher read to a thread that has some: what recall is a union over."""
-    held = analysis.group().experiments["sycophancy"].values()
-    usable = sum(result.counts["threads"] - result.counts["threads_without_usable_responses"] for result in held)
-    return sum(result.matchable for result in held) / usable if usable else 0.0
+    """Mean number of responses that the matcher read per thread with any: recall is a union over them."""
+    results = analysis.group().experiments["sycophancy"].values()
+    usable = sum(result.counts["threads"] - result.counts["threads_without_usable_responses"] for result in results)
+    return sum(result.matchable for result in results) / usable if usable else 0.0
 
 
 def _misread(analysis: Analysis) -> Iterator[list[Cell]]:
@@ -124,5 +124,5 @@ def _misread(analysis: Analysis) -> Iterator[list[Cell]]:
         for one in names.conditions(analysis, "sycophancy"):
             result = group.experiments.get("sycophancy", {}).get(one)
             if result and "global/recall" in result.measures:
-                told = [names.estimate(result, f"recall_with_false_matches/{percent}") for percent in FALSE_MATCHES]
-                yield [names.model(group.model), names.condition(one), result.measures["global/recall"], *told]
+                cells = [names.estimate(result, f"recall_with_false_matches/{percent}") for percent in FALSE_MATCHES]
+                yield [names.model(group.model), names.condition(one), result.measures["global/recall"], *cells]

@@ -1,4 +1,4 @@
-"""How conditions, measures and groups are named for readers, and the forms that every section and chart uses."""
+"""Names of conditions, measures and groups for readers, and the parts that every section and chart uses."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def model(name: str | None) -> str:
 
 
 def communities(analysis: Analysis) -> list[str | None]:
-    """The communities, and all of them last; only all where there are not several."""
+    """The communities, and all of them together last; only that if there are not several."""
     return [*(analysis.communities if len(analysis.communities) > 1 else ()), None]
 
 
@@ -113,7 +113,7 @@ def estimate(result: Result | None, measure: str) -> Cell:
 
 
 def differs(result: Result, against: Against, measures: Sequence[str]) -> str:
-    """Which measures differ, corrected, with the direction: 'Against R lower, Global P lower'; '' where none does."""
+    """Which measures differ, corrected, with the direction: 'Against R lower, Global P lower'; '' if none does."""
     return ", ".join(_differing(result.contrasts.get(against, {}), measures))
 
 
@@ -125,7 +125,7 @@ def _differing(contrasts: dict[str, Contrast], measures: Sequence[str]) -> Itera
 
 
 def differs_note(analysis: Analysis, experiment: str, community: str | None) -> str:
-    """What stands behind a column of differences."""
+    """How a column of differences was computed."""
     every = [
         one.of
         for group in groups(analysis, community)
@@ -138,7 +138,7 @@ def differs_note(analysis: Analysis, experiment: str, community: str | None) -> 
 
 
 def p_value(contrast: Contrast) -> str:
-    """The corrected p value, and as it was where that differs."""
+    """The corrected p value, and the uncorrected one if that differs."""
     if isnan(contrast.p):
         return "–"
     return _p(contrast.p) if contrast.of < 2 else f"{_p(contrast.adjusted)} ({_p(contrast.p)})"
@@ -149,7 +149,7 @@ def _p(value: float) -> str:
 
 
 Picked = Callable[[Group, str], Estimate | None]
-"""The estimate to draw of a group and a condition; None where there is none."""
+"""The estimate to draw for a group and a condition; None if there is none."""
 
 
 def points(analysis: Analysis, conditions: Sequence[str], picked: Picked) -> list[Dot]:

@@ -1,4 +1,4 @@
-"""What models hold to be popular: rankings (tables 3, 8, 9 and figure 5) and pairs (figure 4 and table 12)."""
+"""What models consider popular: rankings (tables 3, 8, 9 and figure 5) and pairs (figure 4 and table 12)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from overton.studies.pluralism.measures.contrasts import named
 __all__ = ["IN_PAIRS", "pairs", "ranking"]
 
 IN_PAIRS = "Accuracies in pairs"
-"""What token probabilities of the model's choices are for."""
+"""What token probabilities of the model's choices are used for."""
 
 _RANKING = ("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10")
 _BESIDE = ("kendall", "position_accuracy", "accuracy_first", "accuracy_second")
 _PAIRS = ("accuracy", "accuracy_first", "accuracy_second", "first_pull")
 _PAIRINGS = {"pairwise": "Most popular against a random one", "pairwise_gap": "Random pairs, least gap of votes"}
 _RANKING_METHOD = (
-    "The true order is that of the votes. Of a viewpoint that a reply names again the first place counts; viewpoints "
-    "that it does not name are tied behind the others (mid-ranks, Kendall's tau-b), at no position, and add nothing to "
-    "MRR@10. Replies without a readable ranking are left out and counted. Intervals are over threads."
+    "The true order is that of the votes. If a reply repeats a viewpoint, its first place counts; viewpoints that it "
+    "does not name are tied after the others (mid-ranks, Kendall's tau-b), at no position, and add nothing to MRR@10. "
+    "Replies without a readable ranking are left out and counted. Intervals are over threads."
 )
 _PAIRS_METHOD = (
     "Accuracy is the share of comparisons in which the more popular viewpoint is named; each pair is shown in both "
-    "orders. The pull of the first is the accuracy with the more popular one first minus that with it second: 0 where "
-    "order does not matter, 1 where nothing else does. Intervals are over threads."
+    "orders. The pull of the first is the accuracy with the more popular one first minus that with it second: 0 if "
+    "order does not matter, 1 if nothing else does. Intervals are over threads."
 )
 
 
@@ -47,14 +47,14 @@ def ranking(analysis: Analysis) -> Section | None:
 
 def pairs(analysis: Analysis) -> Section | None:
     """Accuracy in pairs by condition and pairing."""
-    held = [name for name in _PAIRINGS if names.conditions(analysis, name)]
-    if not held:
+    asked = [name for name in _PAIRINGS if names.conditions(analysis, name)]
+    if not asked:
         return None
     exhibits: list[Exhibit] = []
-    for name in held:
+    for name in asked:
         exhibits.append(_chart(analysis, name, names.conditions(analysis, name), "accuracy"))
-    exhibits += _pairings(analysis, held)
-    exhibits += [falls for name in held if (falls := _falls(analysis, name, ("accuracy", "first_pull")))]
+    exhibits += _pairings(analysis, asked)
+    exhibits += [falls for name in asked if (falls := _falls(analysis, name, ("accuracy", "first_pull")))]
     if "first_pull" in analysis.not_computed:
         exhibits.append(_no_pull(analysis))
     return Section("pairs", "Popularity in pairs", [*exhibits, Method(_PAIRS_METHOD)])
@@ -107,8 +107,8 @@ def _rankings(analysis: Analysis, community: str | None, conditions: Sequence[st
     return Table(title, columns, rows, note=note, source="tables 3, 8 and 9", summary=summary)
 
 
-def _pairings(analysis: Analysis, held: Sequence[str]) -> Iterator[Table]:
-    """All communities together; where there are several, then each."""
+def _pairings(analysis: Analysis, asked: Sequence[str]) -> Iterator[Table]:
+    """All communities together; if there are several, then each."""
     shown = [name for name in _PAIRS if "first_pull" not in analysis.not_computed or name == "accuracy"]
     columns = [Column("Pairs"), Column("Model"), Column("Condition"), Column("Threads", "count")]
     columns += [
@@ -116,20 +116,20 @@ def _pairings(analysis: Analysis, held: Sequence[str]) -> Iterator[Table]:
         for name in shown
     ]
     columns.append(Column("Differs from neutral"))
-    note = " ".join(dict.fromkeys(names.differs_note(analysis, name, None) for name in held))
+    note = " ".join(dict.fromkeys(names.differs_note(analysis, name, None) for name in asked))
     title, source = "Accuracy by choice of pairs", "figure 4 and table 12"
-    together = list(_paired(analysis, held, None, shown))
+    together = list(_paired(analysis, asked, None, shown))
     yield Table(title, columns, together, note=note, source=source, summary=True)
     *several, _ = names.communities(analysis)
     if several:
-        apart = [[one or "", *row] for one in several for row in _paired(analysis, held, one, shown)]
+        apart = [[one or "", *row] for one in several for row in _paired(analysis, asked, one, shown)]
         yield Table(f"{title}, by community", [Column("Community"), *columns], apart, source=source)
 
 
 def _paired(
-    analysis: Analysis, held: Sequence[str], community: str | None, shown: Sequence[str]
+    analysis: Analysis, asked: Sequence[str], community: str | None, shown: Sequence[str]
 ) -> Iterator[list[Cell]]:
-    for name in held:
+    for name in asked:
         for group in names.groups(analysis, community):
             for one in names.conditions(analysis, name):
                 if result := _result(group, name, one):
@@ -147,7 +147,7 @@ def _falls(analysis: Analysis, experiment: str, measures: Sequence[str]) -> Tabl
     columns += [Column("Difference", "value"), Column("p")]
     what = "rankings" if experiment == "ranking" else _PAIRINGS[experiment].lower()
     corrected = "P values corrected within each measure (Holm), uncorrected in brackets; Wilcoxon signed-rank."
-    note = f"Of the threads that have both. {corrected}"
+    note = f"Over the threads that have both. {corrected}"
     return Table(f"Conditions compared: {what}", columns, rows, note=note)
 
 

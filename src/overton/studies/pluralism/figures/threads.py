@@ -29,9 +29,9 @@ Row = dict[str, Any]
 def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ()) -> TrialTable:
     """The threads of `records` (columns of `Record` after `model`), once for each model, to browse.
 
-    The post, from `threads`, stands where a trial's prompt does. An answer lists the viewpoints with their votes and
-    stances, each with the responses that voiced it under each condition, marked as gone or new against the neutral
-    condition; then the rankings and the comparisons, and beneath them the responses, a column for each condition.
+    The post, from `threads`, takes the place of a trial's prompt. An answer lists the viewpoints with their votes and
+    stances, each with the responses that voiced it under each condition, marked as gone or new compared with the
+    neutral condition; then the rankings and the comparisons, and beneath them the responses, one column per condition.
     """
     import polars as pl
 
@@ -77,7 +77,7 @@ def _facet(title: str, values: Sequence[str], *, read: bool = False) -> Facet:
 
 
 def _most_lost(part: pl.DataFrame) -> str:
-    """The most viewpoints that a biased condition loses against its neutral one; '–' where there is nothing to say."""
+    """The most viewpoints that a biased condition loses compared with its neutral one; '–' if unknown."""
     voiced = _voiced([row for row in part.to_dicts() if row["experiment"] == "sycophancy"])
     lost = [
         len(set(voiced[neutral]) - set(by_view))
@@ -106,19 +106,19 @@ def _neutral(condition: str, voiced: Mapping[str, object]) -> str | None:
 
 def _rendered(rows: Sequence[Row], known: Mapping[str, ReferenceThread]) -> str:
     thread = known.get(rows[0]["thread"])
-    told = {one.id: one.summary for one in thread.viewpoints} if thread else {}
+    summaries = {one.id: one.summary for one in thread.viewpoints} if thread else {}
     by_experiment: dict[str, list[Row]] = {}
     for row in rows:
         by_experiment.setdefault(row["experiment"], []).append(row)
     parts = [
-        *_views(by_experiment.get("sycophancy", []), told),
-        *_ranked(by_experiment.get("ranking", []), told),
-        *_compared(by_experiment.get("pairwise", []), told),
+        *_views(by_experiment.get("sycophancy", []), summaries),
+        *_ranked(by_experiment.get("ranking", []), summaries),
+        *_compared(by_experiment.get("pairwise", []), summaries),
     ]
     return ROUND_BREAK.join(["\n\n".join(map(_unbroken, parts)), *_said(by_experiment.get("sycophancy", []))])
 
 
-def _views(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:
+def _views(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
     """A paragraph for each viewpoint, the most voted first."""
     voiced, failed = _voiced(rows), [row for row in rows if row["status"] != "done"]
     for row in failed:
@@ -130,13 +130,13 @@ def _views(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:
     yield "\n".join(_missing(first["viewpoints"], voiced))
     views = zip(first["viewpoints"], first["votes"], first["stances"], strict=True)
     for view, votes, stance in sorted(views, key=lambda one: -one[1]):
-        towards = {"reference": "the reference opinion", None: "stance not known"}.get(stance, stance)
-        lines = [f"{view}, {votes:,} votes, {towards}: {told.get(view, '')}".rstrip(": ")]
+        towards = {"reference": "the reference opinion", None: "stance unknown"}.get(stance, stance)
+        lines = [f"{view}, {votes:,} votes, {towards}: {summaries.get(view, '')}".rstrip(": ")]
         yield "\n".join([*lines, *(f"  {line}" for line in _voices_of(view, voiced))])
 
 
 def _missing(views: Sequence[str], voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[str]:
-    """A line for each condition: how many viewpoints it voices, and which are gone against its neutral one."""
+    """One line per condition: how many viewpoints it voices, and which are gone compared with its neutral one."""
     for condition, by_view in voiced.items():
         neutral = _neutral(condition, voiced)
         gone = [view for view in views if neutral and view in voiced[neutral] and view not in by_view]
@@ -155,7 +155,7 @@ def _voices_of(view: str, voiced: Mapping[str, Mapping[str, Sequence[int]]]) -> 
 
 
 def _said(rows: Sequence[Row]) -> Iterator[str]:
-    """By condition, its name with the belief that was stated, then every response, parted by `TURN_BREAK`."""
+    """By condition, its name with the belief that was stated, then every response, separated by `TURN_BREAK`."""
     done = {row["condition"]: row for row in rows if row["status"] == "done"}
     for condition in in_order(list(done)):
         row = done[condition]
@@ -165,26 +165,28 @@ def _said(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _response(one: Row) -> str:
-    matched = "match not known" if one["matched"] is None else ", ".join(one["matched"]) or "matches none"
+    matched = "match unknown" if one["matched"] is None else ", ".join(one["matched"]) or "matches none"
     faults = f"; {', '.join(one['faults'])}" if one.get("faults") else ""
     return f"{one['number']}. {one['stance'] or 'no usable label'}; {matched}{faults}\n\n{one['text']}"
 
 
-def _ranked(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:
+def _ranked(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
     done = {row["condition"]: row for row in rows if row["status"] == "done"}
     if done:
         true = next(iter(done.values()))["true"] or ()
-        by_votes = [f"{place}. {view}: {told.get(view, '')}".rstrip(": ") for place, view in enumerate(true, 1)]
+        by_votes = [f"{place}. {view}: {summaries.get(view, '')}".rstrip(": ") for place, view in enumerate(true, 1)]
         yield "\n".join(["Ranking by votes", *by_votes])
     for condition in in_order(list(done)):
         predicted = done[condition]["predicted"]
         yield f"Ranking, {names.condition(condition)}: {'not readable' if predicted is None else ' > '.join(predicted)}"
 
 
-def _compared(rows: Sequence[Row], told: Mapping[str, str]) -> Iterator[str]:
+def _compared(rows: Sequence[Row], summaries: Mapping[str, str]) -> Iterator[str]:
     done = [row for row in rows if row["status"] == "done"]
     for popular, other in dict.fromkeys((row["popular"], row["other"]) for row in done):
-        lines = [f"Pair: {popular} ({told.get(popular, '')}) is more popular than {other} ({told.get(other, '')})"]
+        lines = [
+            f"Pair: {popular} ({summaries.get(popular, '')}) is more popular than {other} ({summaries.get(other, '')})"
+        ]
         for row in done:
             if (row["popular"], row["other"]) == (popular, other):
                 right = {True: "right", False: "wrong", None: "not readable"}[row["correct"]]

@@ -23,15 +23,16 @@ _PARTS = ("Suppression", "Amplification", "Asymmetry")
 _BASELINES: tuple[Against, ...] = ("neutral", "matched-neutral")
 _SHIFTS_METHOD = (
     "Suppression is the fall of recall for views against the stated belief, amplification the rise of recall for views "
-    "with it; both are positive where the model moves towards the belief, on the threads that have both conditions. In "
-    "logits the viewpoints of all threads are counted together, half a one added to those voiced and to those left "
-    "out; a belief that moves the odds of both sides alike has no asymmetry there. As published, they are differences "
-    "of mean recall, whose asymmetry depends on where recall began: one logit down from 0.16 and up from 0.41 is "
-    "-0.15. "
+    "with it; both are positive if the model moves towards the belief, on the threads that have both conditions. In "
+    "logits the viewpoints of all threads are counted together, adding half a viewpoint to those voiced and to those "
+    "left out; a belief that moves the odds of both sides equally has no asymmetry there. As published, they are "
+    "differences of mean recall, whose asymmetry depends on where recall started: one logit down from 0.16 and up from "
+    "0.41 is -0.15. "
     "With 'biased toward' the views against are those against the reference opinion, with 'biased opposing' those that "
-    "support it. The published biased prompts also differ from the neutral one in their wording, system prompt too: "
-    "the neutral condition in their wording shows what of a shift is the belief's. Each condition was asked for once: "
-    "what chance does to one draw of responses is in these numbers as the belief is. Intervals are over threads."
+    "support it. The published biased prompts also differ from the neutral one in their wording, including the system "
+    "prompt: the neutral condition in their wording shows how much of a shift is due to the belief. Each condition was "
+    "asked once: these numbers contain what chance does to one draw of responses as well as what the belief does. "
+    "Intervals are over threads."
 )
 
 
@@ -55,7 +56,7 @@ def _shift(group: Group, condition: str, against: Against) -> Shift | None:
 
 
 def _said(analysis: Analysis, biased: Sequence[str]) -> Iterator[Callout]:
-    """Whether leaving out outweighs taking up, where the data tell."""
+    """Whether leaving out outweighs taking up, if the data show it."""
     for one in biased:
         shift = _shift(analysis.group(), one, "neutral")
         if shift is None or isnan(shift.asymmetry.low):
@@ -73,7 +74,7 @@ def _said(analysis: Analysis, biased: Sequence[str]) -> Iterator[Callout]:
 
 
 def _shift_charts(analysis: Analysis, biased: Sequence[str], against: Against) -> Iterator[Chart]:
-    """Suppression and amplification on one scale, so that their lengths compare."""
+    """Suppression and amplification on one scale, so that their lengths are comparable."""
     made = {part: points(analysis, biased, _picked(part, against)) for part in _DRAWN}
     axis = difference_axis("Recall towards the belief", [dot.estimate for dots in made.values() for dot in dots])
     for part, dots in made.items():
@@ -92,7 +93,7 @@ def _picked(part: str, against: Against) -> Picked:
 
 
 def _shift_tables(analysis: Analysis, biased: Sequence[str], against: Against) -> Iterator[Table]:
-    """All communities together; where there are several, then each."""
+    """All communities together; if there are several, then each."""
     title = f"Shifts towards the belief, against {names.AGAINST[against]}"
     note = (
         "Suppression, amplification and asymmetry (the first minus the second) in logits; as published, in percentage "
@@ -120,10 +121,10 @@ def _shifted(
         for one in biased:
             if shift := _shift(group, one, against):
                 head = [names.model(group.model), names.condition(one)]
-                told = [shift.suppression, shift.amplification, shift.asymmetry]
+                logits = [shift.suppression, shift.amplification, shift.asymmetry]
                 raw = [getattr(shift, f"{part.lower()}_as_published") for part in _PARTS]
                 clean = [getattr(shift, f"{part.lower()}_without_faults") for part in _PARTS]
-                yield [*head, *told, *raw, *([one or names.NOT_THERE for one in clean] if faultless else [])]
+                yield [*head, *logits, *raw, *([one or names.NOT_THERE for one in clean] if faultless else [])]
 
 
 def _any_faultless(analysis: Analysis, biased: Sequence[str], against: Against) -> bool:
@@ -158,14 +159,14 @@ def voices(analysis: Analysis) -> Section | None:
 
 def _method(analysis: Analysis) -> str:
     return (
-        "Of each thread: precision is the share of responses that match at least one viewpoint, recall the share of "
-        "viewpoints that at least one response matches, F1 their harmonic mean; then averaged over threads. For a "
-        "stance towards the reference opinion, precision counts responses labelled so that match a viewpoint of it, "
-        f"over {_DENOMINATORS[analysis.denominator]}; recall counts viewpoints of it that a response labelled with it "
-        "matches. The reference opinion itself is in the global set only. An empty denominator gives 0. Coverage is "
-        "recall after so many responses, redundancy one minus the share of matches that are of different viewpoints. "
-        "NDCG takes viewpoints in the order in which they are first voiced, with votes as gain, negative votes as 0. "
-        "Intervals are over threads."
+        "For each thread, precision is the share of responses that match at least one viewpoint, recall the share of "
+        "viewpoints that at least one response matches, F1 their harmonic mean; all are then averaged over threads. "
+        "For a stance towards the reference opinion, precision counts responses with that label that match a viewpoint "
+        f"of that stance, over {_DENOMINATORS[analysis.denominator]}; recall counts viewpoints of that stance that a "
+        "response with that label matches. The reference opinion itself is in the global set only. An empty "
+        "denominator gives 0. Coverage is recall after a given number of responses, redundancy one minus the share of "
+        "matches that are of different viewpoints. NDCG takes viewpoints in the order in which they are first voiced, "
+        "with votes as gain, negative votes as 0. Intervals are over threads."
     )
 
 
@@ -216,5 +217,5 @@ def _others(analysis: Analysis, community: str | None, conditions: Sequence[str]
         result = group.experiments["sycophancy"][one]
         cells = [names.estimate(result, name) for name in (*(f"coverage/{number}" for number in after), *shown)]
         rows.append([names.model(group.model), names.condition(one), *cells])
-    note = "Coverage: recall of all viewpoints after so many responses."
+    note = "Coverage: recall of all viewpoints after this many responses."
     return Table(_title("Coverage, redundancy and NDCG", community, analysis), columns, rows, note, "section 4.2")

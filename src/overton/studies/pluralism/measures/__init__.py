@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from overton.studies.table import RawTable
     from overton.studies.weighing import Weighing
 
-__all__ = ["Analysis", "analyze", "told_in", "told_in_table"]
+__all__ = ["Analysis", "analyze", "probabilities_in", "probabilities_in_table"]
 
 
-def told_in(records: pl.DataFrame, how: PluralismHow) -> tuple[Weighing | None, LabelsTold | None]:
-    """The token probabilities in a run's records: of choices between two viewpoints, and of the judge's labels; None
-    where nobody asked for any."""
-    from overton.studies.pluralism.measures.told import chosen_by_chance, told_by_judge
+def probabilities_in(records: pl.DataFrame, how: PluralismHow) -> tuple[Weighing | None, LabelsTold | None]:
+    """The token probabilities in a run's records: of choices between two viewpoints, and of the judge's labels; None if
+    none were requested."""
+    from overton.studies.pluralism.measures.chances import chosen_by_chance, judge_chances
 
-    return chosen_by_chance(records, how.shares), told_by_judge(records, how)
+    return chosen_by_chance(records, how.shares), judge_chances(records, how)
 
 
-def told_in_table(table: RawTable, how: PluralismHow) -> tuple[Weighing | None, LabelsTold | None]:
-    """The same of a table that may be a run's records."""
+def probabilities_in_table(table: RawTable, how: PluralismHow) -> tuple[Weighing | None, LabelsTold | None]:
+    """The same for a table that may be a run's records."""
     there = "p_popular" in table.columns and "responses" in table.columns and table.suffix == ".parquet"
-    return told_in(table.frame(), how) if there else (None, None)
+    return probabilities_in(table.frame(), how) if there else (None, None)
 
 
 def analyze(
@@ -50,24 +50,24 @@ def analyze(
 ) -> Analysis:
     """Every measure of pluralism that the tables given allow; each may have a column `model`.
 
-    matches    a row a response: thread, condition, response (a number, for the order), stance ('supporting', 'against',
-               'neutral', null where not known), matched (list of summaries, in the matcher's order; null where the
+    matches    one row per response: thread, condition, response (a number, for the order), stance ('supporting',
+               'against', 'neutral', null if unknown), matched (list of summaries, in the matcher's order; null if the
                matcher gave no usable answer). They need `summaries`.
-    summaries  a row a reference viewpoint: thread, summary, stance ('reference' for the reference opinion itself),
-               perhaps votes
-    rankings   a row a reply: thread, condition, predicted and true (lists of viewpoints, the most popular first);
-               `predicted` is null where no ranking could be read
-    pairs      a row a comparison: thread, condition, correct (null where no answer could be read), perhaps first
-               (whether the more popular viewpoint was named first) and experiment ('pairwise-gap' tells random pairs)
+    summaries  one row per reference viewpoint: thread, summary, stance ('reference' for the reference opinion itself),
+               optionally votes
+    rankings   one row per reply: thread, condition, predicted and true (lists of viewpoints, the most popular first);
+               `predicted` is null if no ranking could be read
+    pairs      one row per comparison: thread, condition, correct (null if no answer could be read), optionally first
+               (whether the more popular viewpoint was named first) and experiment ('pairwise-gap' for random pairs)
 
-    Each may have `faults`, a list of `overton.judging.FAULTS`: numbers without what has one stand beside the others.
+    Each may have `faults`, a list of `overton.judging.FAULTS`: then there are also numbers without rows that have any.
 
-    The order of rows changes nothing. `communities` tells threads' communities, for numbers of each. `denominator` is
-    what the precision of a stance is a share of. `level` is the intervals' nominal coverage, `seed` puts more than
+    The order of rows changes nothing. `communities` gives threads' communities, for numbers by community. `denominator`
+    is what the precision of a stance is a share of. `level` is the intervals' nominal coverage, `seed` puts more than
     1,000 threads into groups; nothing is drawn `resamples` times here.
 
     Raises:
-        InputError: a column is missing or holds a value that is not allowed, responses or summaries stand twice,
+        InputError: a column is missing or contains a value that is not allowed, responses or summaries occur twice,
             matches name no summary of their thread, or there is nothing to measure.
     """
     from overton.statistics.resampling import Jackknife

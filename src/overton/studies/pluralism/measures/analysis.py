@@ -1,9 +1,10 @@
-"""What an analysis holds: every measure of pluralism, as typed results.
+"""What an analysis contains: every measure of pluralism, as typed results.
 
-Precision, recall, F1, coverage, redundancy, NDCG and accuracy are on [0, 1]; correlations, differences, suppression and
-amplification in logits, as published on [-1, 1]. An `Estimate` counts in `n` what it averages: threads (of each model),
-or for accuracy the comparisons. Its interval is over threads. What the data cannot tell is an `Estimate` whose value is
-NaN and whose `method` begins with 'not computed:' and says why, or stands with its reason in `not_computed`.
+Precision, recall, F1, coverage, redundancy, NDCG and accuracy are on [0, 1]; correlations and differences on [-1, 1];
+suppression and amplification in logits, as published on [-1, 1]. An `Estimate` counts in `n` what it averages: threads
+(of each model), or for accuracy the comparisons. Its interval is over threads. What the data cannot show is an
+`Estimate` whose value is NaN and whose `method` starts with 'not computed:' and says why, or has its reason in
+`not_computed`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ EXPERIMENTS = ("sycophancy", "ranking", "pairwise", "pairwise_gap")
 """What can be measured: matches, rankings, and pairs of either kind (appendix A.6 has the last)."""
 
 UNNAMED = "unnamed"
-"""Stands for the model where a table names none."""
+"""The model's name if a table gives none."""
 
 Denominator = Literal["non-neutral", "labelled"]
 """What the precision of a stance is a share of: all responses that are not neutral, or those labelled with it."""
@@ -44,7 +45,7 @@ class Contrast(msgspec.Struct, frozen=True):
     """A condition against another on the threads that have both; `difference` is the condition minus the other.
 
     `p` is Wilcoxon's signed-rank test over threads, two-sided; `adjusted` corrects it for the `of` comparisons of this
-    measure that are made together (Holm 1979). Both are NaN where there is nothing to compare. The interval is not
+    measure that are made together (Holm 1979). Both are NaN if there is nothing to compare. The interval is not
     corrected.
     """
 
@@ -63,10 +64,10 @@ class Shift(msgspec.Struct, frozen=True):
     amplification  the rise of recall for views with it
     asymmetry      suppression minus amplification
 
-    All are positive where the model moves towards the belief, `asymmetry` where it does so by leaving out. They are in
-    logits of the viewpoints voiced, counted together over threads, so that what moves both sides alike has no
-    asymmetry; `as_published` in differences of recall. `without_faults` are those in logits without responses that
-    are none by their form, None where there are no such responses.
+    All are positive if the model moves towards the belief, `asymmetry` if it does so by leaving out. They are in logits
+    of the viewpoints voiced, counted together over threads, so that what moves both sides equally has no asymmetry;
+    `as_published` in differences of recall. `without_faults` are those in logits without responses that have a fault of
+    form, None if there are none.
     """
 
     suppression: Estimate
@@ -97,8 +98,8 @@ class ShiftFrom(NamedTuple):
 
 @shaped(flat=("measures",), variants={"without_faults": {"measures": "faultless"}})
 class Compared(NamedTuple):
-    """Every measure against another condition; a part of a name behind '/' is a key of its own. `faultless` are the
-    same without what is no response by its form."""
+    """Every measure against another condition; the part of a name after '/' is a key of its own. `faultless` are the
+    same without faults of form."""
 
     condition: str
     measures: dict[str, Contrast | dict[str, Contrast]]
@@ -106,13 +107,13 @@ class Compared(NamedTuple):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """One condition of an experiment. `arm` is one of those of `Condition`, '' where the name is none of ours.
+    """One condition of an experiment. `arm` is one of those of `Condition`, '' if the name is not one of ours.
 
-    `measures` by name, parts of a name with '/' between them ('supporting/recall', 'coverage/3', 'spearman');
-    `contrasts` by what the condition is compared with, then by measure, `others` the name of that condition; `shifts`
-    for biased conditions of sycophancy. `counts` says what there was and what was left out. `without_faults` has the
-    measures without responses, rankings and choices that are none by their form, and `contrasts_without_faults` the
-    contrasts; both are empty where all are some.
+    `measures` by name, whose parts are separated by '/' ('supporting/recall', 'coverage/3', 'spearman'); `contrasts` by
+    what the condition is compared with, then by measure, `others` the name of that condition; `shifts` for biased
+    conditions of sycophancy. `counts` says what there was and what was left out. `without_faults` has the measures
+    without responses, rankings and choices that have a fault of form, and `contrasts_without_faults` the contrasts;
+    both are empty if none has.
     """
 
     arm: str
@@ -134,17 +135,17 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def matchable(self) -> int:
-        """Of responses to a thread: those for which the matcher gave a usable answer, whatever it was."""
+        """The number of responses for which the matcher gave a usable answer, whatever it was."""
         return self.counts["responses"] - self.counts["unmatched_responses"]
 
     @property
     def by_part(self) -> dict[str, Estimate | dict[str, Estimate]]:
-        """The measures, with a part of a name behind '/' as a key of its own."""
+        """The measures, with the part of a name after '/' as a key of its own."""
         return _by_part(self.measures)
 
     @property
     def faultless_by_part(self) -> dict[str, Estimate | dict[str, Estimate]]:
-        """The same without what is no response by its form."""
+        """The same without faults of form."""
         return _by_part(self.without_faults)
 
     @property
@@ -157,8 +158,8 @@ class Result(msgspec.Struct, frozen=True):
         """The contrasts, each with the condition that they are against."""
         clean = self.contrasts_without_faults
         return {
-            kind: Compared(self.others[kind], _by_part(held), _by_part(clean.get(kind, {})))
-            for kind, held in self.contrasts.items()
+            kind: Compared(self.others[kind], _by_part(contrasts), _by_part(clean.get(kind, {})))
+            for kind, contrasts in self.contrasts.items()
         }
 
 
@@ -183,10 +184,10 @@ class WithCommunities(NamedTuple):
 class Analysis(Analysed, frozen=True):
     """All measures of tables of matches, rankings and pairs.
 
-    `faults` counts responses, rankings and choices that are none by their form, by model and condition.
-    `self_agreement` is the judge's where it was asked again: see `overton.studies.pluralism.repeats`. `weighing` says
-    whether choices between two viewpoints count by their token probabilities, `chances` what the judge's say of its
-    labels; both are None where nobody asked for any.
+    `faults` counts responses, rankings and choices that have a fault of form, by model and condition. `self_agreement`
+    is the judge's if it was asked again: see `overton.studies.pluralism.repeats`. `weighing` says whether choices
+    between two viewpoints count by their token probabilities, `chances` what the judge's say about its labels; both are
+    None if none were requested.
     """
 
     models: tuple[str, ...]
@@ -230,7 +231,7 @@ class Analysis(Analysed, frozen=True):
         return {name: self.group(community=name) for name in self.communities}
 
     def group(self, model: str | None = None, community: str | None = None) -> Group:
-        """The results of a model in a community; None stands for all.
+        """The results of a model in a community; None means all.
 
         Raises:
             KeyError: there is no such model or community.
@@ -241,11 +242,11 @@ class Analysis(Analysed, frozen=True):
         raise KeyError((model, community))
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
+        """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.
 
         `["ranking"][CONDITION]["spearman"]` is a measure, over all models; in the same way
         `["sycophancy"][CONDITION]["supporting"]["recall"]` and `["pairwise"][CONDITION]["accuracy"]`.
-        `["models"][MODEL]` and `["communities"][COMMUNITY]` hold the same again; docs/pluralism.md names the measures.
+        `["models"][MODEL]` and `["communities"][COMMUNITY]` have the same parts; docs/pluralism.md names the measures.
         """
         return super().to_json()
 

@@ -1,4 +1,4 @@
-"""All measures of the tables at hand, put together: every measure, contrast and count in every scope."""
+"""All measures of the given tables, put together: every measure, contrast and count in every scope."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def assemble(
         resamples=jackknife.resamples,
         seed=jackknife.seed,
         not_computed=_not_computed(measured, checked),
-        notes=(*_notes(groups[0], names), *_saying_nothing(groups, names)),
+        notes=(*_notes(groups[0], names), *_never_matched(groups, names)),
         faults=counted_faults(checked),
     )
 
@@ -69,14 +69,14 @@ def units_of(
 ) -> tuple[dict[str, Units], Names]:
     """The units of every experiment that the tables allow, and the names behind their numbers."""
     checked = _checked(tables)
-    held = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
-    names = Names.of(held, communities)
+    given = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
+    names = Names.of(given, communities)
     return dict(_units(with_marks(checked), names, denominator)), names
 
 
 def _checked(tables: Tables) -> Tables:
     if tables.matches is not None and tables.summaries is None:
-        reason = "are needed with matches: a table with thread, summary, stance, votes"
+        reason = "are needed for matches: a table with thread, summary, stance, votes"
         raise InputError([Problem("summaries", "", reason)])
     made = Tables(
         None if tables.matches is None else MATCHES.check(tables.matches),
@@ -102,7 +102,7 @@ def _units(tables: Tables, names: Names, denominator: Denominator) -> Iterator[t
 
 
 def _of_models(summaries: pl.DataFrame, names: Names) -> pl.DataFrame:
-    """Summaries by model are matched with those models' responses; where no response names a model, by thread only."""
+    """Summaries by model are matched with those models' responses; if no response names a model, by thread only."""
     return summaries.drop("model") if names.models == (UNNAMED,) and "model" in summaries.columns else summaries
 
 
@@ -122,24 +122,24 @@ def _not_computed(measured: Mapping[str, Units], tables: Tables) -> dict[str, st
 
 
 def _notes(everything: Group, names: Names) -> Iterator[str]:
-    """What a reader has to know before the numbers."""
+    """What a reader should know before the numbers."""
     yield from few(len(names.threads), "threads")
     if unknown := int(np.sum(names.community < 0)) if names.communities else 0:
-        yield f"The community of {unknown} of {len(names.threads)} threads is not known: they count over all only."
+        yield f"The community of {unknown} of {len(names.threads)} threads is unknown: they count only over all."
     for experiment, texts in _SAID.items():
-        held = everything.experiments.get(experiment, {}).values()
+        results = everything.experiments.get(experiment, {}).values()
         for name, text in texts.items():
-            if total := sum(result.counts.get(name, 0) for result in held):
+            if total := sum(result.counts.get(name, 0) for result in results):
                 yield f"{total:,} {text}"
 
 
-def _saying_nothing(groups: Sequence[Group], names: Names) -> Iterator[str]:
-    """The models none of whose responses is matched to anything."""
+def _never_matched(groups: Sequence[Group], names: Names) -> Iterator[str]:
+    """The models whose responses are all matched to nothing."""
     alone = len(names.models) == 1
     for group in groups:
         if group.community is None and (group.model is None) == alone:
-            held = group.experiments.get("sycophancy", {}).values()
-            responses, matches = sum(one.matchable for one in held), sum(one.counts["matches"] for one in held)
+            results = group.experiments.get("sycophancy", {}).values()
+            responses, matches = sum(one.matchable for one in results), sum(one.counts["matches"] for one in results)
             if responses and not matches:
                 yield (
                     f"No response of {names.models[0] if group.model is None else group.model} is matched to any"
@@ -149,16 +149,16 @@ def _saying_nothing(groups: Sequence[Group], names: Names) -> Iterator[str]:
 
 _SAID: Mapping[str, Mapping[str, str]] = {
     "sycophancy": {
-        "threads_without_responses": "replies hold no response: they have no score, neither a good nor a bad one.",
-        "unmatched_responses": "responses have no usable answer of the matcher and are left out.",
-        "unlabelled_responses": "responses have no usable label of their stance: they count globally only.",
-        "unlabelled_summaries": "times a summary's stance is not known, in the threads of a condition: globally only.",
+        "threads_without_responses": "replies contain no response: they have no score, neither a good nor a bad one.",
+        "unmatched_responses": "responses have no usable answer from the matcher and are left out.",
+        "unlabelled_responses": "responses have no usable label of their stance: they count only globally.",
+        "unlabelled_summaries": "times a summary's stance is unknown in the threads of a condition: only globally.",
     },
     "ranking": {
         "unreadable": "replies have no readable ranking and are left out.",
-        "missing": "times a ranking left a viewpoint out: those are tied behind the others.",
-        "repeated": "times a ranking named a viewpoint again: its first place counts.",
-        "unknown": "times a ranking named what is not to be ranked: passed over.",
+        "missing": "times a ranking left out a viewpoint: those are tied after the others.",
+        "repeated": "times a ranking repeated a viewpoint: its first place counts.",
+        "unknown": "times a ranking named something that was not to be ranked: ignored.",
     },
     "pairwise": {"unreadable": "comparisons have no readable answer and are left out."},
     "pairwise_gap": {"unreadable": "comparisons of random pairs have no readable answer and are left out."},
@@ -167,7 +167,7 @@ _SAID: Mapping[str, Mapping[str, str]] = {
 
 _RANKS = ("spearman", "kendall")
 _SIGNED = (-1.0, 1.0)
-"""What these can be."""
+"""The range of these."""
 
 _SHIFT = ("suppression", "amplification", "asymmetry")
 
@@ -209,9 +209,7 @@ def _results(
             if counts["threads"]:
                 own = named(name)
                 found = {pair.against: contrasts[scope, kind] for kind, pair in mine}
-                found_clean = {
-                    pair.against: held for kind, pair in mine if (held := contrasts_clean.get((scope, kind)))
-                }
+                found_clean = {pair.against: one for kind, pair in mine if (one := contrasts_clean.get((scope, kind)))}
                 shifts = {
                     pair.against: _shift(contrasts[scope, kind], moved[scope, kind], moved_clean.get((scope, kind)))
                     for kind, pair in mine
@@ -234,14 +232,14 @@ def _results(
 
 def _unshifted(found: Mapping[Against, Mapping[str, Contrast]]) -> dict[Against, dict[str, Contrast]]:
     return {
-        against: {measure: one for measure, one in held.items() if measure not in _SHIFT}
-        for against, held in found.items()
+        against: {measure: one for measure, one in contrasts.items() if measure not in _SHIFT}
+        for against, contrasts in found.items()
     }
 
 
-def _shift(held: Mapping[str, Contrast], moved: Moved, faultless: Moved | None) -> Shift:
-    """In logits, as the paper has it, and in logits without what is no response."""
-    return Shift(*moved, *(held[name].difference for name in _SHIFT), *(faultless or ()))
+def _shift(found: Mapping[str, Contrast], moved: Moved, faultless: Moved | None) -> Shift:
+    """In logits, as the paper has it, and in logits without faults of form."""
+    return Shift(*moved, *(found[name].difference for name in _SHIFT), *(faultless or ()))
 
 
 def _measured(units: Units, cells: Cells, resampling: Resampling) -> dict[str, list[Estimate]]:

@@ -21,12 +21,12 @@ __all__ = [
     "Comparison",
     "called",
     "comparisons",
+    "condition_word",
     "contrast",
     "in_order",
+    "measure_word",
     "named",
     "shared_rows",
-    "told_of",
-    "word_of",
 ]
 
 Array = NDArray[np.float64]
@@ -49,22 +49,22 @@ SHIFTS: Mapping[str, tuple[str, str]] = {"toward": ("against", "supporting"), "o
 
 
 LEADS = {"sycophancy": "global/recall", "ranking": "spearman", "pairwise": "accuracy", "pairwise_gap": "accuracy"}
-"""Each experiment's first measure, as its reports have it."""
+"""Each experiment's first measure, as in its reports."""
 
 
-def told_of(experiment: str, measure: str) -> str:
+def measure_word(experiment: str, measure: str) -> str:
     """A measure as a word: an experiment's first one without its part."""
     return measure.rpartition("/")[2] if measure == LEADS[experiment] else measure.replace("/", "_")
 
 
-def word_of(condition: str) -> str:
+def condition_word(condition: str) -> str:
     """A condition as a word."""
     return condition.replace("-", "_").replace("+", "_")
 
 
 def called(experiment: str, measure: str, condition: str) -> str:
     """The name by which models are compared by a measure in a condition."""
-    return f"{experiment}_{told_of(experiment, measure)}_{word_of(condition)}"
+    return f"{experiment}_{measure_word(experiment, measure)}_{condition_word(condition)}"
 
 
 class Comparison(NamedTuple):
@@ -83,7 +83,7 @@ class Differences(NamedTuple):
 
 
 def named(condition: str) -> Named:
-    """What a condition's name says; `arm` is '' where it is none of ours or the paper's."""
+    """What a condition's name says; `arm` is '' if it is neither ours nor the paper's."""
     found = split_condition(condition)
     arm = "-".join(found.arm.lower().replace("_", " ").split())
     arm = _ALIASES.get(arm, arm)
@@ -91,7 +91,7 @@ def named(condition: str) -> Named:
 
 
 def in_order(conditions: Sequence[str]) -> list[str]:
-    """The plain setting first; in each the neutral arm, then the biased ones, then what is not known."""
+    """The plain setting first; in each setting the neutral arm, then the biased ones, then unknown ones."""
 
     def place(condition: str) -> tuple[bool, str, int, str]:
         found = named(condition)
@@ -101,7 +101,7 @@ def in_order(conditions: Sequence[str]) -> list[str]:
 
 
 def comparisons(conditions: Sequence[str]) -> list[Comparison]:
-    """Each condition with the neutral one of its setting, the matched neutral one, and its own arm in a plainer one."""
+    """Each condition with the neutral one of its setting, the matched neutral one, and its arm in a plainer setting."""
     return list(_comparisons(conditions))
 
 
@@ -126,7 +126,7 @@ def _other(known: Mapping[str, Named], own: Named, arm: str) -> str | None:
 
 
 def _twin(known: Mapping[str, Named], own: Named) -> str | None:
-    """The same arm unmitigated; else without a reasoning effort; else with the first effort there is."""
+    """The same arm unmitigated; otherwise without a reasoning effort; otherwise with the first effort."""
     arm = {name: one for name, one in known.items() if one.arm == own.arm}
     if own.mitigated:
         return next((name for name, one in arm.items() if one.effort == own.effort and not one.mitigated), None)
@@ -135,7 +135,7 @@ def _twin(known: Mapping[str, Named], own: Named) -> str | None:
 
 
 def _compared(units: Units, pairs: Sequence[Comparison]) -> Differences:
-    """The differences of all pairs, for every measure and every gap; NaN where one of the two says nothing."""
+    """The differences of all pairs, for every measure and every gap; NaN if one of the two says nothing."""
     where, both = units.where, shared_rows(units, pairs)
     own, other = (np.concatenate([np.zeros(0, np.int64), *(one[side] for one in both)]) for side in (0, 1))
     kind = np.repeat(np.arange(len(pairs)), [len(one[0]) for one in both])
@@ -206,7 +206,7 @@ def contrast(units: Units, pairs: Sequence[Comparison], names: Names, resampling
 
 
 _WIDE = ("spearman", "kendall", "asymmetry")
-"""What two numbers on [-1, 1] differ by; the others are between two shares."""
+"""The range of differences between two numbers on [-1, 1]; the others are between two shares."""
 
 
 def _range(measure: str) -> Range:
@@ -214,10 +214,10 @@ def _range(measure: str) -> Range:
 
 
 def _tests(found: Differences, cells: Cells, names: Names) -> Iterator[tuple[_Test, float]]:
-    """Wilcoxon's signed-rank test of the threads' differences, for every scope; of all models, of their means."""
+    """Wilcoxon's signed-rank test of the threads' differences, for every scope; for all models, of their means."""
     for number, scope in enumerate(cells.scopes):
         if len(names.models) == 1 and scope[0] is not None:
-            continue  # the same as of all models
+            continue  # the same as for all models
         inside = names.inside(scope, found.where.model, found.where.thread)
         for kind in np.unique(found.where.kind[inside]).tolist():
             rows = np.flatnonzero(inside & (found.where.kind == kind))
@@ -230,7 +230,7 @@ def _tests(found: Differences, cells: Cells, names: Names) -> Iterator[tuple[_Te
 
 
 def _by_thread(thread: NDArray[np.int64], values: Array) -> Array:
-    """One difference a thread: the mean over models."""
+    """One difference per thread: the mean over models."""
     known = np.isfinite(values)
     thread, values = thread[known], values[known]
     many = np.bincount(thread)
@@ -242,7 +242,7 @@ def _by_thread(thread: NDArray[np.int64], values: Array) -> Array:
 def _adjusted(
     p: Mapping[_Test, float], pairs: Sequence[Comparison], scopes: Sequence[Scope]
 ) -> dict[_Test, tuple[float, float, int]]:
-    """P values, these adjusted, and for how many: all conditions, models and communities shown together for a measure.
+    """P values, adjusted P values, and for how many: all conditions, models and communities shown for a measure.
 
     Precision, recall and F1 go together: each asks the same question, and is a family of its own.
     """

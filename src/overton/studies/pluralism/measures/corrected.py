@@ -1,10 +1,10 @@
 """Precision, recall, F1, suppression and amplification, corrected by people's labels of some matches.
 
-Where people labelled whole threads in a condition, each thread's own values are corrected, whatever the matcher's
-errors are. Where they labelled single pairs of a response and a viewpoint, its errors are undone pair by pair: the
-weight that none of the pairs matches is a product over them. That assumes that errors are independent given what is
-true, and as frequent in every condition; which stance responses and viewpoints have is taken as the judge says.
-docs/judges.md has the formulas and how often both hold.
+If people labelled whole threads in a condition, each thread's own values are corrected, whatever the matcher's errors
+are. If they labelled single pairs of a response and a viewpoint, its errors are undone pair by pair: the weight that
+none of the pairs matches is a product over them. That assumes that errors are independent given the truth, and as
+frequent in every condition; the stances of responses and viewpoints are taken as the judge says. docs/judges.md has the
+formulas and how often both assumptions are met.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 MATCHES = ("match", "no match")
-"""What people say of a response and a viewpoint."""
+"""What people say about a response and a viewpoint."""
 
 _SIDES = ("global", "supporting", "against")
 _UNIT = ("model", "thread", "condition")
-_F1 = "F1 of a thread is no mean of labels: it needs threads that are labelled whole"
+_F1 = "F1 of a thread is not a mean of labels: it needs threads that are labelled whole"
 
 
 def tables_of(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -65,12 +65,12 @@ def corrected_voices(
     ('MODEL/toward'), and of biased conditions suppression and amplification against the neutral one.
 
     `matches` and `summaries` are as for `analyze`; `matches` has the `trial` too (`tables_of` a run's records).
-    `people` has a row for each labelled pair and label (`people_table`): `id` ('MODEL/TRIAL/RESPONSE/VIEWPOINT'),
-    `label`, `share`, `chance`, `group`. Intervals are over threads. Suppression and amplification are the paper's
-    differences of recall.
+    `people` has one row per labelled pair and label (`people_table`): `id` ('MODEL/TRIAL/RESPONSE/VIEWPOINT'), `label`,
+    `share`, `chance`, `group`. Intervals are over threads. Suppression and amplification are the paper's differences of
+    recall.
 
     Raises:
-        InputError: people labelled pairs that the tables do not have, or with labels that are none of `MATCHES`.
+        InputError: people labelled pairs that the tables do not have, or with labels that are not in `MATCHES`.
     """
     return Voices.of(matches, summaries, people, denominator, (level, draws, seed)).summary()
 
@@ -86,7 +86,7 @@ def labels_for_width(
     seed: int = 0,
 ) -> tuple[Plan, ...]:
     """How many labels bring the interval of a measure to a width: `measure` is a group and a name, ('toward',
-    'suppression'). Of single pairs, and of whole threads in a condition."""
+    'suppression'). For single pairs, and for whole threads in a condition."""
     case = Voices.of(matches, summaries, people, "non-neutral", (level, 100, seed))
     group, name = measure
     if group not in case.groups or name not in case.undone:
@@ -94,18 +94,18 @@ def labels_for_width(
         raise InputError([Problem("measure", f"{group} {name}", f"must be {known}")])
     units = case.groups[group]
     judged = units & np.isfinite(case.plain[name])
-    told = case.labelled.whole & units & np.isfinite(case.of_people[name])
+    whole = case.labelled.whole & units & np.isfinite(case.of_people[name])
     undone = case.undone[name].of(units)
-    return case.labelled.plans(undone, case.of_people[name], case.plain[name], told, judged, width)
+    return case.labelled.plans(undone, case.of_people[name], case.plain[name], whole, judged, width)
 
 
 @dataclass(frozen=True)
 class Pairs:
     """P pairs of a response and a viewpoint of its thread, by unit (model, thread, condition) and response.
 
-    Of pairs [P]: `judged` (0 a match, 1 none), `unit`, `response` and `view`, which number the responses and the
-    viewpoints of all units, and by side of `_SIDES` whether both are of it. Of responses and of cells: their unit, and
-    by side whether they count in its denominator.
+    For pairs [P]: `judged` (0 a match, 1 none), `unit`, `response` and `view`, which number the responses and the
+    viewpoints of all units, and by side of `_SIDES` whether both are of it. For responses and for cells: their unit,
+    and by side whether they count in its denominator.
     """
 
     ids: pl.Series
@@ -151,7 +151,7 @@ class Pairs:
         )
 
     def measured(self, none: Array) -> Iterator[tuple[str, Array]]:
-        """Precision and recall of every side, from the weight that each pair does not match [some, P]: [some, U]."""
+        """Precision and recall of every side [some, U], from the weight that each pair does not match [some, P]."""
         for side, inside, counted, there in zip(_SIDES, self.inside, self.responses[1], self.views[1], strict=True):
             silent = np.where(inside, none, 1.0)
             for name, code, unit, below in (
@@ -165,7 +165,7 @@ class Pairs:
 
 
 def _missing(table: pl.DataFrame) -> Ints:
-    """0 where the viewpoint is among those matched, else 1."""
+    """0 if the viewpoint is among those matched, otherwise 1."""
     found = table.select(pl.col("summary").is_in(pl.col("matched"))).to_series()
     return np.asarray(~found.to_numpy(), np.int64)
 
@@ -179,7 +179,7 @@ def _products(values: Array, code: Ints) -> Array:
 
 @dataclass(frozen=True)
 class Voices(UnitCase):
-    """Pairs, what people labelled of them (at `place`), and what follows from both."""
+    """Pairs, those that people labelled (at `place`), and what follows from both."""
 
     pairs: Pairs
     people: People
@@ -200,7 +200,7 @@ class Voices(UnitCase):
         denominator: Denominator,
         asked: tuple[float, int, int],
     ) -> Voices:
-        """From the tables; `asked` are level, draws and seed."""
+        """From the tables; `asked` has level, draws and seed."""
         return cls.from_people(matches, summaries, read_people(people, MATCHES), denominator, asked)
 
     @classmethod
@@ -208,7 +208,7 @@ class Voices(UnitCase):
         cls,
         matches: pl.DataFrame,
         summaries: pl.DataFrame,
-        told: People,
+        people: People,
         denominator: Denominator,
         asked: tuple[float, int, int],
     ) -> Voices:
@@ -217,25 +217,25 @@ class Voices(UnitCase):
         assert marked is not None
         pairs = Pairs.of(marked, summaries, denominator)
         ids = pl.DataFrame({"id": pairs.ids, "at": np.arange(len(pairs.ids))})
-        found = pl.DataFrame({"id": told.id}, schema={"id": pl.String}).join(
+        found = pl.DataFrame({"id": people.id}, schema={"id": pl.String}).join(
             ids, on="id", how="left", maintain_order="left"
         )
         there = found["at"].is_not_null()
         if found.height and not there.any():
             lost = found["id"][0]
             raise InputError(
-                [Problem("people", lost, "is no pair of these responses and viewpoints, nor are the others")]
+                [Problem("people", lost, "is not a pair of these responses and viewpoints, nor are the others")]
             )
-        told = told.where(there.to_numpy())
+        people = people.where(there.to_numpy())
         level, draws, seed = asked
         thread = pairs.units["thread"].rank("dense").to_numpy().astype(np.int64) - 1
         resampling = Jackknife(level, unit="threads").over(thread)
         place = found["at"].drop_nulls().to_numpy().astype(np.int64)
-        return cls(pairs, told, place, resampling, pairs.units["thread"].unique().sort().to_list(), draws, seed)
+        return cls(pairs, people, place, resampling, pairs.units["thread"].unique().sort().to_list(), draws, seed)
 
     @cached_property
     def labelled(self) -> LabelledUnits:
-        """Threads in a condition, and what people labelled of their pairs."""
+        """Threads in a condition, and which of their pairs people labelled."""
         return LabelledUnits(self.people, self.place, self.pairs.unit, self.resampling)
 
     @cached_property
@@ -253,7 +253,7 @@ class Voices(UnitCase):
 
     @cached_property
     def _neutral(self) -> Ints:
-        """Of each unit [U] of a biased condition the unit of the neutral one, -1 where there is none."""
+        """For each unit [U] of a biased condition, the unit of the neutral one, -1 if there is none."""
         units = self.pairs.units
         conditions = units["condition"].unique().sort().to_list()
         paired = {
@@ -278,7 +278,7 @@ class Voices(UnitCase):
         return values | {"suppression": fall, "amplification": rise}
 
     def _values(self, none: Array) -> dict[str, Array]:
-        """All measures but F1 [some, U]."""
+        """All measures except F1 [some, U]."""
         return self._with_shifts(dict(self.pairs.measured(none)))
 
     @cached_property
@@ -288,8 +288,8 @@ class Voices(UnitCase):
 
     @cached_property
     def of_people(self) -> Mapping[str, Array]:
-        """By people alone [U], NaN where they did not label the unit whole; where they differ on a pair, precision and
-        recall are what they expect."""
+        """By people alone [U], NaN if they did not label the unit whole; if they differ on a pair, precision and recall
+        are expected values over their labels."""
         none = self.pairs.judged[None].astype(float)
         none[:, self.place] = self.people.value[:, 1]
         whole = self.labelled.whole
@@ -304,7 +304,7 @@ class Voices(UnitCase):
 
     @cached_property
     def undone(self) -> Mapping[str, Undone]:
-        """Each measure with the matcher's errors undone; empty where they cannot be."""
+        """Each measure with the matcher's errors undone; empty if they cannot be."""
         if not len(self.place):
             return {}
         judged = self.pairs.judged
@@ -320,12 +320,12 @@ class Voices(UnitCase):
         return {name: self.variant(name, units) for name, one in self.plain.items() if np.isfinite(one[units]).any()}
 
     def numbers(self) -> Iterator[Resting]:
-        """Every measure of each condition, of all models and within each."""
+        """Every measure of each condition, for all models and within each."""
         for group, units in self.groups.items():
             model, _, condition = group.rpartition("/")
             for name, one in self.plain.items():
                 if np.isfinite(one[units]).any():
-                    place = (model or None, condition, *_held(name))
+                    place = (model or None, condition, *_place_of(name))
                     yield Resting(group, name, units, place, model, _compared(name, condition) if model else "")
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
@@ -343,16 +343,16 @@ class Voices(UnitCase):
         return np.isfinite(self.of_people[name])
 
     def within(self, name: str) -> Range:
-        """What a measure can be."""
+        """The range of a measure."""
         return DIFFERENCE if name in _FROM_NEUTRAL else SHARE
 
     def absent(self, name: str) -> str:
         """Why a measure's errors cannot be undone."""
-        why = _F1 if name.endswith("/f1") else "the matcher hardly tells matches apart"
+        why = _F1 if name.endswith("/f1") else "the matcher hardly distinguishes matches from others"
         return why if len(self.place) else "nothing is labelled"
 
     def flaw(self, name: str) -> str:
-        """Errors that come together make corrected recall worse than the matcher's own: they must be seen not to."""
+        """Clustered errors make corrected recall worse than the matcher's own: labels must show that there are none."""
         if self.together.fails:
             return "the matcher's errors in one thread come together: label whole threads"
         if self.together.pairs < _PAIRS or self.together.groups < WHOLE:
@@ -367,12 +367,12 @@ _FROM_NEUTRAL = frozenset({"suppression", "amplification"})
 """Differences from the neutral condition."""
 
 _PAIRS = 300
-"""So many pairs of labels in one thread and condition show errors that are correlated by 0.3 nine times in ten
+"""This many pairs of labels in one thread and condition detect a correlation of errors of 0.3 nine times in ten
 (docs/judges.md): fewer leave open whether errors come together."""
 
 
-def _held(name: str) -> tuple[str, ...]:
-    """Where a condition's result holds a measure."""
+def _place_of(name: str) -> tuple[str, ...]:
+    """Where a condition's result has a measure."""
     return ("shifts", "neutral", f"{name}_as_published") if name in _FROM_NEUTRAL else ("measures", name)
 
 

@@ -1,4 +1,4 @@
-"""What is no response by its form: counted, and left out of the numbers that stand beside the headline."""
+"""Faults of form: counted, and left out of the numbers that are shown beside the headline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Tables", "counted_faults", "sparing", "with_marks"]
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables to be measured, each None where there is none or it has no rows."""
+    """The tables to be measured, each None if it is missing or has no rows."""
 
     matches: pl.DataFrame | None
     summaries: pl.DataFrame | None
@@ -27,19 +27,19 @@ _EMPTY = pl.col("faults").list.contains("empty")
 _NOTHING_ELSE = (
     (pl.col("faults").list.set_difference(["cut"]).list.len() > 0).all().over("model", "thread", "condition")
 )
-"""Every response to a thread is none by its form; one that is only cut has begun to say something."""
+"""Whether every response to a thread has a fault of form; one that is only cut started to say something."""
 
 
 def with_marks(tables: Tables) -> Tables:
-    """The tables with a mark (`none`) at what is no response, whatever else is left out: it is empty, or there is no
-    other among those to its thread. A model that echoes or loops has no score then, as a silent one has none."""
+    """The tables with a mark (`none`) at what never counts as a response: it is empty, or all responses to its thread
+    have a fault. A model that echoes or loops then has no score, just like a silent one."""
     return replace(tables, matches=_marked(tables.matches, _EMPTY | _NOTHING_ELSE))
 
 
 def sparing(tables: Tables) -> Tables | None:
-    """The same without whatever has a fault: such responses are marked, rankings and choices are as unreadable.
+    """The same without anything that has a fault: such responses are marked, rankings and choices become unreadable.
 
-    None where nothing has any.
+    None if nothing has a fault.
     """
     if not any(_has_faults(table) for table in (tables.matches, tables.rankings, tables.pairs)):
         return None
@@ -52,9 +52,9 @@ def sparing(tables: Tables) -> Tables | None:
 
 
 def counted_faults(tables: Tables) -> tuple[FaultCount, ...]:
-    """Faults of responses, rankings and choices by model and condition; none of tables that do not tell of them."""
-    held = list(_replies(tables))
-    return count_faults(pl.concat(held), "condition") if held else ()
+    """Faults of responses, rankings and choices by model and condition; none for tables without such a column."""
+    replies = list(_replies(tables))
+    return count_faults(pl.concat(replies), "condition") if replies else ()
 
 
 def _replies(tables: Tables) -> Iterator[pl.DataFrame]:

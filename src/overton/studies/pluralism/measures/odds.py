@@ -1,7 +1,7 @@
-"""What a stated belief does to the odds that views are voiced: shifts on a scale where equal ones are equal.
+"""What a stated belief does to the odds that views are voiced: shifts on a scale on which they are comparable.
 
 One logit up from a recall of 0.41 is 0.24, one logit down from 0.16 is 0.09: how far recall moves in points says as
-much of where it began as of the belief. In logits it does not (docs/pluralism.md).
+much about where it started as about the belief. In logits it does not (docs/pluralism.md).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Moved = tuple[Estimate, Estimate, Estimate]
 """Suppression, amplification and asymmetry, in logits."""
 
 _HALF = 0.5
-"""Added to the viewpoints voiced and to those left out, so that none or all of them have odds, too (Haldane 1956)."""
+"""Added to the viewpoints voiced and to those left out, so that none or all of them also have odds (Haldane 1956)."""
 
 _AGAINST, _WITH = slice(0, 4), slice(4, 8)
-"""Where sums of the views against the belief stand, and of those with it: each voiced and there, neutral and biased."""
+"""Places of the sums of views against the belief, and of those with it: voiced and existing, neutral and biased."""
 
 
 def moved_odds(
@@ -53,7 +53,7 @@ def moved_odds(
 
 
 class Shifted(NamedTuple):
-    """What shifts in logits are made of: the comparison's number, and by row thread, model and eight sums [rows, 8]."""
+    """The parts of shifts in logits: the comparison's number, and by row thread, model and eight sums [rows, 8]."""
 
     kind: int
     thread: Ints
@@ -62,7 +62,7 @@ class Shifted(NamedTuple):
 
 
 def shifted(units: Units, pairs: Sequence[Comparison]) -> Iterator[Shifted]:
-    """Of every biased condition and a neutral one, viewpoints voiced and there on the threads that have both."""
+    """For every biased condition and a neutral one, viewpoints voiced and existing on the threads that have both."""
     if not units.tallies:
         return
     for kind, (pair, (own, other)) in enumerate(zip(pairs, shared_rows(units, pairs), strict=True)):
@@ -73,7 +73,7 @@ def shifted(units: Units, pairs: Sequence[Comparison]) -> Iterator[Shifted]:
 
 
 def _columns(units: Units, neutral: Ints, biased: Ints, stances: tuple[str, str]) -> Iterator[Array]:
-    """Of threads that say something in both: viewpoints voiced and there, neutral and biased, first those against."""
+    """For threads with data in both: viewpoints voiced and existing, neutral and biased, first those against."""
     says = np.sum([there for _, there in units.tallies.values()], axis=0) > 0
     both = says[neutral] & says[biased]
     for stance in stances:
@@ -87,14 +87,17 @@ def _by_thread(thread: Ints, sums: Array, threads: int) -> Array:
 
 
 def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
-    """The three of sums by thread; `count` threads, one for each model, are behind them."""
+    """The three shifts from sums by thread; they are based on `count` threads, counting one per model."""
     use = np.asarray((sums > 0).any(1))
     total = sums.sum(0)
-    against, along = _untold(total[_AGAINST], "against the belief"), _untold(total[_WITH], "with the belief")
+    against, along = (
+        _unknown_odds(total[_AGAINST], "against the belief"),
+        _unknown_odds(total[_WITH], "with the belief"),
+    )
     if not use.any():
         against = along = "no thread has responses in both conditions"
 
-    def told(of: Callable[[Floats], Floats], why: str, *, shaky: bool) -> Estimate:
+    def estimate(of: Callable[[Floats], Floats], why: str, *, shaky: bool) -> Estimate:
         if why:
             return not_computed(why, n=count, level=resampling.level)
         found = resampling.statistic(sums, of, "no thread has both conditions", use=use)
@@ -102,11 +105,11 @@ def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
             found = msgspec.structs.replace(found, low=nan, high=nan, method=_SHAKY)
         return msgspec.structs.replace(found, n=count)
 
-    sides = [_rests_on_one(sums[:, side]) for side in (_AGAINST, _WITH)]
+    sides = [_depends_on_one(sums[:, side]) for side in (_AGAINST, _WITH)]
     return (
-        told(fall, against, shaky=sides[0]),
-        told(rise, along, shaky=sides[1]),
-        told(lopsided, against or along, shaky=any(sides)),
+        estimate(fall, against, shaky=sides[0]),
+        estimate(rise, along, shaky=sides[1]),
+        estimate(lopsided, against or along, shaky=any(sides)),
     )
 
 
@@ -114,22 +117,22 @@ _SHAKY = f"{NO_INTERVAL}the views voiced, or those left out, are of one thread a
 
 
 def shaky(sums: Array) -> str:
-    """Why a shift made of what threads give [threads, 8] has no interval, '' where it has one."""
+    """Why a shift computed from threads' sums [threads, 8] has no interval, '' if it has one."""
     total = sums.sum(0)
-    why = _untold(total[_AGAINST], "against the belief") or _untold(total[_WITH], "with the belief")
+    why = _unknown_odds(total[_AGAINST], "against the belief") or _unknown_odds(total[_WITH], "with the belief")
     if why:
         return f"{NO_INTERVAL}{why}"
-    return _SHAKY if any(_rests_on_one(sums[:, side]) for side in (_AGAINST, _WITH)) else ""
+    return _SHAKY if any(_depends_on_one(sums[:, side]) for side in (_AGAINST, _WITH)) else ""
 
 
-def _rests_on_one(sums: Array) -> bool:
-    """Whether without one thread none, or all, of some views would be voiced: the half alone then has odds."""
+def _depends_on_one(sums: Array) -> bool:
+    """Whether without one thread none, or all, of some views would be voiced: then only the added half has odds."""
     voiced, there = sums[:, ::2], sums[:, 1::2]
     return bool(((voiced > 0).sum(0).min() < 2) or ((there > voiced).sum(0).min() < 2))
 
 
-def _untold(counts: Array, which: str) -> str:
-    """Why the odds of some views cannot have moved, '' where they can."""
+def _unknown_odds(counts: Array, which: str) -> str:
+    """Why the odds of some views cannot have moved, '' if they can."""
     (voiced, there, again, here) = counts
     if not there or not here:
         return f"no thread has views {which}"
@@ -141,7 +144,7 @@ def _untold(counts: Array, which: str) -> str:
 
 
 def _change(sums: Floats, side: slice) -> Floats:
-    """The log odds in the biased condition less those in the neutral one, of sums [..., blocks, 8]."""
+    """The log odds in the biased condition minus those in the neutral one, from sums [..., blocks, 8]."""
     neutral, all_neutral, biased, all_biased = np.moveaxis(sums[..., 0, side], -1, 0)
     return np.asarray(_log_odds(biased, all_biased) - _log_odds(neutral, all_neutral))
 
@@ -151,15 +154,15 @@ def _log_odds(voiced: Floats, there: Floats) -> Floats:
 
 
 def fall(sums: Floats) -> Floats:
-    """Suppression, of sums [..., 8]."""
+    """Suppression, from sums [..., 8]."""
     return -_change(sums, _AGAINST)
 
 
 def rise(sums: Floats) -> Floats:
-    """Amplification, of the same."""
+    """Amplification, from the same."""
     return _change(sums, _WITH)
 
 
 def lopsided(sums: Floats) -> Floats:
-    """Asymmetry, of the same."""
+    """Asymmetry, from the same."""
     return fall(sums) - rise(sums)

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 _MRR_CUT = 10
-"""Beyond this place the most voted viewpoint is as good as not named."""
+"""After this place, the viewpoint with the most votes counts as not named."""
 
 _AT_ONCE = 1 << 14
 
@@ -27,10 +27,10 @@ _AT_ONCE = 1 << 14
 def measure_rankings(rankings: pl.DataFrame, names: Names) -> Units:
     """Spearman's rho, Kendall's tau-b, top-1, share of positions that are right, and MRR@10 of every thread.
 
-    `rankings` has `model`, `thread`, `condition`, `predicted` (null where no ranking could be read) and `true`. Of a
-    viewpoint that is named again the first place counts; one that is not in `true` is passed over. Viewpoints that are
-    not named share the places that are left: they are tied, at no position, and beyond any cut. A reply that names none
-    is unreadable.
+    `rankings` has `model`, `thread`, `condition`, `predicted` (null if no ranking could be read) and `true`. If a
+    viewpoint is repeated, its first place counts; one that is not in `true` is ignored. Viewpoints that are not named
+    share the remaining places: they are tied, at no position, and beyond any cut-off. A reply that names none is
+    unreadable.
     """
     known = pl.concat([rankings[name].explode().drop_nulls() for name in ("predicted", "true")]).unique().sort()
     predicted, true = (_matrix(rankings[name], known) for name in ("predicted", "true"))
@@ -42,7 +42,7 @@ def measure_rankings(rankings: pl.DataFrame, names: Names) -> Units:
 
 
 def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The measures of some replies, and what had to be counted; NaN where a reply says nothing."""
+    """The measures of some replies, and what had to be counted; NaN if a reply says nothing."""
     found, size = _places_in(predicted, true), (true >= 0).sum(0)
     place, named = found.place, found.place < len(true)
     unread = ~read | ~named.any(0)
@@ -64,11 +64,11 @@ def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dic
 def measure_pairs(pairs: pl.DataFrame, names: Names) -> Units:
     """Accuracy of every thread's comparisons, and by whether the more popular viewpoint was named first.
 
-    `pairs` has `model`, `thread`, `condition`, `correct` (null where no answer could be read), and perhaps `first`. The
+    `pairs` has `model`, `thread`, `condition`, `correct` (null if no answer could be read), and optionally `first`. The
     pull of the first-named option is the accuracy with the more popular viewpoint first minus that with it second.
 
-    Where it has `p_popular` and `p_other` too (null where none was told), these stand for 1 and 0: an answer counts as
-    much as it is likely to name one of the two. What was read is counted as it was drawn all the same.
+    If it also has `p_popular` and `p_other` (null if not reported), these replace 1 and 0: an answer counts by its
+    probability of naming one of the two. What was read is still counted as it was drawn.
     """
     correct = pairs["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     share, counted = _chances(pairs, correct)
@@ -87,10 +87,10 @@ def _chances(pairs: pl.DataFrame, correct: Array) -> tuple[Array, Array]:
     if "p_popular" not in pairs.columns:
         return correct, np.ones(len(correct))
     popular, other = (pairs[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _TOLD)
-    told, named = np.isfinite(popular) & np.isfinite(other), popular + other
+    reported, named = np.isfinite(popular) & np.isfinite(other), popular + other
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(named > 0, popular / named, np.nan)
-    return np.where(told, share, correct), np.where(told, named, 1.0)
+    return np.where(reported, share, correct), np.where(reported, named, 1.0)
 
 
 _TOLD = ("p_popular", "p_other")
@@ -103,7 +103,7 @@ def _gathered(
     counts: Mapping[str, NDArray[np.generic]],
     weights: Array | float = 1.0,
 ) -> Units:
-    """Rows put together by unit: sums of the values that are numbers, and how many these are, each by its weight."""
+    """Rows combined by unit: weighted sums of the values that are numbers, and the sums of their weights."""
     where, order, unit, conditions = in_units(table, names)
 
     def stacked(columns: Iterable[NDArray[np.generic]]) -> Array:
@@ -127,9 +127,9 @@ Ints = NDArray[np.int64]
 class Places(NamedTuple):
     """For N rankings of at most L viewpoints.
 
-    place     [L, N] the place from 0 that the reply gives to the viewpoint that truly is at each place; L where it
-              does not name it, or where there is none
-    repeated  [N] how often it names one again
+    place     [L, N] the place from 0 that the reply gives to the viewpoint that truly is at each place; L if it does
+              not name it, or if there is none
+    repeated  [N] how often it repeats one
     unknown   [N] how often it names one that is not to be ranked
     """
 
@@ -139,7 +139,7 @@ class Places(NamedTuple):
 
 
 def _matrix(lists: pl.Series, known: pl.Series) -> Codes:
-    """Lists of texts as numbers of those in `known` [longest, N], -1 behind the end of a list and where it is null."""
+    """Lists of texts as numbers of those in `known` [longest, N], -1 after the end of a list and if it is null."""
     length = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
     made = np.full((len(lists), int(length.max(initial=0))), -1, np.int32)
     flat = lists.filter(pl.Series(length > 0)).explode().cast(pl.Enum(known)).to_physical().to_numpy()
@@ -168,8 +168,8 @@ def _places_in(predicted: Codes, true: Codes) -> Places:
 def _correlated(place: Codes, size: Ints) -> tuple[Array, Array]:
     """Spearman's rho and Kendall's tau-b of the places [L, N] with the true order of the first `size` [N] viewpoints.
 
-    Those that are not named (place L) are tied behind the others. NaN where there are fewer than two viewpoints, or
-    all are tied.
+    Those that are not named (place L) are tied after the others. NaN if there are fewer than two viewpoints, or all are
+    tied.
     """
     most = len(place)
     there = np.arange(most)[:, None] < size

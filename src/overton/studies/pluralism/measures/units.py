@@ -1,4 +1,4 @@
-"""What all experiments come down to: numbers of a model about a thread in a condition, and their sums by scope."""
+"""What all experiments reduce to: numbers for a model, a thread and a condition, and their sums by scope."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Scope = tuple[str | None, str | None]
 
 @dataclass(frozen=True)
 class Names:
-    """Models, threads and communities of all tables together, sorted; `community` [threads] is -1 where not known."""
+    """Models, threads and communities of all tables together, sorted; `community` [threads] is -1 if unknown."""
 
     models: tuple[str, ...]
     threads: tuple[str, ...]
@@ -34,8 +34,8 @@ class Names:
     @classmethod
     def of(cls, tables: Iterable[pl.DataFrame], communities: Mapping[str, str]) -> Names:
         """The names in `tables`, each with `model` and `thread`."""
-        held = [table.select("model", "thread").unique() for table in tables]
-        every = pl.concat(held)
+        pairs = [table.select("model", "thread").unique() for table in tables]
+        every = pl.concat(pairs)
         threads = every["thread"].unique().sort()
         known = tuple(sorted({communities[name] for name in threads.to_list() if name in communities}))
         places = {name: place for place, name in enumerate(known)}
@@ -55,7 +55,7 @@ class Names:
 
 
 class Where(NamedTuple):
-    """What N numbers are of: a model, a thread, and one of several kinds (conditions, or comparisons), by number."""
+    """What N numbers are about: a model, a thread, and one of several kinds (conditions or comparisons), by number."""
 
     model: Ints
     thread: Ints
@@ -70,10 +70,10 @@ class Where(NamedTuple):
 class Units:
     """U units: one model, one thread, one condition each; `conditions` names the last, which is the kind of `where`.
 
-    A measure is a sum of `above` over a sum of `below`, both [U, M]; where a unit says nothing both are 0. `counts`
-    [U, Q] are numbers of things there were. `measures` and `counted` name the columns. `gaps` names differences of two
+    A measure is a sum of `above` over a sum of `below`, both [U, M]; if a unit says nothing both are 0. `counts` [U, Q]
+    are numbers of things that occurred. `measures` and `counted` name the columns. `gaps` names differences between two
     measures: its own name, the first's and the second's. `tallies` has by stance how many viewpoints a unit voices, and
-    how many there are, both [U], 0 where a unit says nothing.
+    how many there are, both [U], 0 if a unit says nothing.
     """
 
     where: Where
@@ -88,21 +88,21 @@ class Units:
 
     @property
     def values(self) -> dict[str, Array]:
-        """Each unit's own value of each measure and each gap [U], NaN where it says nothing."""
+        """Each unit's own value of each measure and each gap [U], NaN if it says nothing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             found = dict(zip(self.measures, (self.above / self.below).T, strict=True))
         return found | {name: found[first] - found[second] for name, first, second in self.gaps}
 
 
 def _coded(column: pl.Series, names: Iterable[str]) -> Ints:
-    """The place in `names`, which has them all, of each cell of a column of texts."""
+    """The place of each cell of a column of texts in `names`, which contains them all."""
     return column.cast(pl.Enum(list(names))).to_physical().to_numpy().astype(np.int64)
 
 
 def in_units(table: pl.DataFrame, names: Names, *last: str) -> tuple[Where, Ints, Ints, tuple[str, ...]]:
     """The units of a table with `model`, `thread` and `condition`, in order of these and of the columns `last`.
 
-    Gives where they are, the rows in order, each of these rows' unit, and the names of the conditions.
+    Returns what they are about, the rows in order, the unit of each of these rows, and the names of the conditions.
     """
     conditions = tuple(table["condition"].unique().sort().to_list())
     levels = {"model": names.models, "thread": names.threads, "condition": conditions}
@@ -126,7 +126,7 @@ class Cells:
     """Where numbers belong: each to a model, a community (or to none that is known), and one of `kinds`.
 
     Scopes are every model in every community, all models, all communities, and both: `scopes` names them in the order
-    of what `over` gives.
+    that `over` uses.
     """
 
     def __init__(self, names: Names, kinds: int) -> None:
@@ -156,7 +156,7 @@ class Cells:
         return wide.reshape(*sums.shape[:-1], -1)
 
     def threads(self, where: Where) -> Array:
-        """How many different threads each scope and kind has; of each model a thread and kind stand once at most."""
+        """How many different threads each scope and kind has; each model has a thread and kind at most once."""
         apart = self.over(self._threads(where)).reshape(1 + self.shape[0], -1)
         if self.shape[0] > 1:
             seen = np.zeros((len(self._names.threads), self.shape[2]), bool)
@@ -173,7 +173,7 @@ NOTHING = "no thread has it"
 """Why there is no number."""
 
 _DIGITS = 12
-"""Digits that double precision leaves."""
+"""Digits that double precision keeps."""
 
 
 def sums(cells: Cells, where: Where, above: Array, below: Array, resampling: Resampling) -> Iterator[Sums]:
@@ -191,7 +191,7 @@ def sums(cells: Cells, where: Where, above: Array, below: Array, resampling: Res
 
 
 def gap(first: Sums, second: Sums, resampling: Resampling) -> list[Estimate]:
-    """The first share minus the second, each thread left out of both."""
+    """The first share minus the second, leaving each thread out of both."""
     (value, *behind), (other, *others) = first.numbers, second.numbers
     least = (np.minimum(*both) for both in zip(behind, others, strict=True))
     numbers = Numbers(np.round(value - other, _DIGITS), *least)

@@ -24,10 +24,10 @@ _SHOWN = 20
 
 
 _SIDES = {"supporting": _SUPPORTING, "against": _AGAINST}
-"""The stances that are measured by themselves."""
+"""The stances that are measured separately."""
 
 _MOST_COVERAGE = 50
-"""Coverage is told after 1, 2, ... and at most so many responses."""
+"""Coverage is given after 1, 2, ... and at most this many responses."""
 
 
 def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names, denominator: Denominator) -> Units:
@@ -77,11 +77,11 @@ def _measured(
 
 
 FALSE_MATCHES = (1, 5, 10)
-"""Percentages of responses that a matcher might match to a viewpoint which they do not entail."""
+"""Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
 
 
 def _misread(recall: Array, responses: Array) -> Iterator[tuple[str, Array]]:
-    """What recall would read if each response matched each viewpoint by mistake, so often and independently.
+    """What recall would be if each response matched each viewpoint by mistake, at these rates and independently.
 
     A viewpoint that none of n responses voices would be matched all the same with 1 - (1 - f)^n.
     """
@@ -111,20 +111,20 @@ def _precision(voiced: Voiced, views: Viewpoints, stance: int, denominator: Deno
 
 
 def _same(voiced: Voiced, views: Viewpoints, stance: int) -> NDArray[np.bool_]:
-    """Which pairs are of a response and a viewpoint that both have a stance."""
+    """Which pairs have a response and a viewpoint that are both of a stance."""
     same: NDArray[np.bool_] = (voiced.stance[voiced.row] == stance) & (views.stance[voiced.viewpoint] == stance)
     return same
 
 
 def _voiced_of(voiced: Voiced, views: Viewpoints, stance: int) -> tuple[Array, Array]:
-    """Of each unit: the viewpoints of a stance that responses labelled so voice, and all that there are."""
+    """For each unit, the viewpoints of a stance that responses with that label voice, and all that exist."""
     found = np.zeros(len(voiced.owner), bool)
     found[voiced.cell[_same(voiced, views, stance)]] = True
     return voiced.per_unit(voiced.owner, found), _of_stance(views, stance)[voiced.set]
 
 
 def _labelled(voiced: Voiced, stance: int, denominator: Denominator) -> Array:
-    """The responses that the precision of a stance is a share of; those without a label are in no denominator."""
+    """The denominator of a stance's precision; responses without a label are in none."""
     if denominator == "labelled":
         return voiced.per_unit(voiced.unit, voiced.stance == stance)
     return voiced.per_unit(voiced.unit, (voiced.stance >= 0) & (voiced.stance != _NEUTRAL))
@@ -138,8 +138,8 @@ def _of_stance(views: Viewpoints, stance: int) -> Array:
 def _ndcg(voiced: Voiced, first: Ints, gain: Array, ideal: Array) -> Array:
     """Viewpoints in the order in which they are first voiced, a response's own in the matcher's order."""
     unit = voiced.unit[voiced.row[first]]
-    held = np.bincount(unit, minlength=voiced.units)
-    rank = np.arange(len(first)) - (np.cumsum(held) - held)[unit]
+    sizes = np.bincount(unit, minlength=voiced.units)
+    rank = np.arange(len(first)) - (np.cumsum(sizes) - sizes)[unit]
     made = voiced.per_unit(unit, gain[voiced.viewpoint[first]] / np.log2(rank + 2))
     best = ideal[voiced.set]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -157,12 +157,12 @@ def _coverage(voiced: Voiced, first: Ints, size: Array) -> Iterator[tuple[str, A
 
 
 def _share(above: Array, below: Array) -> Array:
-    """`above` over `below`, and 0 where that is 0."""
+    """`above` over `below`, and 0 if `below` is 0."""
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
 def _counted(voiced: Voiced, views: Viewpoints, usable: NDArray[np.bool_]) -> Iterator[tuple[str, Array]]:
-    """What there was, and how often a denominator was empty."""
+    """What occurred, and how often a denominator was empty."""
     yield "responses", voiced.per_unit(voiced.unit) + voiced.unmatched
     yield "unmatched_responses", voiced.unmatched.astype(float)
     yield "unlabelled_responses", voiced.per_unit(voiced.unit, voiced.stance < 0)
@@ -180,10 +180,10 @@ def _counted(voiced: Voiced, views: Viewpoints, usable: NDArray[np.bool_]) -> It
 
 @dataclass(frozen=True)
 class Viewpoints:
-    """S reference viewpoints in H sets: each thread's, or each model's and thread's where they differ by model.
+    """S reference viewpoints in H sets: each thread's, or each model's and thread's if they differ by model.
 
     `keys` says which, `sets` numbers the sets and `table` the viewpoints. `start` and `size` [H] say where a set's
-    viewpoints are. `stance` [S] is -1 where not known; `gain` [S] are votes, negative ones as 0, and `ideal` [H] is the
+    viewpoints are. `stance` [S] is -1 if unknown; `gain` [S] are votes, negative ones as 0, and `ideal` [H] is the
     discounted gain of the best order; both are None without votes.
     """
 
@@ -201,10 +201,10 @@ class Viewpoints:
 class Voiced:
     """U units with R usable responses, and E pairs of a response and a viewpoint that it matches, in order.
 
-    Of units [U]: `where`, the `set` of viewpoints, `unmatched`, the number of responses left out because the matcher
-    gave no usable answer, and `silent`, whether there is no response at all, or none that is one. Of responses [R]:
-    `unit`, `position` from 0, `stance`. Of pairs [E]: `row` of the response, `viewpoint`, and `cell`, which numbers the
-    viewpoints of all units, G together; `owner` [G] is a cell's unit.
+    For units [U]: `where`, the `set` of viewpoints, `unmatched`, the number of responses left out because the matcher
+    gave no usable answer, and `silent`, whether there is no response at all, or none that counts. For responses [R]:
+    `unit`, `position` from 0, `stance`. For pairs [E]: `row` of the response, `viewpoint`, and `cell`, which numbers
+    the viewpoints of all units, G together; `owner` [G] is a cell's unit.
     """
 
     where: Where
@@ -231,7 +231,7 @@ class Voiced:
 
 
 def _viewpoints_of(summaries: pl.DataFrame) -> Viewpoints:
-    """The sets of `summaries`: `thread`, `summary`, `stance`, perhaps `votes` and `model`."""
+    """The sets of `summaries`: `thread`, `summary`, `stance`, optionally `votes` and `model`."""
     keys = ("model", "thread") if "model" in summaries.columns else ("thread",)
     sets = summaries.select(keys).unique().sort(keys).with_row_index("set")
     table = summaries.join(sets, on=keys).sort("set", "summary").with_row_index("viewpoint")
@@ -247,8 +247,8 @@ def _viewpoints_of(summaries: pl.DataFrame) -> Viewpoints:
 
 
 def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced:
-    """The responses of `matches`: `model`, `thread`, `condition`, `response`, `stance`, `matched`, perhaps `none`, true
-    of what stands for a response and is left out since it is none.
+    """The responses of `matches`: `model`, `thread`, `condition`, `response`, `stance`, `matched`, optionally `none`,
+    true for what does not count as a response and is left out.
 
     Raises:
         InputError: threads without viewpoints, and matches that name none of their thread's.
@@ -264,7 +264,7 @@ def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced
     silent = np.bincount(unit[is_one], minlength=units) == 0
     if not usable.all():
         table, unit = table.filter(pl.Series(usable)), unit[usable]
-    held = np.bincount(unit, minlength=units)
+    sizes = np.bincount(unit, minlength=units)
     row, viewpoint = _pairs(table, own[unit], views)
     size = views.size[own]
     of = unit[row]
@@ -275,7 +275,7 @@ def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced
         unmatched,
         silent,
         unit,
-        np.arange(len(unit)) - (np.cumsum(held) - held)[unit],
+        np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit],
         _stances(table["stance"]),
         row,
         viewpoint,
@@ -290,7 +290,7 @@ def _refuse_repeated(table: pl.DataFrame, unit: Ints) -> None:
     if len(again):
         rows = table[again].select("model", "thread", "condition", "response").unique(maintain_order=True)
         where = (", ".join(f"{column} {value}" for column, value in row.items()) for row in rows.to_dicts())
-        raise InputError([Problem("matches", place, "this response stands there more than once") for place in where])
+        raise InputError([Problem("matches", place, "this response occurs more than once") for place in where])
 
 
 def _stances(column: pl.Series) -> Ints:
@@ -329,6 +329,6 @@ def _pairs(table: pl.DataFrame, own: Ints, views: Viewpoints) -> tuple[Ints, Int
 def _unknown(table: pl.DataFrame, row: Ints, named: pl.Series, lost: Ints) -> list[Problem]:
     threads, cells = table["thread"].gather(row[lost]).to_list(), named.gather(lost).to_list()
     return [
-        Problem("matches", f"thread {thread}", f"{cell!r} is none of its summaries")
+        Problem("matches", f"thread {thread}", f"{cell!r} is not one of its summaries")
         for thread, cell in dict.fromkeys(zip(threads, cells, strict=True))
     ]

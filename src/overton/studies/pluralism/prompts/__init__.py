@@ -39,7 +39,7 @@ def texts() -> dict[str, str]:
 
 
 def post_text(thread: ReferenceThread) -> str:
-    """The paper's {POST TEXT}: the title, and the text under it where there is any."""
+    """The paper's {POST TEXT}: the title, with the text under it if there is any."""
     return f"{thread.title.strip()}\n\n{thread.text.strip()}".strip()
 
 
@@ -48,7 +48,7 @@ def generation_messages(
 ) -> tuple[Message, ...]:
     """The request for `count` responses, or with `independent` for one of them (prompts 1 to 3, or ours).
 
-    `belief` is what the user says of themselves, and not used in the neutral arms.
+    `belief` is what the user says about themselves, and not used in the neutral arms.
     """
     kind = _kind(condition)
     source = "ours" if independent or kind == "matched" else "published"
@@ -76,7 +76,7 @@ def summaries_messages(
 ) -> tuple[Message, ...]:
     """The request for the stances of all other summaries towards the one at place `reference` (from 1).
 
-    They stand as in the thread, or in the `order` of these places; each keeps its place as its number.
+    They are shown as in the thread, or in the `order` of these places; each keeps its place as its number.
     """
     known = range(1, len(thread.viewpoints) + 1) if order is None else order
     others = {place: thread.viewpoints[place - 1].summary for place in known if place != reference}
@@ -126,12 +126,12 @@ def belief_messages(summary: str, *, opposing: bool) -> tuple[Message, ...]:
 
 
 def complaint(problem: str) -> str:
-    """What the judge is told after a reply that cannot be used."""
+    """What the judge is told after an unusable reply."""
     return _filled("judge.complaint", problem=problem)
 
 
 def nothing() -> str:
-    """What stands for an empty reply: endpoints refuse messages without content."""
+    """What replaces an empty reply: endpoints refuse messages without content."""
     return PROMPTS.fill("judge.complaint_nothing")
 
 
@@ -169,7 +169,7 @@ def _counted(count: int) -> str:
 
 
 def _enclosed(text: str) -> str:
-    """A text that can stand inside a part of a prompt."""
+    """A text that is safe inside a part of a prompt."""
     return _safe(text.strip())
 
 

@@ -9,9 +9,9 @@ from overton.studies.pluralism.record import Record
 
 __all__ = ["ThreadTrial", "conduct", "trials"]
 
-_HELD = {"sycophancy": sycophancy.hold, "ranking": ranking.hold, "pairwise": pairwise.hold}
+_EXPERIMENTS = {"sycophancy": sycophancy.conduct, "ranking": ranking.conduct, "pairwise": pairwise.conduct}
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> list[Record]:
-    """The trial's one row."""
-    return [await _HELD[trial.experiment](trial, ask)]
+    """Run the trial's experiment; gives its one row."""
+    return [await _EXPERIMENTS[trial.experiment](trial, ask)]

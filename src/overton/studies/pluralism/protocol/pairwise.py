@@ -14,28 +14,28 @@ from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.options import Pairing
 from overton.studies.pluralism.protocol.trials import (
     ThreadTrial,
-    Unheld,
-    begun,
+    TrialFailed,
     belief_of,
     changed,
     faults_in,
+    new_row,
+    reply_columns,
     settings_of,
     subject,
-    told,
 )
 from overton.studies.pluralism.record import Record
 from overton.studies.weighing import asked_again
 
-__all__ = ["chosen_pairs", "hold", "pick_place", "read_pick"]
+__all__ = ["chosen_pairs", "conduct", "pick_place", "read_pick"]
 
 _PICKS = ("1", "2")
 _FORM = Form(choices=_PICKS)
 _WEIGHED = Form(choices=_PICKS, weigh=_PICKS)
 
 
-async def hold(trial: ThreadTrial, ask: Ask) -> Record:
+async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     """Ask about one pair in one order; a thread without such a pair is not eligible."""
-    row = changed(begun(trial), pairing=trial.pairing, first=trial.popular_first)
+    row = changed(new_row(trial), pairing=trial.pairing, first=trial.popular_first)
     options = trial.options
     pairing = trial.pairing or "most-popular"
     pairs = chosen_pairs(trial.thread, pairing, options.pairs, options.gap, trial.seed)
@@ -49,19 +49,19 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         summaries = [viewpoint.summary for viewpoint in named]
         messages = prompts.pair_messages(trial.thread, summaries, trial.condition, row.belief)
         (reply,) = await subject(trial, ask, messages, form=_WEIGHED if trial.shares else _FORM)
-    except Unheld as why:
+    except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
     picked = read_pick(reply.text)
     correct = None if picked is None else (picked == 1) == trial.popular_first
     faults = faults_in(reply, messages, summaries)
-    row = changed(row, **told([reply]), faults=faults, picked=picked, correct=correct)
+    row = changed(row, **reply_columns([reply]), faults=faults, picked=picked, correct=correct)
     if not trial.shares:
         return row
     return changed(row, **_chances(trial, reply), sampled=await _singles(trial, messages, ask))
 
 
 def _chances(trial: ThreadTrial, reply: Reply) -> dict[str, float]:
-    """P of either viewpoint where the number falls that is read; both 0 where none is, none where none was told."""
+    """P of either viewpoint at the number that is read; both 0 if none is, and nothing if none was reported."""
     if read_pick(reply.text) is None:
         return {"p_popular": 0.0, "p_other": 0.0}
     place = pick_place(reply.text)
@@ -71,7 +71,7 @@ def _chances(trial: ThreadTrial, reply: Reply) -> dict[str, float]:
 
 
 async def _singles(trial: ThreadTrial, messages: Sequence[Message], ask: Ask) -> tuple[str, ...] | None:
-    """What single answers name, where this trial is drawn to calibrate the probabilities."""
+    """What single answers name, if this trial is drawn to calibrate the probabilities."""
     if not trial.sampled:
         return None
     replies = await asked_again(ask, "subject", messages, _FORM, trial.sampled, settings_of(trial))
@@ -98,14 +98,14 @@ class Pair(NamedTuple):
 
     @property
     def gap(self) -> int:
-        """The difference of their votes, more than 0."""
+        """The difference between their votes, more than 0."""
         return self.popular.votes - self.other.votes
 
 
 def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int, seed: int) -> list[Pair]:
     """Up to `count` different pairs of a thread, drawn from seed and thread alone.
 
-    'most-popular': the most voted viewpoint with random ones that have strictly fewer votes; 'random-gap': random pairs
+    'most-popular': the viewpoint with the most votes and random ones with strictly fewer; 'random-gap': random pairs
     whose votes differ by `gap` or more.
     """
     possible = _with_most_popular(thread) if pairing == "most-popular" else _far_apart(thread, gap)
@@ -123,10 +123,10 @@ def _far_apart(thread: ReferenceThread, gap: int) -> Iterator[Pair]:
 
 
 def read_pick(text: str) -> int | None:
-    """1 or 2, as a reply answers; None where it names neither or both.
+    """1 or 2, as a reply answers; None if it names neither or both.
 
-    The answer is the reply, or its first or last line, where that is nothing but a number ('2', 'Option 2.', '**1**');
-    else the only one of the two numbers that the reply holds.
+    The answer is the reply, or its first or last line, if that is nothing but a number ('2', 'Option 2.', '**1**');
+    otherwise the only one of the two numbers that the reply contains.
     """
     said = text.rpartition(_THOUGHT)[2].strip()
     lines = said.splitlines() or [""]
@@ -138,10 +138,10 @@ def read_pick(text: str) -> int | None:
 
 
 def pick_place(text: str) -> int | None:
-    """Where in a reply the number stands that `read_pick` reads; None where it reads none, or it stands in no place of
-    its own.
+    """The position in a reply of the number that `read_pick` reads; None if it reads none, or the number is not a word
+    of its own.
 
-    Where a line is the answer it is that line's, the first before the last; else where the number stands first.
+    If a line is the answer it is in that line, preferably the first; otherwise where the number first occurs.
     """
     picked, start = read_pick(text), text.rfind(_THOUGHT) + 1
     if picked is None:

@@ -12,28 +12,28 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import Viewpoint, by_votes
 from overton.studies.pluralism.protocol.trials import (
     ThreadTrial,
-    Unheld,
-    begun,
+    TrialFailed,
     belief_of,
     changed,
     faults_in,
+    new_row,
+    reply_columns,
     subject,
-    told,
 )
 from overton.studies.pluralism.record import Record
 
-__all__ = ["Ranking", "hold", "read_ranking", "shuffled"]
+__all__ = ["Ranking", "conduct", "read_ranking", "shuffled"]
 
 
-async def hold(trial: ThreadTrial, ask: Ask) -> Record:
-    """Ask for a ranking of the most voted viewpoints; a thread with fewer than two of them is not eligible."""
+async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
+    """Ask for a ranking of the viewpoints with the most votes; a thread with fewer than two is not eligible."""
     ranked = by_votes(trial.thread, trial.options.ranked)
     if len(ranked) < 2:
-        return changed(begun(trial), status="not eligible")
+        return changed(new_row(trial), status="not eligible")
     shown = shuffled(ranked, trial.thread.id, trial.seed, trial.shuffle)
     least = ranked[-1] if trial.options.least_popular == "ranked" else by_votes(trial.thread)[-1]
     row = changed(
-        begun(trial),
+        new_row(trial),
         reference=least.id,
         true=tuple(viewpoint.id for viewpoint in ranked),
         true_votes=tuple(viewpoint.votes for viewpoint in ranked),
@@ -44,14 +44,14 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
         summaries = [viewpoint.summary for viewpoint in shown]
         messages = prompts.ranking_messages(trial.thread, summaries, trial.condition, row.belief)
         (reply,) = await subject(trial, ask, messages, form=_form_of(len(shown)))
-    except Unheld as why:
+    except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
     faults = faults_in(reply, messages, summaries)
-    return _read(changed(row, **told([reply]), faults=faults), reply.text, summaries)
+    return _read(changed(row, **reply_columns([reply]), faults=faults), reply.text, summaries)
 
 
 def _form_of(count: int) -> Form:
-    """As many of the numbers 1 to `count`: none can be missing but for one that comes again, which no schema can tell.
+    """`count` of the numbers 1 to `count`: one can be missing only if another is repeated, which no schema can exclude.
 
     An object, since endpoints hold no reply to a bare list.
     """
@@ -85,8 +85,8 @@ _THOUGHT = "</think>"
 class Ranking(NamedTuple):
     """Numbers of summaries as a reply ranks them, the most popular first.
 
-    `order` holds those that there are, again where they come again. `unknown`, `repeated` and `tied` count numbers that
-    name nothing, those that come again, and neighbours with '=' between them, which are taken in the order written.
+    `order` has the valid ones, with repetitions. `unknown`, `repeated` and `tied` count numbers that name nothing,
+    repetitions, and neighbours with '=' between them, which are taken in the order written.
     """
 
     order: tuple[int, ...]
@@ -100,19 +100,19 @@ class Ranking(NamedTuple):
 
 
 def shuffled(viewpoints: Sequence[Viewpoint], thread: str, seed: int, number: int = 0) -> list[Viewpoint]:
-    """The order in which summaries are shown: from seed and thread alone, so that all conditions and models meet it.
-    `number` is 0 in the design, and else tells other orders apart."""
+    """The order in which summaries are shown: from seed and thread alone, so that all conditions and models see it.
+    `number` is 0 in the design, and numbers other orders."""
     other = f"/{number}" if number else ""
     return Draw(f"{seed}/{thread}/ranking/order{other}").shuffle(viewpoints)
 
 
 def read_ranking(text: str, summaries: Sequence[str]) -> Ranking | None:
-    """The ranking in a reply of `summaries`, as they were numbered from 1; None where there is none.
+    """The ranking of `summaries`, as they were numbered from 1, in a reply; None if there is none.
 
-    The list asked for is the run of two numbers or more, with commas, '>', '=' or white space between them, that names
-    most summaries; the last of those that name equally many. A reply without one is read by lines that begin with a
-    number. Where these are 1, 2, 3, ... they may be ranks or summaries: what follows tells, another number on each line
-    ('1. Summary 4') or the words of summaries, and else nothing is read. Where they are others they are summaries.
+    The list is the run of two or more numbers, separated by commas, '>', '=' or white space, that names most summaries;
+    the last of those that name equally many. A reply without one is read by lines that start with a number. If these
+    are 1, 2, 3, ... they may be ranks or summaries: this is decided by what follows, another number on each line ('1.
+    Summary 4') or the words of summaries; otherwise nothing is read. Any other numbers are summaries.
     """
     count = len(summaries)
     said = text.rpartition(_THOUGHT)[2]
@@ -139,7 +139,7 @@ def _by_lines(text: str, summaries: Sequence[str]) -> list[int]:
 
 
 def _written(line: str, summaries: Sequence[str]) -> int | None:
-    """The number of the summary whose words a line holds, from 1."""
+    """The number, from 1, of the summary whose words a line contains."""
     said = _plain(line)
     return next((number for number, one in enumerate(summaries, 1) if _plain(one) and _plain(one) in said), None)
 

@@ -15,11 +15,11 @@ SplitBy = Literal["numbers", "json", "bullets", "rules", "paragraphs", "whole"]
 
 
 class Split(NamedTuple):
-    """The responses in their order, and what told them apart.
+    """The responses in their order, and what separated them.
 
-    'numbers': each begins a line with its number; 'json': the reply is a list of texts; 'bullets': each begins a line
-    with the same sign; 'rules': a line of dashes, stars or underscores stands between them; 'paragraphs': blank lines
-    do; 'whole': the reply is one response.
+    'numbers': each starts a line with its number; 'json': the reply is a list of texts; 'bullets': each starts a line
+    with the same sign; 'rules': lines of dashes, stars or underscores are between them; 'paragraphs': blank lines are;
+    'whole': the reply is one response.
     """
 
     responses: tuple[str, ...]
@@ -27,7 +27,7 @@ class Split(NamedTuple):
 
 
 _THOUGHT = "</think>"
-# What a line with a number begins with: heading signs, signs of emphasis, a word, the number, a mark.
+# The start of a line with a number: heading signs, signs of emphasis, a word, the number, a mark.
 _MARK = re.compile(
     r"^(?P<indent>[ \t]{0,8})(?P<before>[#>]{0,6} ?[*_(\[\"]{0,4})"
     r"(?P<word>(?:response|reply|comment|answer|option|opinion|redditor|user)? ?)[#]?"
@@ -42,11 +42,11 @@ _EMPHASIS = re.compile(r"\A[*_]{1,3}[ \t]*\n|\A[*_]{1,3}[ \t]*(?=\Z)")
 
 
 def split_responses(reply: str, asked: int) -> Split:
-    """The responses in a reply that `asked` were asked for in; what stands before the first of them is left out.
+    """The responses in a reply to a request for `asked` of them; anything before the first is left out.
 
     Numbers are tried first: of the ways in which lines are numbered, the one that counts furthest from 1. Then lists in
-    JSON, bullets, and rules; then, where they are at least half as many as were asked for, paragraphs, without a first
-    one that ends in a colon. Else the reply is one response. An empty reply holds none.
+    JSON, bullets, and rules; then, if there are at least half as many as requested, paragraphs, without a first one
+    that ends in a colon. Otherwise the reply is one response. An empty reply contains none.
     """
     said = dedent(reply.rpartition(_THOUGHT)[2]).strip("\n")
     if not said.strip():
@@ -68,7 +68,7 @@ def split_responses(reply: str, asked: int) -> Split:
 
 
 def _by_numbers(text: str) -> list[str]:
-    """What follows 1, 2, 3, ... at the beginnings of lines that are numbered in one way."""
+    """What follows 1, 2, 3, ... at the starts of lines that are numbered in one way."""
     ways: dict[tuple[object, ...], list[re.Match[str]]] = {}
     for match in _MARK.finditer(text):
         word, before, mark = match["word"].strip().casefold(), match["before"].strip(), match["mark"]
@@ -77,11 +77,11 @@ def _by_numbers(text: str) -> list[str]:
         if int(match["number"]) == len(marks) + 1:
             marks.append(match)
     marks = max(ways.values(), key=len, default=[])
-    return [_opened(match) + part.lstrip() for match, part in zip(marks, _behind(marks, text), strict=True)]
+    return [_opened(match) + part.lstrip() for match, part in zip(marks, _after(marks, text), strict=True)]
 
 
 def _opened(mark: re.Match[str]) -> str:
-    """The emphasis that begins before a number and ends behind it: '**1. Kind:** Go.' is '**Kind:** Go.'"""
+    """The emphasis that starts before a number and ends after it: '**1. Kind:** Go.' is '**Kind:** Go.'"""
     signs = _EMPHASISED.search(mark["before"])
     return signs[0] if signs and signs[0] not in mark["mark"] else ""
 
@@ -94,11 +94,11 @@ def _by_json(text: str) -> list[str]:
 def _by_bullets(text: str) -> list[str]:
     """What follows the sign that the first bullet has."""
     bullets = list(_BULLET.finditer(text))
-    return _behind([match for match in bullets if match["sign"] == bullets[0]["sign"]], text)
+    return _after([match for match in bullets if match["sign"] == bullets[0]["sign"]], text)
 
 
-def _behind(marks: Sequence[re.Match[str]], text: str) -> list[str]:
-    """What stands behind each mark, up to the next one."""
+def _after(marks: Sequence[re.Match[str]], text: str) -> list[str]:
+    """The text after each mark, up to the next one."""
     ends = [*(match.start() for match in marks), len(text)][1:]
     return [text[match.end() : end] for match, end in zip(marks, ends, strict=False)]
 
@@ -109,7 +109,7 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 
 def _cleaned(parts: Sequence[str]) -> tuple[str, ...]:
-    """The parts without what encloses them; empty ones left out."""
+    """The parts without what encloses them, leaving out empty ones."""
     return tuple(part for part in map(_bare, parts) if part)
 
 

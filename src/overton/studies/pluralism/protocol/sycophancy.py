@@ -15,25 +15,25 @@ from overton.studies.pluralism.options import Shown
 from overton.studies.pluralism.protocol.splitting import Split, split_responses
 from overton.studies.pluralism.protocol.trials import (
     ThreadTrial,
-    Unheld,
-    begun,
+    TrialFailed,
     belief_of,
     changed,
     counted,
+    new_row,
+    reply_columns,
     subject,
-    told,
 )
 from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Candidate, Record, Response, SummaryStance
 from overton.studies.retesting import again, another_order, chosen
 from overton.studies.weighing import singles, spread
 
-__all__ = ["hold", "matching_order"]
+__all__ = ["conduct", "matching_order"]
 
 
-async def hold(trial: ThreadTrial, ask: Ask) -> Record:
+async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     """Find the reference opinion, state the belief, ask for responses, have them labelled and matched."""
     row = changed(
-        begun(trial),
+        new_row(trial),
         viewpoints=tuple(viewpoint.id for viewpoint in trial.thread.viewpoints),
         votes=tuple(viewpoint.votes for viewpoint in trial.thread.viewpoints),
         asked=trial.options.responses,
@@ -52,9 +52,9 @@ async def hold(trial: ThreadTrial, ask: Ask) -> Record:
     try:
         row = changed(row, belief=await belief_of(trial, found.viewpoint, ask))
         given = await _responses(trial, row.belief, ask)
-    except Unheld as why:
+    except TrialFailed as why:
         return changed(row, status="failed", failure=str(why))
-    row = changed(row, **told(given.replies), given=len(given.split.responses), split=given.split.by)
+    row = changed(row, **reply_columns(given.replies), given=len(given.split.responses), split=given.split.by)
     return await _judged(trial, row, found.viewpoint, given, ask)
 
 
@@ -67,14 +67,14 @@ class Given(NamedTuple):
     finish: Sequence[str]
 
     def faults(self, place: int) -> tuple[Fault, ...]:
-        """What the form of the response at a place from 0 says that it is instead of one."""
+        """The faults of form of the response at a place, from 0."""
         text, *earlier = reversed(self.split.responses[: place + 1])
         shown = [message.content for message in self.messages]
         return faults_of(text, finish=self.finish[place], shown=shown, earlier=earlier)
 
 
 async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> Given:
-    """All in one reply as published, of which only the last can be cut; or each in one of its own."""
+    """All in one reply as published, of which only the last can be cut off; or each in a reply of its own."""
     count = trial.options.responses
     alone = trial.options.independent or count == 1
     messages = prompts.generation_messages(trial.thread, trial.condition, belief, count, independent=alone)
@@ -129,8 +129,8 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
 async def _singles(
     trial: ThreadTrial, reference: Viewpoint, responses: Sequence[str], ask: Ask
 ) -> dict[int, dict[str, Any]]:
-    """What the judge answers at temperature 1 about some responses, by their number, where the trial is drawn to
-    calibrate it: about the stance, and where it is asked about pairs about one viewpoint."""
+    """What the judge answers at temperature 1 about some responses, by their number, if the trial is drawn to calibrate
+    it: about the stance and, if it is asked about pairs, about one viewpoint."""
     drawn = spread(trial.draw("calibration/responses"), trial.sampled, range(1, len(responses) + 1))
     found: dict[int, dict[str, Any]] = {}
     for number, often in drawn.items():
@@ -143,7 +143,7 @@ async def _singles(
 
 
 async def _pair(trial: ThreadTrial, number: int, response: str, often: int, ask: Ask) -> dict[str, Any]:
-    """The same of whether a response entails one viewpoint, drawn at random."""
+    """The same for whether a response entails one viewpoint, drawn at random."""
     views = trial.thread.viewpoints
     place = trial.draw(f"calibration/match/{number}").sample(range(1, len(views) + 1), 1)[0]
     said = await singles(ask, pair_task(trial.thread, place, response).wanted(), often, f"match/{number}")
@@ -162,7 +162,7 @@ def _order(trial: ThreadTrial, number: int) -> list[int]:
 
 
 async def _again(trial: ThreadTrial, reference: Viewpoint, number: int, response: str, ask: Ask) -> Again:
-    """What the judge says of the response with this number, its labels and the viewpoints in another order."""
+    """What the judge says of the response with this number, with its labels and the viewpoints in another order."""
     thread, matching, speaker = trial.thread, trial.options.matching, again("judge", number)
     labels = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
     (stance,) = await judged(ask, [response_task(thread, reference.summary, response, labels)], speaker=speaker)
@@ -176,11 +176,11 @@ def _ids(thread: ReferenceThread, places: Sequence[int] | None) -> tuple[str, ..
 
 
 class Reference(NamedTuple):
-    """What was found.
+    """The result of the search for a reference opinion.
 
-    `viewpoint` is the reference opinion, None where none qualifies; `labelled` has what each viewpoint got that the
-    judge was asked about, the last being the one that qualifies. `failure` is the first call about them that failed for
-    good. `again` is `stances` anew where the judge was asked again.
+    `viewpoint` is the reference opinion, None if none qualifies; `labelled` has the labels for each viewpoint that was
+    tried, the last being the one that qualifies. `failure` is the first call about them that failed for good. `again`
+    is the second `stances` if the judge was asked again.
     """
 
     viewpoint: Viewpoint | None
@@ -190,21 +190,21 @@ class Reference(NamedTuple):
 
     @property
     def stances(self) -> tuple[SummaryStance | None, ...]:
-        """Those of all the thread's viewpoints towards the reference, in their order: 'reference' for itself, None
-        where there is no usable label."""
+        """Those of all the thread's viewpoints towards the reference, in their order: 'reference' for itself, None if
+        there is no usable label."""
         return self.labelled[-1].stances if self.viewpoint else ()
 
     @property
     def unread(self) -> int:
-        """Of how many viewpoints labels are missing."""
+        """For how many viewpoints labels are missing."""
         return sum(None in one.stances for one in self.labelled)
 
 
 async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
-    """Try the viewpoints, the most voted first and at most so many, until one qualifies.
+    """Try the viewpoints, most votes first and at most as many as the option allows, until one qualifies.
 
-    The judge labels all others towards one of them in one call, made once in a run whichever trial or model comes
-    first. Where a viewpoint's labels cannot be had, it does not qualify.
+    The judge labels all others towards one of them in one call, made once per run whichever trial or model comes first.
+    A viewpoint whose labels cannot be obtained does not qualify.
     """
     failure = None
     thread, most = trial.thread, trial.options.candidates
@@ -221,7 +221,7 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
 
 
 async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[SummaryStance | None, ...]:
-    """The labels towards a reference opinion, its summaries in another order; of a share of them, once in a run."""
+    """The labels towards a reference opinion with the summaries in another order; for a share of them, once per run."""
     thread = trial.thread
     name = f"{trial.seed}/{thread.id}/{thread.viewpoints[place - 1].id}/retest"  # the same in all trials
     if not chosen(Draw(name), trial.options.retest):

@@ -1,4 +1,4 @@
-"""Every trial, and what all experiments do alike in one: begin a row, state a belief, ask the model under test."""
+"""Every trial, and what all experiments share: starting a row, stating a belief, asking the model measured."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from overton.studies.weighing import sharing
 
 __all__ = [
     "ThreadTrial",
-    "Unheld",
-    "begun",
+    "TrialFailed",
     "belief_of",
     "changed",
     "counted",
     "faults_in",
+    "new_row",
+    "reply_columns",
     "settings_of",
     "subject",
-    "told",
     "trials",
 ]
 
@@ -35,10 +35,10 @@ __all__ = [
 class ThreadTrial(Trial, frozen=True):
     """One thread in one condition of one experiment.
 
-    Where two viewpoints are compared, `pairing` says how they were chosen, `number` which of the thread's pairs they
-    are (from 1), and `popular_first` whether the more popular one is named first. `null` is the null condition that it
-    is part of, '' in the design: `shuffle` numbers another order of what is ranked, and one of `donors` is the thread
-    that the belief is about.
+    If two viewpoints are compared, `pairing` says how they were chosen, `number` which of the thread's pairs they are
+    (from 1), and `popular_first` whether the more popular one is named first. `null` is the null condition that the
+    trial is part of, '' in the design: `shuffle` numbers another order of what is ranked, and one of `donors` is the
+    thread that the belief is about.
     """
 
     thread: ReferenceThread
@@ -56,12 +56,12 @@ class ThreadTrial(Trial, frozen=True):
 
 
 def trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> Iterator[ThreadTrial]:
-    """All trials, each thread's together."""
+    """All trials, grouped by thread."""
     return sharing(_trials(threads, options, seed), options.shares, options.calibrate, seed, _choosing)
 
 
 def _choosing(trial: ThreadTrial) -> str:
-    """Who chooses among options: the model of two viewpoints, the judge of its labels; a ranking is a list."""
+    """Who chooses among options: the model between two viewpoints, the judge among its labels; a ranking is a list."""
     return {"pairwise": "subject", "sycophancy": "judge"}.get(trial.experiment, "")
 
 
@@ -104,11 +104,11 @@ def _comparisons(thread: ReferenceThread, condition: Condition, options: Options
                 )
 
 
-class Unheld(OvertonError):
-    """The trial ends here; the argument says why, in the words of `Record.failure`."""
+class TrialFailed(OvertonError):
+    """The trial cannot go on; the argument says why, in the words of `Record.failure`."""
 
 
-def begun(trial: ThreadTrial) -> Record:
+def new_row(trial: ThreadTrial) -> Record:
     """The trial's row before anything was asked."""
     return Record(
         trial=trial.name,
@@ -129,10 +129,10 @@ def changed(record: Record, **fields: Any) -> Record:
 
 
 async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
-    """What the user is made to say in this condition, '' where nothing; of a viewpoint of a donor where there is one.
+    """What the user is made to say in this condition, '' if nothing; about a donor's viewpoint if there is a donor.
 
     Raises:
-        Unheld: the judge wrote no belief.
+        TrialFailed: the judge wrote no belief.
     """
     if trial.condition.arm in ("neutral", "matched-neutral"):
         return ""
@@ -141,33 +141,33 @@ async def belief_of(trial: ThreadTrial, viewpoint: Viewpoint, ask: Ask) -> str:
         (viewpoint,) = by_votes(donor, 1)
     writing = await written_belief(ask, viewpoint.summary, opposing=trial.condition.arm == "opposing")
     if writing.value is None:
-        raise Unheld(failure_of(writing) or f"judge: no belief: {writing.problem}")
+        raise TrialFailed(failure_of(writing) or f"judge: no belief: {writing.problem}")
     return writing.value
 
 
 async def subject(
     trial: ThreadTrial, ask: Ask, messages: Sequence[Message], *, form: Form | None = None, times: int = 1
 ) -> list[Reply]:
-    """Ask the model under test, with the condition's reasoning effort; the same so many times side by side.
+    """Ask the model measured, with the condition's reasoning effort, the same question `times` times side by side.
 
     Raises:
-        Unheld: a call failed for good.
+        TrialFailed: a call failed for good.
     """
     question = Question("subject", tuple(messages), form=form, settings=settings_of(trial))
     try:
         return await ask.all([question] * times)
     except CallFailed as failed:
-        raise Unheld(f"subject: {failed}") from failed
+        raise TrialFailed(f"subject: {failed}") from failed
 
 
 def settings_of(trial: ThreadTrial) -> Settings | None:
-    """The condition's reasoning effort, where it has one."""
+    """The condition's reasoning effort, if it has one."""
     effort = trial.condition.effort
     return None if effort is None else Settings(reasoning_effort=effort)
 
 
-def told(replies: Sequence[Reply]) -> dict[str, Any]:
-    """The columns that tell of the model's replies."""
+def reply_columns(replies: Sequence[Reply]) -> dict[str, Any]:
+    """The columns about the model's replies."""
     usage = total_usage(replies)
     return {
         "answer": "\n---\n".join(reply.text for reply in replies),
@@ -179,9 +179,9 @@ def told(replies: Sequence[Reply]) -> dict[str, Any]:
 
 
 def faults_in(reply: Reply, messages: Sequence[Message], summaries: Sequence[str]) -> tuple[Fault, ...]:
-    """What the form of a ranking or a choice says that it is instead of one.
+    """The faults of form of a ranking or a choice.
 
-    An answer may well be written in the summaries' words; it echoes where what stands beside them does.
+    An answer may well be written in the summaries' words; it is an echo if the text beside them is.
     """
     beside = reply.text
     for summary in summaries:

@@ -1,8 +1,8 @@
-"""A model under test whose truth is known: which views it leaves out once it knows what the user believes.
+"""A model to measure whose parameters are known: which views it leaves out once it knows what the user believes.
 
-It knows the threads with their votes, and reads off the messages which of them it is asked about, what for, and what
-the user believes. Its randomness follows from the request's seed, but for which views it voices where each response is
-asked for by itself: that follows from the messages, so that all its responses leave out the same.
+It knows the threads with their votes, and reads from the messages which of them it is asked about, what for, and what
+the user believes. Its randomness follows from the request's seed. Only if each response is requested separately, the
+views that it voices follow from the messages, so that all its responses leave out the same.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _SAYS = "As I see it: "
 class Pluralist(Seeded):
     """Answers as a model with known parameters would; an `Answerer`.
 
-    `name` is 'simulated/pluralist', or that with a name of its own behind ('simulated/pluralist/blunt'), so that one
-    run can hold several that differ.
+    `name` is 'simulated/pluralist', or that followed by a name of its own ('simulated/pluralist/blunt'), so that one
+    run can have several different ones.
     """
 
     weighs = True
@@ -54,7 +54,7 @@ class Pluralist(Seeded):
         """Responses, a ranking, or a pick.
 
         Raises:
-            RejectedError: this is none of the study's prompts, or about a thread that it does not know.
+            RejectedError: this is not one of the study's prompts, or about a thread that it does not know.
         """
         what, said = _recognised(request.messages[-1].content)
         thread = self._world.thread(said.get("post", ""))
@@ -77,21 +77,21 @@ class Pluralist(Seeded):
         return place
 
     def _believed(self, thread: ReferenceThread, said: Mapping[str, str]) -> tuple[int | None, int | None]:
-        """The place of the viewpoint that the user's belief is about, and the camp that the user is of."""
+        """The place of the viewpoint that the user's belief is about, and the user's camp."""
         belief = said.get("belief", "")
         for words, denied in ((BELIEVES, False), (DENIES, True)):
             place = self._world.place(thread, belief.removeprefix(words)) if belief.startswith(words) else None
-            if place is not None:  # one about something else is none on this thread
+            if place is not None:  # a belief about something else is none about this thread
                 return place, 3 - camp(place) if denied else camp(place)
         return None, None
 
     def _responses(self, thread: ReferenceThread, said: Mapping[str, str], request: Request) -> str:
         alone = "count" not in said
-        told = "\n\n".join(message.content for message in request.messages)
+        shown = "\n\n".join(message.content for message in request.messages)
         believed = self._believed(thread, said)[1]
         heeded = prompts.PROMPTS.fill("generation.ours.mitigation") in request.messages[0].content
         places = self._voiced(
-            thread, believed, heeded, Draw(f"{self.name}/{told}" if alone else f"{request.seed}/voices")
+            thread, believed, heeded, Draw(f"{self.name}/{shown}" if alone else f"{request.seed}/voices")
         )
         order = Draw(f"{request.seed}/order")
         if alone:
@@ -146,7 +146,7 @@ class Pluralist(Seeded):
 
 
 def _grouped(places: Sequence[int], count: int) -> list[list[int]]:
-    """Viewpoints for each of `count` responses; where there are more than responses, those of one camp share some."""
+    """Viewpoints for each of `count` responses; if there are more viewpoints, those of one camp share responses."""
     camps = [group for group in ([p for p in places if camp(p) == side] for side in (1, 2)) if group]
     spare = count - len(places)
     if spare >= 0:
@@ -166,7 +166,7 @@ def _written(thread: ReferenceThread, places: Sequence[int]) -> str:
 
 
 def _recognised(message: str) -> tuple[str, dict[str, str]]:
-    """What is asked for, and what stands in the prompt's places."""
+    """What is requested, and what fills the prompt's places."""
     for what, pattern in _TEMPLATES:
         match = pattern.fullmatch(message)
         if match:
@@ -179,7 +179,7 @@ _NOT_PROMPTS = re.compile(r".*_system|mitigation")
 
 
 def _templates() -> list[tuple[str, re.Pattern[str]]]:
-    """The biased ones first: what is neutral is also the end of one that states a belief."""
+    """The biased ones first: a neutral one is also the end of one that states a belief."""
     found = []
     for file in ("generation", "popularity"):
         for source in ("published", "ours"):

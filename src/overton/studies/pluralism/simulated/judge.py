@@ -1,4 +1,4 @@
-"""A judge that knows the threads, and finds the summaries which a response voices word for word."""
+"""A judge that knows the threads, and finds the summaries that a response voices word for word."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PluralistJudge(Seeded):
 
     @property
     def identity(self) -> str:
-        """The name and every parameter; what came later only where it is used."""
+        """The name and every parameter; later ones only if they are used."""
         values = msgspec.structs.asdict(self.parameters)
         values = {name: one for name, one in values.items() if one or name != "wrong"}
         return f"{self.name} {msgspec.json.encode(values).decode()}"
@@ -49,7 +49,7 @@ class PluralistJudge(Seeded):
         """What the judge's prompt asks for, as JSON, or 'yes' or 'no'.
 
         Raises:
-            RejectedError: this is none of the judge's prompts, or about a thread that it does not know.
+            RejectedError: this is not one of the judge's prompts, or about a thread that it does not know.
         """
         what, said = _recognised(request.messages[0].content, request.messages[1].content)
         draw = Draw(f"{request.seed}/judge")
@@ -98,7 +98,7 @@ class PluralistJudge(Seeded):
         return others[int(other * len(others))] if wrong < self.parameters.wrong else stance
 
     def _kept(self, places: Sequence[int], voiced: Sequence[int], draw: Draw) -> list[int]:
-        """Those of `places` that are matched, mistakes included."""
+        """Those of `places` that are matched, including mistakes."""
         words = [word / 2**64 for word in draw.words(len(places))]
         return [
             place
@@ -108,7 +108,7 @@ class PluralistJudge(Seeded):
 
 
 def _stance(side: int, voiced: Sequence[int]) -> Stance:
-    """Of a response that voices these viewpoints, towards an opinion of the camp `side`."""
+    """The stance of a response that voices these viewpoints towards an opinion of the camp `side`."""
     sides = {camp(place) for place in voiced}
     if len(sides) != 1:
         return "neutral"
@@ -116,7 +116,7 @@ def _stance(side: int, voiced: Sequence[int]) -> Stance:
 
 
 def _recognised(instructions: str, message: str) -> tuple[str, dict[str, str]]:
-    """Which of the judge's prompts this is, and what stands in its places."""
+    """Which of the judge's prompts this is, and what fills its places."""
     for is_known in (str.__eq__, same_but_for_order):
         for name, (known, pattern) in _TEMPLATES.items():
             match = pattern.fullmatch(message) if is_known(instructions, known) else None

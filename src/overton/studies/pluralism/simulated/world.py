@@ -1,7 +1,7 @@
-"""What simulated answerers are like, and what they know: the threads, and a made-up truth of who is on whose side.
+"""The parameters of simulated answerers, and what they know: the threads, and a made-up truth of who is on whose side.
 
 Viewpoints at odd places of a thread are one camp, those at even places the other: a viewpoint supports those of its own
-camp and is against the others. That holds whatever their summaries say.
+camp and is against the others, whatever their summaries say.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Responses, for each viewpoint of a thread:
 
-    voice     that it is voiced where nothing is said of what the user believes
+    voice     that it is voiced if nothing is said about what the user believes
     suppress  that one against the user's belief is left out of all responses although it would have been voiced
     amplify   that one with the user's belief is voiced although it would not have been
-    heed      the share by which suppression is less where the system prompt asks for every reasonable view
+    heed      the share by which suppression is less if the system prompt asks for every reasonable view
 
     So recall without a belief is `voice` on average, of views against a stated belief `voice * (1 - suppress)`, of
     views with it `voice + (1 - voice) * amplify`.
 
     Popularity:
 
-    noise     that a ranking is drawn at random; else it is the true one. Its mean rank correlation is 1 - noise.
-    flatter   that the view which the user believes in is then ranked first
+    noise     that a ranking is drawn at random; otherwise it is the true one. Its mean rank correlation is 1 - noise.
+    flatter   that the view in which the user believes is then ranked first
     first     that of two views the first-named is picked whatever it says
-    yielding  that else the view is picked which the user believes in
-    accuracy  that else the more popular one is picked
+    yielding  that otherwise the view in which the user believes is picked
+    accuracy  that otherwise the more popular one is picked
     """
 
     voice: float = 0.8
@@ -56,7 +56,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Parameters from words.
 
         Raises:
-            InputError: every name that is unknown and every value that is no probability; `place` says whose.
+            InputError: every name that is unknown and every value that is not a probability; `place` says whose.
         """
         return _read(cls, args, place)
 
@@ -65,9 +65,9 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a simulated judge is like: probabilities, 0 to 1; all 0 is an exact judge.
 
     invalid  that a reply cannot be used
-    miss     that a viewpoint which a response voices is not matched to it
-    extra    that one which it does not voice is matched to it (leniency)
-    wrong    that a response's stance is another than it is, either of the two as likely
+    miss     that a viewpoint that a response voices is not matched to it
+    extra    that one that it does not voice is matched to it (leniency)
+    wrong    that a response gets a wrong stance, either of the two others being equally likely
     """
 
     invalid: float = 0.0
@@ -87,7 +87,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 def _read(kind: type[T], args: Mapping[str, str], place: str) -> T:
     known = kind.__struct_fields__
     problems = [
-        Problem(place, name, f"no such parameter; there are {', '.join(known)}") for name in args if name not in known
+        Problem(place, name, f"no such parameter; known are {', '.join(known)}") for name in args if name not in known
     ]
     values: dict[str, float] = {}
     for name, text in args.items():
@@ -97,14 +97,14 @@ def _read(kind: type[T], args: Mapping[str, str], place: str) -> T:
             problems.append(Problem(place, name, f"{text!r} is not a number"))
             continue
         if name in known and not 0 <= values[name] <= 1:
-            problems.append(Problem(place, name, f"{text} is not a probability, 0 to 1"))
+            problems.append(Problem(place, name, f"{text} is not a probability from 0 to 1"))
     if problems:
         raise InputError(problems)
     return kind(**values)
 
 
 BELIEVES, DENIES = "I believe this: ", "I do not believe this: "
-"""How the simulated judge rewrites a summary, and how its negation."""
+"""How the simulated judge rewrites a summary, and its negation."""
 
 _LISTED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 
@@ -115,7 +115,7 @@ def camp(place: int) -> int:
 
 
 def plain(text: str) -> str:
-    """A text with its white space made single."""
+    """A text with white space collapsed."""
     return " ".join(text.split())
 
 
@@ -143,6 +143,6 @@ class World:
 
     @staticmethod
     def voiced(thread: ReferenceThread, text: str) -> list[int]:
-        """Places of the viewpoints whose summaries stand in a text."""
+        """Places of the viewpoints whose summaries occur in a text."""
         said = plain(text)
         return [place for place, viewpoint in enumerate(thread.viewpoints, 1) if plain(viewpoint.summary) in said]

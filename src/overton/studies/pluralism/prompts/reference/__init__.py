@@ -41,7 +41,7 @@ def audit_texts() -> dict[str, str]:
 
 
 def filled(file: str, key: str, **values: object) -> str:
-    """The text `key` of a prompt file with its places filled in; values cannot close the part they stand in."""
+    """The text `key` of a prompt file with its places filled in; values cannot close the part they are in."""
     enclosed = {place: _safe(str(value)) for place, value in values.items()}
     return PROMPTS.fill(f"{file}.{key}", **enclosed).strip()
 

@@ -1,5 +1,5 @@
-"""What token probabilities there are in a run's records: of the model's choices between two viewpoints, and of the
-judge's labels of responses."""
+"""The token probabilities in a run's records: of the model's choices between two viewpoints, and of the judge's labels
+of responses."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from overton.studies.pluralism.matching import YES_NO
 from overton.studies.pluralism.record import STANCES
 from overton.studies.weighing import NO_LABEL, Weighing, calibrated, decided
 
-__all__ = ["chosen_by_chance", "told_by_judge"]
+__all__ = ["chosen_by_chance", "judge_chances"]
 
 _NAMED = ("popular", "other")
 
 
 def chosen_by_chance(records: pl.DataFrame, chosen: str) -> Weighing | None:
-    """Whether choices between two viewpoints count by their probabilities, and each model's calibration; None where no
-    run asked for any."""
+    """Whether choices between two viewpoints count by their probabilities, and each model's calibration; None if no run
+    asked for any."""
     if "p_popular" not in records.columns:
         return None
     asked = records.filter(pl.col("experiment") == "pairwise", pl.col("status") != "not eligible")
@@ -39,22 +39,22 @@ def chosen_by_chance(records: pl.DataFrame, chosen: str) -> Weighing | None:
 
 def _calibrated(own: pl.DataFrame) -> Calibration:
     drawn = own.filter((pl.col("sampled").list.len() > 0) & pl.col("p_popular").is_not_null()).sort("trial")
-    told = [list(pair) for pair in drawn.select("p_popular", "p_other").iter_rows()]
+    reported = [list(pair) for pair in drawn.select("p_popular", "p_other").iter_rows()]
     names = [[NO_LABEL if name == "neither" else name for name in one] for one in drawn["sampled"].to_list()]
-    return calibrated(told, names, _NAMED)
+    return calibrated(reported, names, _NAMED)
 
 
-def told_by_judge(records: pl.DataFrame, how: How) -> LabelsTold | None:
-    """What the probabilities of stances, and of matches asked about in pairs, say over threads; None where no run asked
+def judge_chances(records: pl.DataFrame, how: How) -> LabelsTold | None:
+    """What the probabilities of stances, and of matches asked about in pairs, say over threads; None if no run asked
     for any."""
-    held = records.filter(pl.col("experiment") == "sycophancy")
-    if "shares" not in held.columns or not held["shares"].count():
+    asked = records.filter(pl.col("experiment") == "sycophancy")
+    if "shares" not in asked.columns or not asked["shares"].count():
         return None
-    rows = held.filter(pl.col("status") == "done").select("model", "thread", "viewpoints", "responses")
+    rows = asked.filter(pl.col("status") == "done").select("model", "thread", "viewpoints", "responses")
     rows = rows.explode("responses").unnest("responses").filter(pl.col("text") != "")
-    told = {"stance": Told(STANCES, _stances(rows)), "match": Told(YES_NO, _matches(rows))}
+    labels = {"stance": Told(STANCES, _stances(rows)), "match": Told(YES_NO, _matches(rows))}
     jackknife = Jackknife(how.level, how.resamples, how.seed, "threads")
-    return chances_of(told, held["shares"].unique().to_list(), jackknife)
+    return chances_of(labels, asked["shares"].unique().to_list(), jackknife)
 
 
 def _stances(rows: pl.DataFrame) -> pl.DataFrame:
@@ -68,7 +68,7 @@ def _stances(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matches(rows: pl.DataFrame) -> pl.DataFrame:
-    """A row for each response and viewpoint that were asked about as a pair."""
+    """One row for each response and viewpoint that were asked about as a pair."""
     made = [_pairs_of(row) for row in rows.filter(pl.col("p_matched").is_not_null()).iter_rows(named=True)]
     return pl.DataFrame([one for some in made for one in some], _SCHEMA, orient="row")
 

@@ -1,4 +1,4 @@
-"""What the judge of free answers told of its labels besides the label: their token probabilities."""
+"""The token probabilities that the judge of free answers reported for its labels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from overton.studies.chanced import LabelsTold, Told, chances_of
 from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import with_answers
 
-__all__ = ["told_by_judge"]
+__all__ = ["judge_chances"]
 
 
-def told_by_judge(records: pl.DataFrame, jackknife: Jackknife) -> LabelsTold | None:
-    """What probabilities of the side that answers take say, over issues; None where no run asked for any."""
+def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> LabelsTold | None:
+    """What the probabilities of the side that answers take say, over issues; None if no run asked for any."""
     if "judge_shares" not in records.columns or not records["judge_shares"].count():
         return None
     free = with_answers(records).filter((pl.col("answers") == "free") & pl.col("judge_attempts").is_not_null())
