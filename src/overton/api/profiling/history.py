@@ -19,20 +19,20 @@ from overton.errors import InputError
 from overton.statistics.resampling import Jackknife
 
 if TYPE_CHECKING:
-    from overton.api.profiling.making import Stances
+    from overton.api.profiling.making import Held
 
 __all__ = ["begun", "histories"]
 
 
-def begun(one: Stances) -> datetime:
+def begun(one: Held) -> datetime:
     """When its run began, to the microsecond; of runs that noted the second only, its beginning."""
     when = datetime.fromisoformat(one.run.manifest.created)
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
-def histories(held: Sequence[Stances]) -> Iterator[History]:
+def histories(held: Sequence[Held]) -> Iterator[History]:
     """Every model that several runs of one study have, the oldest run first."""
-    together: dict[tuple[str, str], list[Stances]] = defaultdict(list)
+    together: dict[tuple[str, str], list[Held]] = defaultdict(list)
     for one in sorted(held, key=begun):
         for model in one.asked:
             known = together[one.kind, model]
@@ -43,7 +43,7 @@ def histories(held: Sequence[Stances]) -> Iterator[History]:
             yield History(kind, runs[0].title, model, list(_points(model, runs)))
 
 
-def _points(model: str, runs: Sequence[Stances]) -> Iterator[Point]:
+def _points(model: str, runs: Sequence[Held]) -> Iterator[Point]:
     sources = _sources(model, runs)
     for place, one in enumerate(runs):
         traits = [trait for trait in one.traits if trait.model == model]
@@ -56,11 +56,11 @@ def _points(model: str, runs: Sequence[Stances]) -> Iterator[Point]:
         yield Point(sources[place].label if sources else one.run.path.name, _date(one), traits, changed, verdicts)
 
 
-def _date(one: Stances) -> str:
+def _date(one: Held) -> str:
     return one.run.manifest.created[:10]
 
 
-def _sources(model: str, runs: Sequence[Stances]) -> list[Source]:
+def _sources(model: str, runs: Sequence[Held]) -> list[Source]:
     """The runs as what is compared; empty where the study declares nothing for that."""
     study = runs[0].study
     if measuring_of(study).comparing is None:
@@ -70,7 +70,7 @@ def _sources(model: str, runs: Sequence[Stances]) -> list[Source]:
     return [replace(one, model=model) for one in found]
 
 
-def _between(base: Source, candidate: Source, held: Stances) -> tuple[list[str], list[str]]:
+def _between(base: Source, candidate: Source, held: Held) -> tuple[list[str], list[str]]:
     """What is not the same between two runs of a model, and how far it moved.
 
     What was asked by another instrument, and may differ for that reason alone, is not compared.

@@ -18,7 +18,7 @@ from overton.studies.numbers import number
 from overton.studies.spelling import words_of
 
 if TYPE_CHECKING:
-    from overton.api.profiling.making import Stances
+    from overton.api.profiling.making import Held
     from overton.studies.comparing import Contribution
 
 __all__ = ["read_subjects", "shared"]
@@ -53,7 +53,7 @@ def read_subjects(path: str | Path | None) -> Given:
     return found
 
 
-def shared(leading: Mapping[tuple[str, str], Stances], given: Given) -> list[Subject]:
+def shared(leading: Mapping[tuple[str, str], Held], given: Given) -> list[Subject]:
     """Subjects that items of two or more studies are about, sorted, with what was found on each item."""
     rows: dict[str, dict[tuple[str, str, str], OfSubject]] = defaultdict(dict)
     for subject, one in _of_all(leading, given):
@@ -68,7 +68,7 @@ def shared(leading: Mapping[tuple[str, str], Stances], given: Given) -> list[Sub
     ]
 
 
-def _of_all(leading: Mapping[tuple[str, str], Stances], given: Given) -> Iterator[tuple[str, OfSubject]]:
+def _of_all(leading: Mapping[tuple[str, str], Held], given: Given) -> Iterator[tuple[str, OfSubject]]:
     """What every run that leads found on items that have a subject."""
     for held in {id(one): one for one in leading.values()}.values():
         if (about := _subjects(held, given)) and measuring_of(held.study).comparing is not None:
@@ -76,7 +76,7 @@ def _of_all(leading: Mapping[tuple[str, str], Stances], given: Given) -> Iterato
             yield from _of_run(held, models, about)
 
 
-def _of_run(held: Stances, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, OfSubject]]:
+def _of_run(held: Held, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, OfSubject]]:
     measuring, results = measuring_of(held.study), held.outcome.results
     assert results is not None
     assert measuring.comparing is not None
@@ -100,7 +100,7 @@ def _values(one: Contribution | None) -> Iterator[tuple[str, str]]:
             yield item, number(float(above / below), one.measure.kind)
 
 
-def _subjects(held: Stances, given: Given) -> dict[str, str]:
+def _subjects(held: Held, given: Given) -> dict[str, str]:
     """The subject of each item, by what the study compares by: what the person says, else the starter item's own."""
     study, results = held.study, held.outcome.results
     own = study.items.subjects() if study.items.subjects else {}

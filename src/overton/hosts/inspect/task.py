@@ -16,7 +16,7 @@ import overton
 from overton.engine import digest
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.asking import Table
-from overton.hosts.inspect.conducting import Stances, hand_over, hold_trials
+from overton.hosts.inspect.conducting import Held, hand_over, hold_trials
 from overton.hosts.inspect.layout import CALLS, KEY, TaskData, viewer_config
 from overton.hosts.inspect.planning import Groups, grouped, samples_of
 from overton.hosts.inspect.privates import prerequisite
@@ -185,7 +185,7 @@ def _solver(hosted: Hosted) -> Any:
 async def _solve(hosted: Hosted, state: Any) -> Any:
     if state.epoch > 1:
         raise prerequisite("an epoch would ask the same again: use -T trials=N for more answers, and --epochs 1")
-    held, trials = Stances(), hosted.groups[str(state.sample_id)]
+    held, trials = Held(), hosted.groups[str(state.sample_id)]
     try:
         table = hosted.table
     except InputError as error:
@@ -200,7 +200,7 @@ async def _solve(hosted: Hosted, state: Any) -> Any:
     return state
 
 
-def _show(state: Any, held: Stances) -> None:
+def _show(state: Any, held: Held) -> None:
     """Have the viewer show the first trial's conversation."""
     if held.shown is not None:
         state.messages = [*chat_messages(held.shown.messages), held.shown.output.message]
