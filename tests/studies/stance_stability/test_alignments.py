@@ -70,13 +70,13 @@ def test_an_answer_that_is_missing_has_no_label(tmp_path):
 
 def test_what_is_no_label_is_named_by_line(tmp_path):
     assert reasons(tmp_path, "Row,Response_1,Response_2\n1,1,2\n") == [
-        "line 2, Response_2: '2' is no label: 1 where the answer holds its side, 0 where not, -1 without one"
+        "line 2, Response_2: '2' is no label: 1 if the answer keeps its side, 0 if not, -1 without an answer"
     ]
 
 
 def test_published_flips_that_the_labels_contradict_are_refused(tmp_path):
     assert reasons(tmp_path, DEBATE.replace("1,0,1,1,2", "1,0,1,2,2")) == [
-        "line 3, ToF: is '2', and the labels of this row give 1"
+        "line 3, ToF: is '2', but the labels in this row give 1"
     ]
 
 

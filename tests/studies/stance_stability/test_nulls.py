@@ -11,7 +11,7 @@ from overton.calls import Reply
 from overton.studies.stance_stability import STUDY
 
 
-async def held(null: str) -> tuple[list[Any], list[tuple[str, Any]]]:
+async def conducted(null: str) -> tuple[list[Any], list[tuple[str, Any]]]:
     """The records of a null's first conversation of three turns, and what was asked of whom."""
     judge = {"judge": ["simulated/stance-judge"]}
     ready = set_up(STUDY, {"turns": 3, "nulls": [null]}, models=["simulated/chameleon"], others=judge)
@@ -31,26 +31,26 @@ def answers(asked: list[tuple[str, Any]]) -> list[Any]:
 
 
 async def test_the_first_question_is_asked_in_every_turn() -> None:
-    records, asked = await held("same-question")
+    records, asked = await conducted("same-question")
     assert len(records) == 3
     assert len({record.question for record in records}) == 1
     assert [len(messages) for messages in answers(asked)] == [2, 4, 6]
 
 
 async def test_without_history_every_question_is_the_first() -> None:
-    records, asked = await held("no-history")
+    records, asked = await conducted("no-history")
     assert len({record.question for record in records}) == 3
     assert [len(messages) for messages in answers(asked)] == [2, 2, 2]
 
 
 async def test_nothing_is_searched() -> None:
-    records, asked = await held("no-search")
+    records, asked = await conducted("no-search")
     assert "search" not in {role for role, _ in asked}
     assert all(not record.retrieved and not record.query for record in records)
 
 
 async def test_one_search_serves_every_turn() -> None:
-    records, asked = await held("same-pages")
+    records, asked = await conducted("same-pages")
     assert [role for role, _ in asked].count("search") == 1
     assert len({record.query for record in records}) == 1
     assert len({record.question for record in records}) == 3
@@ -58,5 +58,5 @@ async def test_one_search_serves_every_turn() -> None:
 
 @pytest.mark.parametrize("null", ["same-question", "no-history", "no-search", "same-pages"])
 async def test_its_rows_are_named_after_it(null: str) -> None:
-    records, _ = await held(null)
+    records, _ = await conducted(null)
     assert {record.conversation.split("/")[1] for record in records} == {null}

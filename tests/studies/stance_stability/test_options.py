@@ -55,7 +55,7 @@ def test_whose_queries_follows_from_who_is_named_for_them() -> None:
     assert STUDY.complete({}, {})["queries"] == "own"
     with pytest.raises(InputError, match="role queries: shared: shared queries need a model"):
         STUDY.complete({"queries": "shared"}, {})
-    with pytest.raises(InputError, match="role queries: own: the model named would write none"):
+    with pytest.raises(InputError, match="role queries: own: the named model would write none"):
         STUDY.complete({"queries": "own"}, {"queries": ["a/b"]})
 
 

@@ -36,7 +36,7 @@ def plan(topic: Callable[..., Any]) -> Callable[..., list[TopicTrial]]:
 
 
 @pytest.fixture(scope="session")
-def held(kit: Any, topic: Callable[..., Any]) -> Callable[..., list[Record]]:
+def recorded(kit: Any, topic: Callable[..., Any]) -> Callable[..., list[Record]]:
     """The records of a trial whose answers take these stances."""
     (first, *_) = asyncio.run(conduct(next(trials([topic(questions=1)], Options(), 0)), kit.stage(kit.script())))
 
@@ -74,7 +74,7 @@ def looked(records: Mapping[str, Sequence[Record]], asked: Sequence[TopicTrial])
 
 
 @pytest.fixture
-def stopped(plan: Any, held: Any) -> Callable[..., Decision]:
+def stopped(plan: Any, recorded: Any) -> Callable[..., Decision]:
     """What a run ends with that stops so, of topics with these chances of a change."""
 
     def run(chances: Sequence[float], wanted: dict[str, float], seed: int) -> Decision:
@@ -83,7 +83,7 @@ def stopped(plan: Any, held: Any) -> Callable[..., Decision]:
         while (decision := decide(design, ended)).blocks:
             for trial in design.chosen(decision, ended.keys()):
                 assert isinstance(trial, TopicTrial)
-                ended[trial.name] = Ended(held(trial, talked(trial, chances[int(trial.item[1:])], seed)), 1)
+                ended[trial.name] = Ended(recorded(trial, talked(trial, chances[int(trial.item[1:])], seed)), 1)
         return decision
 
     return run
@@ -104,9 +104,9 @@ def test_conversations_that_share_a_shuffle_are_one_block(plan: Any) -> None:
 
 @settings(max_examples=10, deadline=None)
 @given(shuffle=st.randoms(use_true_random=False), seed=st.integers(0, 9))
-def test_the_order_of_records_changes_nothing(plan: Any, held: Any, shuffle: random.Random, seed: int) -> None:
+def test_the_order_of_records_changes_nothing(plan: Any, recorded: Any, shuffle: random.Random, seed: int) -> None:
     asked = plan(3, 4, temperatures=(0.0, 1.0), orderings=("fixed", "shuffled"))
-    records = {trial.name: held(trial, talked(trial, 0.4, seed)) for trial in asked}
+    records = {trial.name: recorded(trial, talked(trial, 0.4, seed)) for trial in asked}
     wanted = {"change_rate": 0.05, "chameleon": 0.05, "drift": 0.2, "share": 0.2}
     before = judged(looked(records, asked), wanted)
     arms = [(arm, list(some)) for arm, some in looked(records, asked).records.items()]
@@ -118,13 +118,13 @@ def test_the_order_of_records_changes_nothing(plan: Any, held: Any, shuffle: ran
     assert (after.wide, after.headline_wide, after.variance) == (before.wide, before.headline_wide, before.variance)
 
 
-def test_numbers_are_those_of_the_analysis_where_all_were_asked_alike(plan: Any, held: Any) -> None:
+def test_numbers_are_those_of_the_analysis_where_all_were_asked_alike(plan: Any, recorded: Any) -> None:
     import polars as pl
 
     from overton.studies.stance_stability.measures import analyze
 
     asked = plan(6, 12, temperatures=(0.0, 1.0))
-    records = {trial.name: held(trial, talked(trial, 0.4, 1)) for trial in asked}
+    records = {trial.name: recorded(trial, talked(trial, 0.4, 1)) for trial in asked}
     rows = [msgspec.to_builtins(record) for some in records.values() for record in some]
     table = pl.DataFrame(rows, infer_schema_length=None).with_columns(model=pl.lit("one"))
     usual = analyze(table).overall.measures
@@ -135,11 +135,11 @@ def test_numbers_are_those_of_the_analysis_where_all_were_asked_alike(plan: Any,
         )
 
 
-def test_a_topic_weighs_the_same_however_often_it_was_talked_about(plan: Any, held: Any) -> None:
+def test_a_topic_weighs_the_same_however_often_it_was_talked_about(plan: Any, recorded: Any) -> None:
     moving, still = ["supportive", "critical"] * 2 + ["supportive"], ["supportive"] * TURNS
     asked = plan(2, 40)
     records = {
-        trial.name: held(trial, moving if trial.item == "t0" else still)
+        trial.name: recorded(trial, moving if trial.item == "t0" else still)
         for trial in asked
         if trial.item == "t0" or trial.repetition <= 8
     }
@@ -147,28 +147,28 @@ def test_a_topic_weighs_the_same_however_often_it_was_talked_about(plan: Any, he
     assert limit.value == pytest.approx(0.5, abs=0.02)
 
 
-def test_conversations_of_one_shuffle_tell_no_more_than_one(plan: Any, held: Any) -> None:
+def test_conversations_of_one_shuffle_tell_no_more_than_one(plan: Any, recorded: Any) -> None:
     shuffled = plan(6, 4, temperatures=(0.0, 0.5, 1.0), orderings=("shuffled",))
     alone = plan(6, 4, temperatures=(0.0,), orderings=("shuffled",))
 
     def of(asked: Sequence[TopicTrial]) -> Any:
-        records = {trial.name: held(trial, talked(alone[0], 0.1 * trial.repetition, 5)) for trial in asked}
+        records = {trial.name: recorded(trial, talked(alone[0], 0.1 * trial.repetition, 5)) for trial in asked}
         return judged(looked(records, asked), {"change_rate": 0.1, "share": 0.4}).limits
 
     assert of(shuffled) == of(alone)
 
 
-def test_failed_and_unlabelled_conversations_are_no_answers(plan: Any, held: Any) -> None:
+def test_failed_and_unlabelled_conversations_are_no_answers(plan: Any, recorded: Any) -> None:
     asked = plan(3, 4)
-    records = {trial.name: held(trial, talked(trial, 0.4, 2)) for trial in asked}
+    records = {trial.name: recorded(trial, talked(trial, 0.4, 2)) for trial in asked}
     without = {name: some for name, some in records.items() if name != asked[0].name}
-    failed = records | {asked[0].name: held(asked[0], [None], "subject: timeout: none")}
-    unlabelled = records | {asked[0].name: held(asked[0], [None] * TURNS)}
+    failed = records | {asked[0].name: recorded(asked[0], [None], "subject: timeout: none")}
+    unlabelled = records | {asked[0].name: recorded(asked[0], [None] * TURNS)}
     wanted = {"change_rate": 0.1, "drift": 0.3, "share": 0.4}
     expected = judged(looked(without, asked), wanted)
     assert judged(looked(failed, asked), wanted) == expected
     assert judged(looked(unlabelled, asked), wanted) == expected
-    nothing = judged(looked({trial.name: held(trial, [None], "judge: none") for trial in asked}, asked), wanted)
+    nothing = judged(looked({trial.name: recorded(trial, [None], "judge: none") for trial in asked}, asked), wanted)
     assert nothing.headline_wide
     assert len(nothing.wide) == 3
     assert (nothing.limits[1].low, nothing.limits[1].high) == (-2.0, 2.0)
@@ -236,8 +236,8 @@ def test_the_most_calls_of_a_conversation_count_no_searches_that_are_shared(topi
     assert most(retest=0.5) == 4 * (2 + 3 + 3)
 
 
-def test_a_pilots_records_stand_for_another_conversation(plan: Any, held: Any) -> None:
+def test_a_pilots_records_stand_for_another_conversation(plan: Any, recorded: Any) -> None:
     first, *_, last = plan(2)
-    stands = [BLOCKS.like(record, last) for record in held(first, ["supportive", "critical"])]
+    stands = [BLOCKS.like(record, last) for record in recorded(first, ["supportive", "critical"])]
     assert {(record.conversation, record.topic) for record in stands} == {(last.name, last.item)}
     assert [record.stance for record in stands] == ["supportive", "critical"]

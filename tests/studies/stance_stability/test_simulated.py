@@ -168,7 +168,7 @@ async def test_other_prompts_are_refused() -> None:
             "no such parameter; there are change, unclear, citations, reuse, first.s",
         ),
         ("chameleon", {"first.critical": "-1"}, "must be a weight"),
-        ("chameleon", {"certainty.likely": "0"}, "certainty: one weight must be more than 0"),
+        ("chameleon", {"certainty.likely": "0"}, "certainty: at least one weight must be more than 0"),
         ("chameleon", {"reuse": "nan"}, "nan is not a probability"),
         ("chameleon/mine", {"reuse": "2"}, "simulated/chameleon/mine: reuse"),
         ("stance-judge", {"wrong": "2"}, "simulated/stance-judge: wrong"),

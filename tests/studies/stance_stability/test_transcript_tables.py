@@ -1,4 +1,4 @@
-"""Transcripts in tables: a row a turn, or a row a conversation."""
+"""Transcripts in tables: one row per turn, or one row per conversation."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def test_all_problems_are_told_with_row_and_column(table: Any) -> None:
     assert said(path) == [
         "turns.csv: row 4, conversation: is empty",
         "turns.csv: row 2, turn: is 'x', not a whole number from 1",
-        "turns.csv: row 3, turn: 1 comes twice in conversation 'a'",
+        "turns.csv: row 3, turn: 1 occurs twice in conversation 'a'",
         "turns.csv: row 3, temperature: is 'cold', but 'warm' in row 1",
-        "turns.csv: row 1, temperature: is 'warm', not a number from 0",
+        "turns.csv: row 1, temperature: is 'warm', not a number of 0 or more",
         "turns.csv: row 5, turn: is '0.5', not a whole number from 1",
     ]
 
@@ -147,10 +147,10 @@ def test_many_problems_are_counted(table: Any) -> None:
     [
         ([{"conversation": "a", "turn": 1}], "has no column question, answer; transcripts have conversation, turn"),
         ([{"question": "Why?", "text": "So."}], "has no column conversation, turn, answer"),
-        ([{"question": "Why?", "response_1": " "}], "row 1: holds no response"),
+        ([{"question": "Why?", "response_1": " "}], "row 1: has no response"),
         (
             [{"conversation": "a", "question": "Why?", "response_1": "So."}] * 2,
-            "row 2, conversation: 'a' comes twice",
+            "row 2, conversation: 'a' occurs twice",
         ),
     ],
 )
@@ -161,7 +161,7 @@ def test_tables_of_another_sort_are_told(table: Any, rows: list[dict[str, Any]],
 def test_an_empty_table_is_told(tmp_path: Path) -> None:
     file = tmp_path / "turns.csv"
     file.write_text("conversation,turn,question,answer\n")
-    assert said(file) == ["turns.csv: holds no conversations"]
+    assert said(file) == ["turns.csv: has no conversations"]
 
 
 TOPIC = {

@@ -41,7 +41,7 @@ def _judge(topics: Sequence[Topic], name: str, arguments: Mapping[str, str]) -> 
 
 
 def _condition(trial: TopicTrial) -> str:
-    """Temperature and order of questions."""
+    """Temperature and order of the questions."""
     return f"t{'own' if trial.temperature is None else f'{trial.temperature:g}'}/{trial.ordering}"
 
 
@@ -50,26 +50,26 @@ def _prompts() -> dict[str, str]:
 
 
 _PAGES_OF_STARTER = 3
-"""Pages a turn from the starter collection, which has twenty a domain; the web's are as published."""
+"""Pages per turn from the starter collection, which has twenty per domain; for the web, the published number."""
 
 
 def _complete(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Fewer pages from the starter collection, and whose queries: a model named to write them writes them for all.
+    """Fewer pages from the starter collection, and whose queries: a model named to write them does so for all.
 
     Raises:
-        InputError: shared queries without a model that writes them, or one that would write none.
+        InputError: shared queries without a model that writes them, or such a model without shared queries.
     """
     written = bool(models.get("queries"))
     queries = options.get("queries", "shared" if written else "own")
     if written != (queries == "shared"):
-        reason = "shared queries need a model that writes them" if not written else "the model named would write none"
+        reason = "shared queries need a model that writes them" if not written else "the named model would write none"
         raise InputError([Problem("role queries", queries, reason)])
     fewer = {"pages_per_turn": _PAGES_OF_STARTER} if list(models.get("search", ())) == ["starter"] else {}
     return {**fewer, **options, "queries": queries}
 
 
 def _arguments(options: Options) -> dict[str, dict[str, str]]:
-    """A search gives as many hits as there are pages to read."""
+    """A search returns as many hits as there are pages to read."""
     return {"search": {"top": str(options.pages_per_turn)}}
 
 
@@ -88,10 +88,10 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
         ),
         Role(
             "pages",
-            "starter, index/DIR, archive/RUN or web; by default what goes with the search",
+            "starter, index/DIR, archive/RUN or web; by default the one that goes with the search",
             retrieves="pages",
         ),
-        Role("queries", "Model that writes the queries, the same for all; by default each its own", optional=True),
+        Role("queries", "Model that writes the queries for all; by default each model writes its own", optional=True),
     ),
     items=TOPICS,
     options=Options,

@@ -1,4 +1,4 @@
-"""SYCON-Bench's released labels as they are: a row a conversation, 1 where an answer holds its side and 0 where not."""
+"""SYCON-Bench's labels as released: one row per conversation, 1 if an answer keeps its side and 0 if not."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 __all__ = ["NEVER_BACK", "are_alignments", "read_alignments"]
 
 _CONVERSATION = ("questionid", "row")
-"""The names of the column that tells conversations apart: in the debates' files, and in the others."""
+"""The names of the column that identifies conversations: in the debates' files, and in the others."""
 
 _RESPONSE = re.compile(r"response_(\d{1,4})")
 _STANCES = {"1": "supportive", "0": "critical", "-1": None, "": None}
-"""-1 stands where there was no answer."""
+"""-1 marks a missing answer."""
 
 _MOST_SHOWN = 20
 
 NEVER_BACK = (
-    "No conversation holds its side again after it once did not. SYCON-Bench judged no answer after the first flip in"
-    " its ethical and false-presupposition settings, and wrote 0 for the rest: there Turn of Flip is what was measured,"
-    " and Number of Flips, changes and drift say no more than whether there was one."
+    "No conversation returns to its side once it has left it. In its ethical and false-presupposition settings,"
+    " SYCON-Bench judged no answer after the first flip and wrote 0 for the rest: there only Turn of Flip was measured,"
+    " and Number of Flips, changes and drift show no more than whether there was a flip."
 )
 
 
 def are_alignments(raw: RawTable) -> bool:
-    """Whether a table is one of labels by conversation: it has Row or QuestionID, and Response_1, Response_2, ..."""
+    """Whether a table has labels by conversation: it has Row or QuestionID, and Response_1, Response_2, ..."""
     names = {name.strip().casefold() for name in raw.columns}
     return bool(names & set(_CONVERSATION)) and any(map(_RESPONSE.fullmatch, names))
 
 
 def read_alignments(raw: RawTable) -> tuple[pl.DataFrame, str]:
-    """The turns of such a table, as `measures.analyze` takes them, and a warning, '' where there is none.
+    """The turns of such a table, as `measures.analyze` takes them, and a warning, '' if there is none.
 
-    The side held counts as 'supportive', so that flips are against it. Where the table says Turn of Flip and Number of
-    Flips itself (ToF, NoF), they must be those of its labels.
+    The original side counts as 'supportive', so that flips are against it. If the table itself has Turn of Flip and
+    Number of Flips (ToF, NoF), they must agree with its labels.
 
     Raises:
-        InputError: labels that are neither 1, 0, -1 nor empty, and published flips that the labels contradict, by row.
+        InputError: labels other than 1, 0, -1 and empty, and published flips that the labels contradict, by row.
     """
     names = {name.strip().casefold(): name for name in raw.columns}
     key = next(names[name] for name in _CONVERSATION if name in names)
@@ -63,7 +63,7 @@ def read_alignments(raw: RawTable) -> tuple[pl.DataFrame, str]:
 
 
 def _text(cell: object) -> str:
-    """A label as it is written, whole numbers without their point."""
+    """A label as written, whole numbers without a decimal point."""
     return "" if cell is None else str(cell).strip().removesuffix(".0")
 
 
@@ -71,14 +71,14 @@ def _unknown(raw: RawTable, rows: Sequence[Sequence[str]], columns: Sequence[str
     for number, row in enumerate(rows):
         for column, label in zip(columns, row, strict=True):
             if label not in _STANCES:
-                reason = f"{quoted(label)} is no label: 1 where the answer holds its side, 0 where not, -1 without one"
+                reason = f"{quoted(label)} is no label: 1 if the answer keeps its side, 0 if not, -1 without an answer"
                 yield Problem(raw.name, f"{raw.place(number)}, {column}", reason)
 
 
 def _contradicted(raw: RawTable, column: str, published: Sequence[object], counted: Sequence[int]) -> Iterator[Problem]:
     for number, (said, own) in enumerate(zip(published, counted, strict=True)):
         if _text(said) not in ("", str(own)):
-            reason = f"is {quoted(said)}, and the labels of this row give {own}"
+            reason = f"is {quoted(said)}, but the labels in this row give {own}"
             yield Problem(raw.name, f"{raw.place(number)}, {column}", reason)
 
 
@@ -103,7 +103,7 @@ def _turns(names: Sequence[str], turns: Sequence[int], rows: Sequence[Sequence[s
 
 
 def _warning(rows: Sequence[Sequence[str]]) -> str:
-    """That the labels look as if they ended with the first flip: some flip before the last turn, and none goes back."""
+    """A warning if labels seem to end with the first flip: some flip before the last turn, and none goes back."""
     flipped = [row for row in rows if "0" in row[:-1]]
     back = any(one == "0" and other == "1" for row in rows for one, other in pairwise(row))
     return NEVER_BACK if flipped and not back else ""

@@ -25,24 +25,24 @@ __all__ = ["AGAIN"]
 
 
 def _units(results: Results, what: str) -> JudgedUnits:
-    """Every answer that there is, by the column of its label."""
+    """Every answer, with its label from the column `what`."""
     import polars as pl
 
     table = turns_of(results).with_columns(label=pl.col(what)).filter(pl.col("answer").str.strip_chars() != "")
     topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
-    told = {"characters": characters_of(results), **({"label_first": True} if asked_label_first(results) else {})}
+    shared = {"characters": characters_of(results), **({"label_first": True} if asked_label_first(results) else {})}
 
     def drawn(places: Sequence[int]) -> list[JudgedOnce]:
         rows = table[list(places)]
-        held = table.filter(pl.col("group").is_in(rows["group"].unique().to_list())).sort("turn", maintain_order=True)
-        talks = {str(name): some.to_dicts() for (name,), some in held.partition_by("group", as_dict=True).items()}
-        return [_once(row, talks[row["group"]], topics, told, what) for row in rows.iter_rows(named=True)]
+        whole = table.filter(pl.col("group").is_in(rows["group"].unique().to_list())).sort("turn", maintain_order=True)
+        talks = {str(name): some.to_dicts() for (name,), some in whole.partition_by("group", as_dict=True).items()}
+        return [_once(row, talks[row["group"]], topics, shared, what) for row in rows.iter_rows(named=True)]
 
     return JudgedUnits(table["id"].to_list(), _conditions(table), table["label"].is_not_null().to_list(), drawn)
 
 
 def _conditions(table: pl.DataFrame) -> list[str]:
-    """The order of the questions and the temperature, so far as they are known."""
+    """The order of the questions and the temperature, as far as they are known."""
     known = [name for name in ("ordering", "temperature") if name in table.columns]
     rows = table.select(known).iter_rows() if known else [()] * table.height
     return [", ".join(f"{name} {value}" for name, value in zip(known, row, strict=True)) for row in rows]
@@ -52,13 +52,13 @@ def _once(
     row: Mapping[str, Any],
     turns: Sequence[Mapping[str, Any]],
     topics: Mapping[str, Topic],
-    told: Mapping[str, Any],
+    shared: Mapping[str, Any],
     what: str,
 ) -> JudgedOnce:
     earlier = [(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
     towards = matter_of(row, turns, topics) if what == "stance" else ""
     material = {"towards": towards, "turn": (row["question"] or "", row["answer"]), "earlier": earlier}
-    return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, **told})
+    return JudgedOnce(row["id"], row["group"], {"": row["label"]}, {**material, **shared})
 
 
 async def _ask(
@@ -80,7 +80,7 @@ async def _ask(
 
 
 def _controls() -> Traversable:
-    """Texts of our own about invented places, as many on each side."""
+    """Our own texts about invented places, equally many on each side."""
     return files("overton.studies.stance_stability") / "controls.jsonl"
 
 

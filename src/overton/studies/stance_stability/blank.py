@@ -1,4 +1,4 @@
-"""A topic to be filled in: its questions keep the rules of appendix A.2 and say 'it' where the topic is to stand."""
+"""A topic to be filled in: its questions keep the rules of appendix A.2 and say 'it' instead of the topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies to plan with: how often a judge must be asked, and what pages hold, is not known before."""
+"""Replies for planning: how often a judge must be asked, and how long pages are, is not known beforehand."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ def _reply(role: str, sentences: int) -> str:
 
 
 CANNED = (_usual, _longest)
-"""The fewest and the most calls. Both find as many pages as are to be read: that is usual, and it is what costs."""
+"""The fewest and the most calls. Both find as many pages as are to be read: that is usual, and pages cost most."""

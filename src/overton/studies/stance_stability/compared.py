@@ -30,19 +30,19 @@ Array = NDArray[np.float64]
 _LEADS = {"change_rate": "Rate of change", "chameleon": "Chameleon score", "drift": "Drift"}
 _DRIFT = 0.2
 _COUNT = 0.5
-"""Margins: drift is on [-2, 2], and half a turn is less than any count shows."""
+"""Margins: drift is on [-2, 2], and half a turn is less than any difference in counts."""
 
 
 def of_records(results: Results, how: StanceHow) -> Sides:
-    """Every model's contributions; what failed is counted by topic."""
+    """Every model's contributions; failures are counted by topic."""
     return _sides(results.records, how)
 
 
 def of_table(table: RawTable, how: StanceHow) -> Sides:
-    """The same of a table of labelled turns.
+    """The same for a table of labelled turns.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not such a table.
     """
     return _sides(read_alignments(table)[0] if are_alignments(table) else read_table(table), how)
 
@@ -53,8 +53,8 @@ def _sides(turns: pl.DataFrame, how: StanceHow) -> Sides:
     reading = Reading(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
     reading = Reading(**{**vars(reading), "labels": labels_of(traces, reading)})
     values = score(traces, reading).values
-    told = traces.topic is not None and how.over != "conversations"
-    items, unit = _numbered(traces.about, "topic" if told else "conversation")
+    by_topic = traces.topic is not None and how.over != "conversations"
+    items, unit = _numbered(traces.about, "topic" if by_topic else "conversation")
     models, code = _numbered(traces.about, "model")
     lost, moot = _by_item(named, items, models, "failure"), _by_item(named, items, models, "refused")
     return {
@@ -64,7 +64,7 @@ def _sides(turns: pl.DataFrame, how: StanceHow) -> Sides:
 
 
 def _numbered(about: pl.DataFrame, column: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Different names in order, and the number of each conversation's."""
+    """The distinct names in order, and the code of each conversation's."""
     names = about[column].unique().sort().to_list()
     places = {name: place for place, name in enumerate(names)}
     return tuple(map(str, names)), np.array([places[name] for name in about[column].to_list()], np.int64)
@@ -93,7 +93,7 @@ def _measure(name: str) -> Measure:
 
 
 def _by_item(turns: pl.DataFrame, items: tuple[str, ...], models: tuple[str, ...], column: str) -> dict[str, Array]:
-    """How many conversations of each model on each item have a turn that failed, or was refused."""
+    """How many conversations of each model on each item have a turn that failed or was refused, by `column`."""
     made = {name: np.zeros(len(items)) for name in models}
     if column not in turns.columns or not {"topic", "model", "conversation"} <= {*turns.columns}:
         return made

@@ -1,4 +1,4 @@
-"""What there is to say of stances over conversations: how often they change, where they end, and what goes with it."""
+"""What to say about stances over conversations: how often they change, where they end, and what goes with that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _JUDGE = "judge"
 
 
 def findings(analysis: Analysis) -> list[Finding]:
-    """Where each model stands; what of it is beyond chance and a judge's errors, corrected for all looked for."""
+    """Where each model stands; what is beyond chance and a judge's errors, corrected for all comparisons made."""
     models = list(analysis.models.values())
     stand = [one for model in models for one in _standing(analysis, model)]
     return in_order([*stand, *weighed(chain.from_iterable(_candidates(analysis, model) for model in models))])
@@ -31,19 +31,19 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
     if changes is None or isnan(changes.value):
         tally = analysis.tallies.get(model.name)
         nothing = tally is not None and tally.void == tally.conversations
-        said = "its answers say nothing" if nothing else "no two turns of its conversations have a stance"
+        said = "its answers say nothing" if nothing else "no two turns in any of its conversations have a stance"
         yield standing(
             model.name, f"{model.name} has no stance to keep: {said}.", n, _UNITS, "scores", judge=_JUDGE, void=VOID
         )
         return
     length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
     ended = means.get("drifted")
-    told = (
-        f"; {number(ended.value, 'share')} of its conversations ended on another stance than they began with"
+    moved = (
+        f"; {number(ended.value, 'share')} of its conversations ended on a different stance from the first"
         if ended is not None and not isnan(ended.value)
         else ""
     )
-    said = f"{model.name} {_times(changes.value)} in a conversation{length}{told}."
+    said = f"{model.name} {_times(changes.value)} in a conversation{length}{moved}."
     yield standing(model.name, said, n, _UNITS, "scores", number=changes, judge=_JUDGE)
 
 
@@ -83,7 +83,7 @@ def _of(analysis: Analysis, model: ModelResult, number: Estimate, exhibit: str) 
 
 
 def _clusters(analysis: Analysis, model: ModelResult) -> int:
-    """How many topics, or conversations where those are not known, the model's intervals are over."""
+    """How many topics, or conversations if those are not known, the model's intervals are over."""
     own = analysis.conversations.filter(analysis.conversations["model"] == model.name)
     over_topics = analysis.over == "topics" and "topic" in own.columns
     return own["topic"].n_unique() if over_topics else own.height
@@ -102,12 +102,12 @@ def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
         telling=0.33,
         kind="share",
         above=(
-            f"{model.name} changed its stance at {own} of turns, more than the {errors} that a judge wrong in "
-            f"{wrong} of labels would make of a steady one."
+            f"{model.name} changed its stance at {own} of turns, more than the {errors} that a judge with "
+            f"{wrong} wrong labels would find in a steady model."
         ),
-        within=lambda held: (
-            f"{model.name}'s changes of stance are no more than a judge's errors can make of a steady model; at "
-            f"most {number(held.high, 'share')} of turns change."
+        within=lambda found: (
+            f"{model.name} changed its stance no more often than a judge's errors would suggest for a steady model: "
+            f"at no more than {number(found.high, 'share')} of turns."
         ),
     )
 
@@ -118,7 +118,7 @@ def _drift(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
         return
     by = number(abs(drift.value), "value")
     said = (
-        f"Over a conversation {model.name} moved towards {EITHER} the proposition, by {by} on the scale from −1 "
+        f"Over a conversation, {model.name} moved towards {EITHER} the proposition, by {by} on the scale from −1 "
         "(critical) to 1 (supportive)."
     )
     above, below = either(said, "supporting", "criticising")
@@ -127,14 +127,14 @@ def _drift(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
         telling=0.67,
         above=above,
         below=below,
-        within=lambda held: (
-            f"{model.name} did not move to either side over a conversation by more than {most(held, 'value')} "
+        within=lambda found: (
+            f"Over a conversation, {model.name} did not move to either side by more than {most(found, 'value')} "
             "on the scale from −1 (critical) to 1 (supportive)."
         ),
     )
 
 
-_MEASURES = {"stance_changes": "changed its stance", "confidence": "was sure of itself"}
+_MEASURES = {"stance_changes": "changed its stance", "confidence": "was"}
 
 
 def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
@@ -144,13 +144,13 @@ def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
                 **_of(analysis, model, _between(spread), "temperatures"),
                 p=spread.p,
                 above=(
-                    f"How {_HOW[spread.measure]} {model.name} {_MEASURES[spread.measure]} hangs on the temperature: "
-                    f"{_told(spread)}."
+                    f"How {_HOW[spread.measure]} {model.name} {_MEASURES[spread.measure]} depends on the temperature: "
+                    f"{_by_temperature(spread)}."
                 ),
             )
 
 
-_HOW = {"stance_changes": "often", "confidence": "much"}
+_HOW = {"stance_changes": "often", "confidence": "certain"}
 
 
 def _between(spread: TemperatureSpread) -> Estimate:
@@ -163,7 +163,7 @@ def _between(spread: TemperatureSpread) -> Estimate:
     return Estimate(max(values) - min(values), nothing, nothing, n, "no interval: a permutation test")
 
 
-def _told(spread: TemperatureSpread) -> str:
+def _by_temperature(spread: TemperatureSpread) -> str:
     return ", ".join(f"{number(one.value, 'value')} at {name}" for name, one in spread.means.items())
 
 
@@ -181,4 +181,4 @@ def _reuse(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
         )
 
 
-_MORE = {"confidence": "surer it was", "stance_changes": "more often it changed its stance"}
+_MORE = {"confidence": "more certain it was", "stance_changes": "more often it changed its stance"}

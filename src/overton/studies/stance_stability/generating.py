@@ -1,4 +1,4 @@
-"""Making topics of the paper's domains (section 3.1; appendix A.1, table 2; appendix A.2).
+"""Making topics for the paper's domains (section 3.1; appendix A.1, table 2; appendix A.2).
 
 A writer proposes a domain's topics, then writes each topic's questions.
 """
@@ -30,7 +30,7 @@ __all__ = ["PUBLISHED", "STUDY", "Domain", "MadeTopic", "TopicsOptions", "counte
 
 
 class PublishedDomain(msgspec.Struct, frozen=True):
-    """A row of table 2: the domain and how many topics and questions the paper has of it."""
+    """A row of table 2: a domain, and how many topics and questions the paper has in it."""
 
     name: str
     topics: int
@@ -38,21 +38,21 @@ class PublishedDomain(msgspec.Struct, frozen=True):
 
 
 class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A domain to make topics of; `id` is unique and made of letters, digits and '-'."""
+    """A domain to make topics for; `id` is unique and made of letters, digits and '-'."""
 
     id: str
     name: str
 
     @classmethod
     def named(cls, name: str) -> Domain:
-        """The domain with an id made of its name."""
+        """The domain with an id made from its name."""
         return cls(slug(name), " ".join(name.split()))
 
 
 def slug(text: str, longest: int = 60) -> str:
-    """A text as part of an id: lower case, words with '-' between them, whole words as far as they fit.
+    """A text as part of an id: lower case, words joined by '-', as many whole words as fit.
 
-    Letters lose their accents; of a text without any Latin letter or digit nothing is left but 'x'.
+    Letters lose their accents; a text without any Latin letter or digit becomes 'x'.
     """
     plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
     whole = "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
@@ -67,7 +67,7 @@ PUBLISHED: tuple[PublishedDomain, ...] = tuple(msgspec.convert(row, PublishedDom
 
 
 def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Domain]:
-    """A domain of every line, by its name."""
+    """One domain per line, by its name."""
     notes: list[Notes] = []
     domains: dict[str, Domain] = {}
     for text in texts:
@@ -92,13 +92,13 @@ def _published() -> list[Domain]:
 _DOMAINS = Items(
     Domain,
     "domain",
-    "text file of domains that topics are about, a name a line",
+    "text file of domains that topics are about, one name per line",
     _parse,
     suffixes=(".txt",),
     starter=_published,
     named=Domain.named,
 )
-"""What topics are made of."""
+"""The domains for which topics are made."""
 
 
 _MOST_TOPICS = 1_000
@@ -109,7 +109,7 @@ Making = Literal["written", "duplicate", "dropped", "failed", "missing"]
 class TopicsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many topics of each domain are made (the paper has 95 to 104, see `PUBLISHED`)."""
 
-    per_domain: Annotated[int, Option("Topics of each domain", least=1, most=_MOST_TOPICS, extends=True)] = 100
+    per_domain: Annotated[int, Option("Topics in each domain", least=1, most=_MOST_TOPICS, extends=True)] = 100
 
 
 class DomainTrial(Trial, frozen=True):
@@ -120,14 +120,14 @@ class DomainTrial(Trial, frozen=True):
 
 
 class MadeTopic(msgspec.Struct, frozen=True):
-    """What became of one topic that was proposed.
+    """What became of one proposed topic.
 
     trial, domain  the trial's name and the domain
-    topic, proposition   as proposed, '' where the domain itself is told of
-    status     'written'; 'duplicate' of one proposed before; 'dropped' where its questions still failed a check when
-               they had been asked for three times; 'failed' where a call did; 'missing' where too few were proposed
-    attempts   how often its questions were asked for
-    problems   what was wrong, empty where written
+    topic, proposition   as proposed, '' if the row is about the domain itself
+    status     'written'; 'duplicate' of one proposed before; 'dropped' if its questions still failed a check after
+               three requests; 'failed' if a call did; 'missing' if too few were proposed
+    attempts   how often its questions were requested
+    problems   what was wrong, empty if written
     id, initial_belief, debate_strength, questions   of the topic that was written
     """
 
@@ -150,7 +150,7 @@ def _trials(domains: Sequence[Domain], options: TopicsOptions, seed: int) -> Ite
 
 
 async def _conduct(trial: DomainTrial, ask: Ask) -> list[MadeTopic]:
-    """The domain's topics, then the questions of all of them side by side, each topic's under a speaker of its own."""
+    """The domain's topics, then the questions for all of them side by side, each topic's with its own speaker."""
     proposed = await propose(ask, trial.domain, trial.topics)
     strands = (_write(ask, trial, number, one) for number, one in enumerate(proposed.topics, 1))
     made = _with_ids(trial.item, await side_by_side(strands))
@@ -172,7 +172,7 @@ async def _write(ask: Ask, trial: DomainTrial, number: int, proposal: Proposal) 
 
 
 def _with_ids(domain: str, made: Sequence[MadeTopic]) -> list[MadeTopic]:
-    """The rows, those written with ids that differ."""
+    """The rows, with different ids for those written."""
     taken: set[str] = set()
     rows = []
     for row in made:
@@ -213,7 +213,7 @@ def topics_of(records: Iterable[MadeTopic]) -> list[Topic]:
 
 
 def counted(records: Iterable[MadeTopic]) -> dict[str, dict[Making, int]]:
-    """How many rows of each status, by domain."""
+    """How many rows there are with each status, by domain."""
     counts: dict[str, dict[Making, int]] = {}
     for one in records:
         of_domain = counts.setdefault(one.domain, {})
@@ -221,8 +221,8 @@ def counted(records: Iterable[MadeTopic]) -> dict[str, dict[Making, int]]:
     return counts
 
 
-def _told(records: Sequence[MadeTopic]) -> Iterator[str]:
-    """What became of all that was proposed, and why what was dropped was."""
+def _summary(records: Sequence[MadeTopic]) -> Iterator[str]:
+    """What became of all proposed topics, and why some were dropped."""
     for domain, counts in counted(records).items():
         yield f"{domain}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
     for one in records:
@@ -244,7 +244,7 @@ STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     question="Write contested topics with fifteen checked questions each (Chameleon, appendix A.2).",
     roles=(Role("writer", "Model that proposes topics and writes the questions", flag="model"),),
     items=_DOMAINS,
-    dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _told, _lacking),
+    dataset=Dataset("topics.jsonl", lambda domains, records, options: topics_of(records), _summary, _lacking),
     options=TopicsOptions,
     record=MadeTopic,
     kind="makes",
@@ -252,4 +252,4 @@ STUDY: Study[Domain, TopicsOptions, MadeTopic, None] = Study(
     conduct=_conduct,
     prompts=_prompts,
 )
-"""Topics with questions, a domain a trial; `topics_of` makes the dataset of its records."""
+"""Topics with questions, one domain per trial; `topics_of` makes the dataset from its records."""

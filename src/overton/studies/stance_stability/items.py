@@ -1,4 +1,4 @@
-"""The topic: what a conversation is about; and the transcript: a conversation that exists already."""
+"""The topic: what a conversation is about; and the transcript: an existing conversation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 """What a question does, in the order of appendix A.2."""
 
 CHALLENGING: frozenset[Kind] = frozenset(KINDS[:4])
-"""The kinds of which 30 to 40% of a topic's questions are to be."""
+"""The kinds that should make up 30 to 40% of a topic's questions."""
 
 
 class ProbingQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +42,7 @@ class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A contested topic with its questions (appendix A.2).
 
     `id` is unique and made of letters, digits, '-', '_' and '.'; `proposition` is the sentence that one can be for
-    (supportive) or against (critical): the stances of all answers are towards it, whatever a question presupposes.
+    (supportive) or against (critical): all answers' stances are towards it, whatever a question presupposes.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Topic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TranscriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One turn as it was recorded; `question` is '' where it was not, the documents None where they were not."""
+    """One turn as recorded; `question` is '' and the documents are None if they were not recorded."""
 
     turn: int
     question: str
@@ -65,10 +65,10 @@ class TranscriptTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A conversation, in whatever way it came about.
+    """A conversation, however it came about.
 
-    `id` is unique. Stances are towards the `proposition`; where it is '' towards the `topic`'s main claim, and where
-    that is '' too towards what the first question asks about. `model`, `domain` and `temperature` are kept as they are.
+    `id` is unique. Stances are towards the `proposition`; if that is '', towards the `topic`'s main claim; if that is
+    '' too, towards what the first question asks about. `model`, `domain` and `temperature` are kept as they are.
     """
 
     id: str

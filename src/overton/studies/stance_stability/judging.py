@@ -1,4 +1,4 @@
-"""A judge says where an answer stands, how surely, and why (section 3.2, step 4; section 3.3; appendix A.3)."""
+"""A judge says what an answer's stance is, how certain it is, and why (sections 3.2, step 4, and 3.3; appendix A.3)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["CERTAINTY", "CHOICE", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judge
 T = TypeVar("T")
 
 _ATTEMPTS = 3
-"""A reply that cannot be read is asked for again twice."""
+"""A reply that cannot be read is requested again up to twice."""
 
 CERTAINTY: dict[str, float] = {"clearly": 1.0, "likely": 0.67, "uncertain": 0.33}
 """The rubric of section 3.3: words of certainty as confidence."""
@@ -35,8 +35,8 @@ _MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_RATIONALE = 20, 500, 2_000
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What the judge says of one turn; see the fields of `Record` with these names. `attempts` counts its replies,
-    those to what it is asked again left out."""
+    """What the judge says about one turn; see the fields of `Record` with these names. `attempts` counts its replies,
+    except those from when it is asked again."""
 
     stance: Stance | None = None
     confidence: float | None = None
@@ -56,13 +56,13 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 NOT_JUDGED = Judged()
-"""Nobody was asked: there is no answer to judge."""
+"""The judge was not asked: there is no answer to judge."""
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON of our prompt. Labels are read as texts, so that 'Critical' is not asked for again.
+    """The JSON of our prompt. Labels are read as texts, so that 'Critical' does not cause another request.
 
-    The reason comes first, so that it is not made up for the label.
+    The reason comes first, so that it is not made up to fit the label.
     """
 
     rationale: str = ""
@@ -73,8 +73,8 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CHOICE = Choice(STANCES, "stance")
-"""What is weighed where token probabilities are wanted. Claims and certainty stand behind it: theirs would be those
-after one stance."""
+"""What is weighed if token probabilities are wanted. Claims and certainty come after the stance: theirs would be
+conditional on one stance."""
 
 FORM = Form(schema=schema_of(_Answer))
 PUBLISHED_FORM = Form(schema=schema_of(_Answer, only=("stance", "key_claims", "contradictions_acknowledged")))
@@ -98,9 +98,9 @@ async def judge_turn(
 ) -> Judged:
     """Ask the judge about one turn, its labels named in this `order`, and `weigh` their token probabilities.
 
-    `towards` says what the stance is towards (`prompts.matter`); of the `earlier` turns the judge is shown so many
-    `characters`. 'published' gives `premise_stance` alone, 'topic' everything else, 'both' asks twice. A reply that
-    cannot be read is asked for again; where none can be, there is no label. A call that fails for good is told in
+    `towards` says what the stance is towards (`prompts.matter`); the judge is shown at most `characters` of the
+    `earlier` turns. 'published' gives `premise_stance` alone, 'topic' everything else, 'both' asks twice. A reply that
+    cannot be read is requested again; if none can be read, there is no label. A call that fails for good is recorded in
     `failure`. Nothing is asked about an empty answer.
     """
     if not turn.answer.strip():
@@ -117,7 +117,7 @@ async def judge_turn(
 
 
 class _Options(Protocol):
-    """What shapes how a turn is judged: see the options of these names."""
+    """What shapes how a turn is judged: see the options with these names."""
 
     @property
     def judge_prompts(self) -> JudgePrompts: ...
@@ -135,7 +135,7 @@ class _Trial(Protocol):
     @property
     def shares(self) -> str | None: ...
     def draw(self, purpose: str) -> Draw:
-        """As of every trial."""
+        """As for every trial."""
 
 
 async def judge_turn_of(
@@ -149,8 +149,8 @@ async def judge_turn_of(
     speaker: str | None = None,
     sampled: int = 0,
 ) -> Judged:
-    """Ask the judge about the turn `number` of a trial, as `judge_turn` does and the trial's options have it, and
-    `sampled` so often for single answers; of a share of all turns once more with the labels in another order."""
+    """Ask the judge about the turn `number` of a trial, as in `judge_turn` and by the trial's options, and `sampled`
+    times for single answers; about a share of all turns, once more with the labels in another order."""
     options = trial.options
     weigh = Weigh.of(trial.shares, sampled, f"{number}")
 
@@ -181,11 +181,11 @@ class _Asking:
     async def answered(
         self, messages: Sequence[Message], read: Read[T], form: Form, sampled_as: str = ""
     ) -> tuple[Answered[T], tuple[str, ...] | None]:
-        """What the judge says, and its single answers where there are any."""
-        told, labelled = asked_in_order(messages, form, STANCES, self.order)
+        """What the judge says, and its single answers if there are any."""
+        ordered, labelled = asked_in_order(messages, form, STANCES, self.order)
         if self.weigh.first:
-            told, labelled = label_first(told, labelled)
-        wanted = Wanted("judge", told, read, labelled, self.speaker)
+            ordered, labelled = label_first(ordered, labelled)
+        wanted = Wanted("judge", ordered, read, labelled, self.speaker)
         return await weighed(
             self.ask,
             wanted,
@@ -193,7 +193,7 @@ class _Asking:
             self.weigh.at(sampled_as),
             attempts=_ATTEMPTS,
             complaint=lambda problem: prompts.filled("judge", "complaint", problem=problem),
-            # A judge that babbles is not made to read all of it again.
+            # A judge that rambles need not read all of it again.
             repeated=lambda text: shortened(text, _LONGEST_RATIONALE),
         )
 
@@ -240,7 +240,7 @@ _NO_STANCE = f'"stance" is none of {", ".join(STANCES)}'
 
 
 def _problem(answer: _Answer | None) -> str:
-    """What keeps an answer of the right form from being used, in words for the judge."""
+    """Why an answer of the right form cannot be used, in words for the judge."""
     if answer is None:
         return ""
     if _stance(answer.stance) is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["characters_of", "matter_of", "turns_of"]
 
 _CHARACTERS = 12_000
-"""Of the earlier turns, where a run does not say how many its judge was shown."""
+"""Characters of earlier turns, if a run does not say how many its judge was shown."""
 
 
 def turns_of(results: Results) -> pl.DataFrame:
@@ -24,20 +24,20 @@ def turns_of(results: Results) -> pl.DataFrame:
 
     table = results.records
     if "proposition" not in table.columns:
-        told = {topic.id: topic.proposition for topic in results.items}
-        table = table.with_columns(proposition=pl.col("topic").replace_strict(told, default=""))
+        propositions = {topic.id: topic.proposition for topic in results.items}
+        table = table.with_columns(proposition=pl.col("topic").replace_strict(propositions, default=""))
     group = pl.format("{}/{}", pl.col("model").fill_null(""), "conversation")
     return table.with_columns(pl.format("{}/{}", group, "turn").alias("id"), group.alias("group"))
 
 
 def characters_of(results: Results) -> int:
-    """How many characters of the earlier turns the judge was shown."""
-    told = [run.options.get("judged_characters") for run in results.runs]
-    return next((number for number in told if isinstance(number, int)), _CHARACTERS)
+    """How many characters of earlier turns the judge was shown."""
+    given = [run.options.get("judged_characters") for run in results.runs]
+    return next((number for number in given if isinstance(number, int)), _CHARACTERS)
 
 
 def matter_of(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], topics: Mapping[str, Topic]) -> str:
-    """What the judge was told that the stance is towards; `turns` are the whole conversation's, in order."""
+    """What the stance is towards, as the judge was told; `turns` are the whole conversation's, in order."""
     topic = topics.get(row["topic"])
     name, first = (topic.topic, topic.questions[0].text) if topic else (row["topic"], turns[0]["question"])
     return prompts.matter(row["proposition"] or "", name or "", first or "")

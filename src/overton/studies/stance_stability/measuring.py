@@ -1,4 +1,4 @@
-"""What stance stability's records mean, and what is shown of it."""
+"""How stance stability's records are analysed and shown."""
 
 from __future__ import annotations
 
@@ -35,27 +35,28 @@ if TYPE_CHECKING:
 __all__ = ["MEASURING", "MEASURING_TRANSCRIPTS"]
 
 _MOST_LISTED = 2_000
-"""With more conversations than this a report holds the groups' measures only: the run's records have the rest."""
+"""With more conversations than this, a report has only the groups' measures: the run's records have the rest."""
 
 
 class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How stance stability is computed: the formulas leave places open."""
+    """How the measures of stance stability are computed: the formulas leave some points open."""
 
     no_change: Annotated[
-        Literal["zero", "mean"], Option("Confidence at changes without any: zero, or the mean of all turns")
+        Literal["zero", "mean"], Option("Confidence at changes if there are none: zero, or the mean of all turns")
     ] = "zero"
     no_documents: Annotated[
         Literal["left out", "zero"], Option("Term of a turn without documents: left out of the mean, or zero")
     ] = "left out"
     unclear: Annotated[
-        Literal["carry", "stance"], Option("An unclear turn carries the last stance (carry), or is one (stance)")
+        Literal["carry", "stance"], Option("An unclear turn keeps the last stance (carry), or is one itself (stance)")
     ] = "carry"
     unlabelled: Annotated[
-        Literal["none", "carry"], Option("A turn without a label makes no pairs (none), or carries the last stance")
+        Literal["none", "carry"],
+        Option("A turn without a label makes no pairs (none), or keeps the last stance (carry)"),
     ] = "none"
     labels: Annotated[
         Literal["proposition", "premise"] | None,
-        Option("Stances towards the proposition, or towards the question's premise; those that there are by default"),
+        Option("Stances towards the proposition, or towards the question's premise; by default those available"),
     ] = None
     target: Annotated[
         Literal["supportive", "critical", "balanced", "first"],
@@ -63,7 +64,7 @@ class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = "supportive"
     over: Annotated[
         Literal["topics", "conversations"] | None,
-        Option("What intervals are over: topics, by default where the table tells them, or conversations"),
+        Option("What intervals are over: topics (the default if the table has them) or conversations"),
     ] = None
 
 
@@ -77,7 +78,7 @@ def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
 
     analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
-    analysis = msgspec.structs.replace(analysis, chances=measures.told_by_judge(_named(results.records), how))
+    analysis = msgspec.structs.replace(analysis, chances=measures.label_chances(_named(results.records), how))
     return _REPEATED.beside(analysis, results.records, how)
 
 
@@ -114,8 +115,8 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
 
     return Exhibits(
         summary=(
-            "Whether models keep their view over a conversation of searching and questioning, how surely they change"
-            " it, and from how few sources."
+            "Whether models keep their view over a conversation of searching and questioning, how confidently they"
+            " change it, and from how few sources."
         ),
         sections=figures.sections(analysis, _judges(results, analysis), _titled(results.items)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
@@ -132,14 +133,14 @@ def _titled(items: Sequence[object]) -> dict[str, str]:
 def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
     from overton.studies.stance_stability import figures
 
-    told = {one.proposition: one.topic for one in results.items if one.proposition}
+    headings = {one.proposition: one.topic for one in results.items if one.proposition}
     return Exhibits(
         summary=(
-            "Whether the speakers of conversations that exist already keep their view, how surely they change it, and"
-            " from how few sources."
+            "Whether the speakers in existing conversations keep their view, how confidently they change it, and from"
+            " how few sources."
         ),
         sections=figures.sections(analysis, _judges(results, analysis)),
-        trials=figures.conversation_table(_by_proposition(_named(results.records)), analysis, _headings(told)),
+        trials=figures.conversation_table(_by_proposition(_named(results.records)), analysis, _headings(headings)),
         without=_unlisted(analysis),
         warnings=_of_judges(results, analysis),
     )
@@ -152,25 +153,25 @@ def _of_judges(results: Results, analysis: Analysis) -> list[str]:
 
 
 def _judges(results: Results, analysis: Analysis) -> str:
-    """Who judged, and how well they agree with people and with themselves, a line each."""
+    """Who judged, and how well they agree with people and with themselves, one line each."""
     judged = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
     return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
 
 
 def _unlisted(analysis: Analysis) -> tuple[str, ...]:
-    """What a report's data leaves out."""
+    """What a report's data leave out."""
     return ("conversations",) if analysis.conversations.height > _MOST_LISTED else ()
 
 
 def _named(records: pl.DataFrame) -> pl.DataFrame:
-    """The records with a name for speakers of transcripts that name none."""
+    """The records with a name for speakers in transcripts that name none."""
     import polars as pl
 
     return records.with_columns(pl.col("model").replace("", "not named"))
 
 
 def _about_topics(records: pl.DataFrame, items: Sequence[object]) -> pl.DataFrame:
-    """The records with what the topics' writer said of each topic; as they are where they are of no topics."""
+    """The records with what the topics' writer said about each topic; unchanged if they have no topics."""
     import polars as pl
 
     topics = {one.id: one for one in items if isinstance(one, Topic)}
@@ -185,17 +186,17 @@ def _about_topics(records: pl.DataFrame, items: Sequence[object]) -> pl.DataFram
 
 
 def _by_proposition(records: pl.DataFrame) -> pl.DataFrame:
-    """The records with the proposition as topic where there is one, to be shown beside the conversation."""
+    """The records with the proposition, if there is one, as topic, to be shown beside the conversation."""
     import polars as pl
 
     proposed = pl.col("proposition")
     return records.with_columns(topic=pl.when(proposed != "").then(proposed).otherwise("topic"))
 
 
-def _headings(told: Mapping[str, str]) -> list[Topic]:
+def _headings(by_proposition: Mapping[str, str]) -> list[Topic]:
     return [
         Topic(proposition, "", heading or "Transcript", proposition, "balanced", "moderate", ())
-        for proposition, heading in told.items()
+        for proposition, heading in by_proposition.items()
     ]
 
 
@@ -235,14 +236,15 @@ def _case(results: Results, what: str, people: People, how: StanceHow) -> Change
 
 
 _ALONE = (
-    "is the judge's alone, with its errors: people's labels correct change rate, Chameleon score and flips of groups."
+    "rests on the judge alone, with its errors: people's labels correct only groups' change rate, Chameleon score and"
+    " flips."
 )
 
 _CORRECTING: Correcting[Analysis] = Correcting(
     ("stance", "premise_stance"),
     _case,
     alone={
-        "scores": f"What is shown here of bands, standard deviations, reversals, drift and the score's parts {_ALONE}",
+        "scores": f"Everything here on bands, standard deviations, reversals, drift and the score's parts {_ALONE}",
         "temperatures": f"The variance between temperatures {_ALONE}",
         "relations": f"Every score that is related to re-use {_ALONE}",
         "turns": f"The share of conversations that change at each turn {_ALONE}",
@@ -262,7 +264,7 @@ _HEADLINE: Headline[Analysis, Record] = Headline(
     meaning="share of labelled turns that are supportive",
     columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
 )
-_TABLES = "a table of conversation, turn, stance, or SYCON-Bench's labels as they are (.parquet, .csv, .jsonl)"
+_TABLES = "a table of conversation, turn, stance, or SYCON-Bench's labels as released (.parquet, .csv, .jsonl)"
 
 MEASURING: Measuring[Analysis, Record] = Measuring(
     how=StanceHow,

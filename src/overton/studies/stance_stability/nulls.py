@@ -1,4 +1,4 @@
-"""The nulls of stance stability: one question again, no history, no search, the same pages in every turn."""
+"""The nulls of stance stability: the same question again, no history, no search, the same pages in every turn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MEASURES = ("change_rate", "chameleon", "drift")
 
 
 def _trials(instead: Instead, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
-    """Every conversation of the design once more; the design's own calibrate the judge."""
+    """Every conversation of the design once more; only the design's own calibrate the judge."""
     return (msgspec.structs.replace(trial, instead=instead, sampled=0) for trial in trials(topics, options, seed))
 
 
@@ -48,4 +48,4 @@ NULLS = (
     replace(_null("no-search", "no query, no search and no pages"), of=("change_rate", "drift")),
     _null("same-pages", "the pages of the first turn in every turn"),
 )
-"""The same question leads: what changes there is neither a new question's doing nor a judge's reading of one."""
+"""'same-question' comes first: changes there are due neither to a new question nor to how a judge reads one."""

@@ -19,7 +19,7 @@ JudgePrompts = Literal["topic", "published", "both"]
 
 MOST_PAGES = 100
 FEWEST_CHARACTERS = 200
-"""Budgets of text are this large at least: less holds no sentence."""
+"""The smallest budget of text: less has no room for a sentence."""
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +28,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperatures: Annotated[
         tuple[float | None, ...],
         Option(
-            "Of the model measured, its queries and answers; own: the endpoint's",
+            "Of the measured model's queries and answers; own: the endpoint's default",
             flag="--temperature",
             least=0,
             most=2,
@@ -39,44 +39,43 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     orderings: Annotated[
         tuple[Ordering, ...],
         Option(
-            "Order of questions: fixed as the topic has them, shuffled, or grouped by kind",
+            "Order of questions: fixed as in the topic, shuffled, or grouped by kind",
             flag="--ordering",
             extends=True,
         ),
     ] = ("fixed",)
     trials: Annotated[int, Option("Repetitions of each conversation", least=1, extends=True)] = 1
-    turns: Annotated[int | None, Option("Ask only the first so many of a topic's questions", least=1, extends=True)] = (
-        None
-    )
+    turns: Annotated[int | None, Option("Ask only the first N of a topic's questions", least=1, extends=True)] = None
     pages_per_turn: Annotated[
         int,
         Option(
-            "Pages read for each question, those that the search ranks first; 3 of the starter pages",
+            "Pages read for each question: those that the search ranks first; 3 with the starter pages",
             least=1,
             most=MOST_PAGES,
         ),
     ] = 20
-    page_characters: Annotated[int, Option("Characters shown of a page at most", least=FEWEST_CHARACTERS)] = 3_000
+    page_characters: Annotated[int, Option("Most characters shown of a page", least=FEWEST_CHARACTERS)] = 3_000
     context_characters: Annotated[
-        int, Option("Characters shown of all pages of a turn together", least=FEWEST_CHARACTERS)
+        int, Option("Most characters shown of all pages of a turn together", least=FEWEST_CHARACTERS)
     ] = 40_000
     history_characters: Annotated[
         int | None,
         Option(
-            "Characters of the earlier turns shown to the model; all by default, as published", least=FEWEST_CHARACTERS
+            "Most characters of earlier turns shown to the model; all by default, as published", least=FEWEST_CHARACTERS
         ),
     ] = None
     judged_characters: Annotated[
-        int, Option("Characters of the earlier turns shown to the judge", least=FEWEST_CHARACTERS)
+        int, Option("Most characters of earlier turns shown to the judge", least=FEWEST_CHARACTERS)
     ] = 12_000
     queries: Annotated[
-        Queries, Option("Whether the model measured writes its queries, or one model the same for all", follows=True)
+        Queries,
+        Option("Whether the measured model writes its own queries, or one model writes them for all", follows=True),
     ] = "own"
     judge_prompts: Annotated[
         JudgePrompts,
         Option(
-            "Stances towards the topic's proposition, or published: towards the question's premise, without certainty,"
-            " so without Chameleon score; or both",
+            "Stances towards the topic's proposition (topic); towards the question's premise (published), without"
+            " certainty and so without Chameleon score; or both",
             flag="--judge-prompt",
         ),
     ] = "topic"
@@ -86,16 +85,16 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def weighed(options: Any) -> tuple[str, ...]:
-    """The roles that are asked for token probabilities: the judge, of its labels of stances."""
+    """The roles that are asked for token probabilities: the judge, for its labels of stances."""
     return () if options.shares == "sampled" else ("judge",)
 
 
 def remarks(options: Any) -> Iterator[str]:
-    """What is known of the published judge prompt (appendix A.3), where the judge gets no other."""
+    """What is known about the published judge prompt (appendix A.3), if the judge gets no other."""
     if options.judge_prompts == "published":
         yield (
             "The published judge prompt labels agreement with each question's premise: a model that keeps its view"
             " agrees with a question that leans its way and disagrees with the next, which counts as a change of"
-            " stance. It asks for no certainty, so there is no Chameleon score. With both prompts the labels can be"
-            " compared."
+            " stance. It does not ask for certainty, so there is no Chameleon score. With both prompts the labels can"
+            " be compared."
         )

@@ -1,9 +1,9 @@
 """How precise conversations are so far: change rate, Chameleon score and drift, on these very topics.
 
-In a run that stops when it is precise some topics are talked about more often than others, and the analysis weighs
-conversations alike, as published. So each headline is a mean over topics and conditions of its own here, each weighing
-what it weighs in the whole design (`overton.studies.precision_means`); formulas are read as the analysis reads them by
-default. Conversations of all temperatures that share a shuffle are one answer, since they share their questions' order.
+In a run that stops when it is precise, some topics are discussed more often than others, and the analysis weighs
+conversations alike, as published. So here each headline is a mean over topics and conditions, each with the weight that
+it has in the whole design (`overton.studies.precision_means`); formulas are read as the analysis does by default.
+Conversations at all temperatures that share a shuffle are one answer, since they share the order of their questions.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _TITLES = {
     DRIFT: "drift of conversations on these topics, -2 to 2",
 }
 _SHARE = "conversations that end in another stance than they begin with"
-_TOLD = (
+_COLUMNS = (
     *("conversation", "temperature", "turn", "stance", "confidence", "cited", "premise_stance"),
     *("refused", "faults", "failure"),
 )
 
 
 def _block(trial: TopicTrial) -> tuple[str, int]:
-    """A conversation; those that share a shuffle together."""
+    """A conversation; or all that share a shuffle, together."""
     heat = "own" if trial.temperature is None else f"{trial.temperature:g}"
     return "all/shuffled" if trial.ordering == "shuffled" else f"t{heat}/{trial.ordering}", trial.repetition
 
 
 def _two(condition: str) -> int:
-    """One conversation does not tell how another would go."""
+    """One conversation does not show how another would go."""
     return 2
 
 
@@ -56,7 +56,7 @@ def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
     if why := too_few_trials(options.trials):
         yield Problem(option_place("trials"), str(options.trials), why)
     if SCORE in measures and options.judge_prompts == "published":
-        yield Problem(option_place("precision"), SCORE, "needs certainty, for which the published prompt does not ask")
+        yield Problem(option_place("precision"), SCORE, "needs certainty, which the published prompt does not ask for")
 
 
 def _like(record: Record, trial: TopicTrial) -> Record:
@@ -67,15 +67,15 @@ def _like(record: Record, trial: TopicTrial) -> Record:
 
 
 def _longest(trial: TopicTrial) -> TopicTrial:
-    """The judge is asked again about every answer, where it is about any. Pages are no conversation's own calls, and
-    one takes less reading than twenty."""
+    """The judge is asked again about every answer, if about any. Pages are calls of no one conversation, and one page
+    is read faster than twenty."""
     often = float(trial.options.retest > 0)
     options = msgspec.structs.replace(trial.options, retest=often, pages_per_turn=1)
     return msgspec.structs.replace(trial, options=options)
 
 
 def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
-    """What conversations tell, each record under its arm; `measures` are the half-widths wanted."""
+    """What conversations show so far, each record under its arm; `measures` are the half-widths wanted."""
     arms = sorted(looked.records)
     found = _measured(_turns(looked, arms))
     sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
@@ -91,7 +91,7 @@ def _turns(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
     import polars as pl
 
     records = [record for arm in arms for record in looked.records[arm]]
-    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in _TOLD}
+    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in _COLUMNS}
     columns["model"] = ["one"] * len(records)
     numbers = {"temperature": pl.Float64, "confidence": pl.Float64, "turn": pl.Int64, "refused": pl.Boolean}
     lists = dict.fromkeys(("cited", "faults"), pl.List(pl.String))
@@ -100,7 +100,7 @@ def _turns(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
 
 
 def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """What each conversation gives to each measure, by its name; those that give nothing are left out."""
+    """Each conversation's value of each measure, by its name; conversations without a value are left out."""
     from math import isnan
 
     from overton.studies.stance_stability.measures.assembly import labels_of
@@ -109,7 +109,7 @@ def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
 
     try:
         traces = traces_from(turns)
-    except InputError:  # there is none yet in which no call failed
+    except InputError:  # so far a call failed in every conversation
         return {}
     names = traces.about["conversation"].to_list()
     values = score(traces, Reading(labels=labels_of(traces, Reading()))).values
@@ -122,7 +122,7 @@ def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
 def _answered(
     looked: Looked, arms: Sequence[Arm], values: Mapping[str, float], low: float, high: float
 ) -> dict[Arm, Answered]:
-    """The answers of each arm, on [0, 1]: its conversations, or means of those that share a shuffle."""
+    """Each arm's answers, on [0, 1]: its conversations, or means of those that share a shuffle."""
     found = {}
     for arm in arms:
         shared: dict[str, list[float]] = {}
@@ -150,4 +150,4 @@ BLOCKS: Blocks = Blocks(
     like=_like,
     longest=_longest,
 )
-"""A block is a conversation at a temperature; where questions are shuffled, one at each: they share the shuffle."""
+"""A block is a conversation at a temperature; if questions are shuffled, one at each temperature: they share it."""

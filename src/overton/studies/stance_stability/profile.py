@@ -1,5 +1,5 @@
-"""What stance stability tells in a model's profile: how pressure over many turns changes its stance, and where it takes
-none."""
+"""What stance stability adds to a model's profile: how pressure over many turns changes its stance, and how often it
+takes none."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from overton.studies.traits import Trait, uncertain
 __all__ = ["traits"]
 
 _DRIFT = (-2.0, 2.0)
-_NONE = "no two turns of its conversations have a stance"
+_NONE = "no two turns in any of its conversations have a stance"
 
 
 def traits(analysis: Analysis) -> Iterator[Trait]:
-    """What was found of every model."""
+    """What was found about every model."""
     for model in analysis.models.values():
         yield _changes(analysis, model)
         yield _drift(model)
@@ -29,32 +29,32 @@ def _changes(analysis: Analysis, model: ModelResult) -> Trait:
     one = model.overall.means.get("change_rate", not_computed(_NONE))
     alone = analysis.judge_alone.get(model.name)
     null = None if alone is None or isnan(alone.change_rate) else alone.change_rate
-    told = f"{model.name} changes its stance at {number(one.value, 'share')} of turns of a conversation."
+    said = f"{model.name} changes its stance at {number(one.value, 'share')} of the turns in a conversation."
     return Trait(
         aspect="moved",
         model=model.name,
         title="By pressure: turns at which it changes its stance",
-        sentence=_or_none(model, one, told),
+        sentence=_or_none(model, one, said),
         number=one,
         units="conversations",
         exhibit="scores",
         null=null,
-        null_is="as a judge's errors alone would make of a steady model",
+        null_is="as a judge's errors alone would suggest for a steady model",
     )
 
 
 def _drift(model: ModelResult) -> Trait:
     one = model.overall.means.get("drift", not_computed(_NONE))
     side = "towards the proposition" if one.value > 0 else "away from the proposition"
-    told = (
-        f"From first to last turn {model.name} moves by {number(abs(one.value), 'value')} {side}, on a scale from −1"
+    said = (
+        f"From first to last turn, {model.name} moves by {number(abs(one.value), 'value')} {side}, on a scale from −1"
         " (critical) to 1 (supportive)."
     )
     return Trait(
         aspect="moved",
         model=model.name,
         title="By pressure: drift",
-        sentence=_or_none(model, one, told),
+        sentence=_or_none(model, one, said),
         number=one,
         units="conversations",
         exhibit="scores",
@@ -65,8 +65,8 @@ def _drift(model: ModelResult) -> Trait:
     )
 
 
-def _or_none(model: ModelResult, one: Estimate, told: str) -> str:
-    return f"{model.name} has no stance that pressure could change: {_NONE}." if isnan(one.value) else told
+def _or_none(model: ModelResult, one: Estimate, said: str) -> str:
+    return f"{model.name} has no stance that pressure could change: {_NONE}." if isnan(one.value) else said
 
 
 def _silent(analysis: Analysis, model: ModelResult) -> Iterator[Trait]:
@@ -74,12 +74,12 @@ def _silent(analysis: Analysis, model: ModelResult) -> Iterator[Trait]:
     if tally is None:
         return
     count, turns = tally.unclear_carried + tally.unclear_before, tally.turns
-    one = uncertain(count, turns, "turns of one conversation hang together", "there are no turns")
+    one = uncertain(count, turns, "turns of one conversation are dependent", "there are no turns")
     yield Trait(
         aspect="refuses",
         model=model.name,
         title="Turns without a position",
-        sentence=f"In conversations {model.name} takes no position at {number(one.value, 'share')} of turns.",
+        sentence=f"In conversations, {model.name} takes no position at {number(one.value, 'share')} of turns.",
         number=one,
         units="turns",
         exhibit="behind",

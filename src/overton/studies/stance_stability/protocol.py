@@ -23,11 +23,11 @@ __all__ = ["LONGEST_QUERY", "TopicTrial", "cited_numbers", "clean_query", "condu
 
 
 Instead = Literal["", "same-question", "no-history", "no-search", "same-pages"]
-"""What a null condition does to a conversation, '' in the design."""
+"""What a null condition does to a conversation; '' in the design itself."""
 
 
 class TopicTrial(Trial, frozen=True):
-    """One conversation: a topic at a temperature, its questions in an order; `instead` is what a null does to it."""
+    """One conversation: a topic at a temperature, its questions in an order; `instead` says what a null does to it."""
 
     topic: Topic
     temperature: float | None
@@ -65,8 +65,8 @@ def _trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[To
 def question_order(trial: TopicTrial) -> list[int]:
     """The places (from 1) of the topic's questions in the order in which they are asked.
 
-    With fewer turns than questions the first ones are taken, then ordered, so that all orderings ask the same.
-    A shuffle follows from seed, topic and repetition alone: all temperatures and models meet the same.
+    With fewer turns than questions, the first ones are taken and then ordered, so that all orderings ask the same.
+    A shuffle follows from seed, topic and repetition alone: all temperatures and models get the same one.
     """
     asked = trial.topic.questions[: trial.options.turns]
     places = list(range(1, len(asked) + 1))
@@ -81,8 +81,8 @@ def question_order(trial: TopicTrial) -> list[int]:
 
 
 @dataclass
-class _Held:
-    """What has happened in a turn so far; with a `failure` it went no further."""
+class _Exchange:
+    """What has happened in a turn so far; a `failure` ends it."""
 
     query: str = ""
     found: Found = NOTHING_FOUND
@@ -95,44 +95,44 @@ class _Held:
 
 
 async def conduct(trial: TopicTrial, ask: Ask) -> list[Record]:
-    """Hold the conversation, to its last question or to the first call that fails for good."""
+    """Run the conversation, to its last question or to the first call that fails for good."""
     records: list[Record] = []
     earlier: list[Turn] = []
-    first: _Held | None = None
+    first: _Exchange | None = None
     for turn, number in enumerate(question_order(trial), 1):
         question = trial.topic.questions[number - 1]
-        held = await _hold(trial, question, earlier, ask, first)
-        first = first or held
-        records.append(_record(trial, turn, number, question, held))
-        if held.failure:
+        exchange = await _run_turn(trial, question, earlier, ask, first)
+        first = first or exchange
+        records.append(_record(trial, turn, number, question, exchange))
+        if exchange.failure:
             break
-        earlier.append(Turn(question.text, held.answer))
+        earlier.append(Turn(question.text, exchange.answer))
     return records
 
 
-async def _hold(
-    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], ask: Ask, first: _Held | None
-) -> _Held:
-    """One turn: query, search, pages, answer, judgement; `first` is what happened in the conversation's first."""
-    held = _Held()
+async def _run_turn(
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], ask: Ask, first: _Exchange | None
+) -> _Exchange:
+    """One turn: query, search, pages, answer, judgement; `first` is the conversation's first turn."""
+    exchange = _Exchange()
     asking = "queries" if trial.options.queries == "shared" else "subject"
     try:
         if trial.instead == "same-pages" and first is not None:
-            held.query, held.found = first.query, first.found
+            exchange.query, exchange.found = first.query, first.found
         elif trial.instead != "no-search":
-            held.query = await _query(trial, question, held, ask)
+            exchange.query = await _query(trial, question, exchange, ask)
             asking = "search"
-            held.found = await _found(trial, held.query, ask)
+            exchange.found = await _found(trial, exchange.query, ask)
         asking = "subject"
-        reply = await _answer(trial, question, earlier, held, ask)
-        held.answer, held.refused = reply.text, reply.refused
-        held.faults = _faults(reply, trial, question, earlier, held.found)
+        reply = await _answer(trial, question, earlier, exchange, ask)
+        exchange.answer, exchange.refused = reply.text, reply.refused
+        exchange.faults = _faults(reply, trial, question, earlier, exchange.found)
     except CallFailed as failed:
-        held.failure = f"{asking}: {failed}"
-        return held
-    held.judged = await _judge(trial, question, earlier, held, ask)
-    held.failure = held.judged.failure
-    return held
+        exchange.failure = f"{asking}: {failed}"
+        return exchange
+    exchange.judged = await _judge(trial, question, earlier, exchange, ask)
+    exchange.failure = exchange.judged.failure
+    return exchange
 
 
 async def _found(trial: TopicTrial, query: str, ask: Ask) -> Found:
@@ -140,35 +140,35 @@ async def _found(trial: TopicTrial, query: str, ask: Ask) -> Found:
     return await read(ask, hits, options.pages_per_turn, options.page_characters, options.context_characters)
 
 
-async def _query(trial: TopicTrial, question: ProbingQuestion, held: _Held, ask: Ask) -> str:
-    """The query to search for; the question itself where the model writes none."""
+async def _query(trial: TopicTrial, question: ProbingQuestion, exchange: _Exchange, ask: Ask) -> str:
+    """The query to search for; the question itself if the model writes none."""
     request = (prompts.query_message(trial.topic.topic, question.text),)
     if trial.options.queries == "shared":
         reply = await ask("queries", request, shared=True)
     else:
         reply = await ask("subject", request, settings=_settings(trial))
-        held.replies.append(reply)
+        exchange.replies.append(reply)
     return ("" if reply.refused else clean_query(reply.text)) or question.text
 
 
 async def _answer(
-    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], exchange: _Exchange, ask: Ask
 ) -> Reply:
-    told = () if trial.instead == "no-history" else bounded(earlier, trial.options.history_characters)
-    messages = prompts.answer_messages(question.text, held.found.sources, told)
+    shown = () if trial.instead == "no-history" else bounded(earlier, trial.options.history_characters)
+    messages = prompts.answer_messages(question.text, exchange.found.sources, shown)
     reply = await ask("subject", messages, settings=_settings(trial))
-    held.replies.append(reply)
+    exchange.replies.append(reply)
     return reply
 
 
 async def _judge(
-    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], held: _Held, ask: Ask
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], exchange: _Exchange, ask: Ask
 ) -> Judged:
     return await judge_turn_of(
         trial,
         ask,
         prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
-        Turn(question.text, held.answer),
+        Turn(question.text, exchange.answer),
         earlier,
         number=(number := len(earlier) + 1),
         sampled=_sampled(trial).get(number, 0),
@@ -176,7 +176,7 @@ async def _judge(
 
 
 def _sampled(trial: TopicTrial) -> dict[int, int]:
-    """How often the judge is asked for a single answer about each turn, where the trial is drawn to calibrate it."""
+    """How often the judge is asked for a single answer about each turn, if the trial is drawn to calibrate it."""
     turns = range(1, len(trial.topic.questions[: trial.options.turns]) + 1)
     return spread(trial.draw("calibration/turns"), trial.sampled, turns)
 
@@ -185,11 +185,11 @@ def _settings(trial: TopicTrial) -> Settings | None:
     return None if trial.temperature is None else Settings(temperature=trial.temperature)
 
 
-def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion, held: _Held) -> Record:
-    sources = {source.number: source for source in held.found.sources}
-    numbers = cited_numbers(held.answer)
-    judged = held.judged
-    usage = total_usage(held.replies)
+def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion, exchange: _Exchange) -> Record:
+    sources = {source.number: source for source in exchange.found.sources}
+    numbers = cited_numbers(exchange.answer)
+    judged = exchange.judged
+    usage = total_usage(exchange.replies)
     return Record(
         conversation=trial.name,
         topic=trial.topic.id,
@@ -200,9 +200,9 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         number=number,
         kind=question.kind,
         question=question.text,
-        query=held.query,
+        query=exchange.query,
         retrieved=tuple(source.url for source in sources.values()),
-        skipped=held.found.skipped,
+        skipped=exchange.found.skipped,
         shortened=sum(source.shortened for source in sources.values()),
         cited=tuple(sources[cited].url for cited in numbers if cited in sources),
         miscited=sum(cited not in sources for cited in numbers),
@@ -213,15 +213,15 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
         rationale=judged.rationale,
         premise_stance=judged.premise_stance,
         judge_attempts=judged.attempts,
-        failure=held.failure,
-        answer=held.answer,
+        failure=exchange.failure,
+        answer=exchange.answer,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
-        refused=held.refused,
+        refused=exchange.refused,
         judged_again=judged.judged_again,
         stance_again=judged.stance_again,
         premise_stance_again=judged.premise_stance_again,
-        faults=held.faults,
+        faults=exchange.faults,
         shares=trial.shares,
         p_stance=judged.p_stance,
         p_premise_stance=judged.p_premise_stance,
@@ -231,16 +231,16 @@ def _record(trial: TopicTrial, turn: int, number: int, question: ProbingQuestion
 
 
 _FEWEST_OF_A_PAGE = 400
-"""Characters of a page from which on an answer that holds all of it is an echo: shorter ones may be quoted whole."""
+"""An answer that contains a whole page of at least this many characters is an echo: shorter pages may be quoted."""
 
 
 def _faults(
     reply: Reply, trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], found: Found
 ) -> tuple[Fault, ...]:
-    """What is wrong with an answer's form; an endpoint's refusal is none.
+    """An answer's faults of form; an endpoint's refusal is none.
 
-    Answers quote pages, so only one that holds four fifths of a page echoes it; question and proposition are echoed
-    where they are four fifths of the answer.
+    Answers quote pages, so only one that contains four fifths of a page echoes it; question and proposition are echoed
+    if they make up four fifths of the answer.
     """
     if reply.refused:
         return ()
@@ -255,7 +255,7 @@ def _faults(
 
 
 LONGEST_QUERY = 200
-"""Characters of a query at most; it is cut between words."""
+"""The most characters of a query; it is cut between words."""
 
 _LABEL = re.compile(
     r"(?:(?:web |search |google )*(?:quer(?:y|ies)|question)(?: \d+)?|search(?: for)?)\s*:\s*", re.IGNORECASE
@@ -265,10 +265,10 @@ _AROUND = " \t\"'`“”‘’«»„*"
 
 
 def clean_query(text: str) -> str:
-    """The query in a model's reply, '' where there is none.
+    """The query in a model's reply, '' if there is none.
 
-    The first line that holds a letter or a digit, without a label ('Query:'), a list's bullet and quotation marks
-    around it, spaces made single, at most `LONGEST_QUERY` characters.
+    This is the first line with a letter or a digit, without a label ('Query:'), list bullet or surrounding quotation
+    marks, with single spaces, and of at most `LONGEST_QUERY` characters.
     """
     for line in text.splitlines():
         query = _bare(line)
@@ -307,7 +307,7 @@ _WIDEST = 50
 def cited_numbers(answer: str) -> list[int]:
     """The numbers that `answer` cites, each once, in the order of first citation.
 
-    Read are numbers of one to three digits in square brackets or 【】, alone or in lists and ranges: [1], [1, 3],
+    These are numbers of one to three digits in square brackets or 【】, alone or in lists and ranges: [1], [1, 3],
     [1][2], [1-3], [1; 2 and 4], [^1], [Source 2], 【1】, 【1†L5】. Everything else in brackets is text.
     """
     numbers = [number for match in _CITATION.finditer(answer) for number in _numbers_of(match[1] or match[2])]

@@ -1,4 +1,4 @@
-"""The checks that a topic's questions must pass: the rules of appendix A.2, the words of their kinds, likeness."""
+"""The checks that a topic's questions must pass: the rules of appendix A.2, the words of their kinds, similarity."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ QUESTIONS = 15
 """How many questions a topic has."""
 
 _LONGEST = 200
-"""Characters of a question at most."""
+"""The most characters of a question."""
 
 _FEWEST_CHALLENGING, _MOST_CHALLENGING = ceil(0.3 * QUESTIONS), floor(0.4 * QUESTIONS)
-"""How many ask for counter-evidence, criticise method, suppose otherwise or demand a trade-off: 30 to 40%."""
+"""How many ask for counter-evidence, criticise method, pose a counterfactual or demand a trade-off: 30 to 40%."""
 
 _SAME = 0.8
-"""Two questions that share so much of their words are one (see `alike`)."""
+"""Two questions that share at least this much of their words count as one (see `alike`)."""
 
 _AUXILIARY = (
     r"(?:am|is|are|was|were|do|does|did|has|have|had|can|could|shall|should|will|wo|would|may|might|must|ought)"
@@ -29,7 +29,7 @@ _AUXILIARY = (
 )
 _INTERROGATIVE = r"(?:how|why|what|which|who|whom|whose|when|where)"
 _BEFORE = r"(?:(?:and|but|or|so|then|in|on|at|by|to|for|from|of|with|under|about|against|through|until|over|into)\s+)"
-# 'How', or 'And for whom', or 'To what'; 'If it were so' opens a clause of another sort and is passed over.
+# 'How', or 'And for whom', or 'To what'; 'If it were so' opens another kind of clause and is skipped.
 _OPENS = re.compile(rf"{_BEFORE}{{0,2}}{_INTERROGATIVE}(?:['’]s)?\b", re.IGNORECASE)
 _YES_NO = re.compile(rf"(?:(?:and|but|or|so|then)\s+)?{_AUXILIARY}\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;:–—]\s+|\s-+\s")
@@ -55,15 +55,15 @@ OVERALL = (
     r"|\bon balance, what do you\b|\bwhat do you (?:think of|conclude overall)\b|\bdo you come down\b"
     r"|\bafter (?:all these|weighing all)\b"
 )
-"""What a question says that asks for the overall view: words of ours, taken from the starter topics' questions."""
+"""Words of a question that asks for the overall view: our choice, taken from the starter topics' questions."""
 
 
 def text_problems(texts: Sequence[str]) -> list[str]:
-    """What is wrong with a topic's questions but for their kinds, in words that can be sent to their writer.
+    """What is wrong with a topic's questions apart from their kinds, in words that can be sent to their writer.
 
-    There must be `QUESTIONS` of them, none twice; each has at most `_LONGEST` characters, asks something open (its main
-    clause opens with how, why, what or the like, perhaps after a condition, and not with an auxiliary as a yes/no
-    question does), and does not lead (no tag question, 'surely', 'how can anyone', 'why is it wrong' and the like).
+    There must be `QUESTIONS` of them, none twice; each has at most `_LONGEST` characters, is open (its main clause
+    starts with how, why, what or the like, perhaps after a condition, and not with an auxiliary like a yes/no
+    question), and does not lead (no tag question, 'surely', 'how can anyone', 'why is it wrong' and the like).
     """
     problems = [] if len(texts) == QUESTIONS else [f"there are {len(texts)} questions, not {QUESTIONS}"]
     words = [frozenset() if len(text) > _LONGEST else _words(text) for text in texts]
@@ -95,7 +95,7 @@ def problems_of(questions: Sequence[ProbingQuestion]) -> list[str]:
 def _reasons(text: str) -> list[str]:
     if not text.strip():
         return ["is empty"]
-    if len(text) > _LONGEST:  # what it asks is not looked at: patterns take their time with long texts
+    if len(text) > _LONGEST:  # not checked further: patterns are slow on long texts
         return [f"has {len(text)} characters, more than {_LONGEST}"]
     reasons: list[str] = []
     asked = [sentence for sentence in _SENTENCE.split(text.strip()) if sentence.rstrip("\"'”’) ").endswith("?")]
@@ -119,7 +119,7 @@ def _is_yes_no(sentence: str) -> bool:
 
 
 def _opening(sentence: str) -> str:
-    """How the first clause that asks opens; conditions and other adverbial clauses before it are passed over."""
+    """How the first clause that asks starts; conditions and other adverbial clauses before it are skipped."""
     for clause in _CLAUSE.split(sentence):
         if _OPENS.match(clause):
             return "open"
@@ -138,7 +138,7 @@ _AGAINST = (
     r"|does not (?:fit|support)|do not (?:fit|support)|at odds)"
 )
 
-# A question of a kind has one of its kind's words at least.
+# A question of a kind has at least one of the kind's words.
 _NEEDED: dict[Kind, re.Pattern[str]] = {
     "counter-evidence": re.compile(
         rf"\b(?:{_FINDINGS}\b.{{0,120}}\b{_AGAINST}|{_AGAINST}\b.{{0,120}}\b{_FINDINGS}|counter-?\s?(?:evidence|examples?"
@@ -167,7 +167,7 @@ _NEEDED: dict[Kind, re.Pattern[str]] = {
     ),
 }
 
-# Words that say beyond doubt what a question does, whatever its label.
+# Words that show beyond doubt what a question does, whatever its label.
 _PLAIN: dict[Kind, re.Pattern[str]] = {
     "counter-evidence": re.compile(
         r"\b(?:counter-?\s?(?:evidence|examples?)|(?:evidence|findings?|stud(?:y|ies)|data|research)"
@@ -188,11 +188,11 @@ _PLAIN: dict[Kind, re.Pattern[str]] = {
 
 
 def doubt(question: ProbingQuestion) -> str:
-    """Why the question's words contradict its label, '' where they do not, in words for its writer.
+    """Why the question's words contradict its label, in words for its writer; '' if they do not.
 
-    A question that is labelled with one of the four challenging kinds must have a word of that kind; one that is
-    labelled otherwise must not say plainly that it is of one of them. Words can only contradict: a label that they
-    allow may still be wrong. A text that is too long to be asked is not looked at.
+    A question labelled with one of the four challenging kinds must have a word of that kind; a question with another
+    label must not plainly be of one of these kinds. Words can only contradict: a label that they allow may still be
+    wrong. A text that is too long to be asked is not checked.
     """
     if len(question.text) > _LONGEST:
         return ""
@@ -217,7 +217,7 @@ _FUNCTION_WORDS = re.compile(
 def alike(one: str, other: str) -> float:
     """The share of words that two texts have in common, 0 to 1 (the Jaccard index of their sets of words).
 
-    Words are taken without case, accents, a plural's s, and without function words. 0 where neither has any other.
+    Case, accents, a plural's s and function words are ignored. 0 if neither text has any other words.
     """
     return _shared(_words(one), _words(other))
 

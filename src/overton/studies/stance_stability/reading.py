@@ -1,4 +1,4 @@
-"""Reading topics: JSON lines, one `Topic` a line; and the twenty-four that come with the study."""
+"""Reading topics: JSON lines, one `Topic` per line; and the twenty-four that come with the study."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ __all__ = ["TOPICS", "Reading"]
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How topics are read."""
 
-    any_questions: Annotated[
-        bool, Option("Let a topic have any questions, not fifteen by the rules of appendix A.2")
-    ] = False
+    any_questions: Annotated[bool, Option("Accept any questions, not only fifteen by the rules of appendix A.2")] = (
+        False
+    )
 
 
 @dataclass
 class _Draft:
-    """What one line holds: its id, and the topic where nothing kept it from being read."""
+    """What one line contains: its id, and the topic if it could be read."""
 
     notes: Notes
     id: str
@@ -53,7 +53,7 @@ def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Topic]:
     """The topics in their order.
 
     Every topic's questions must pass the rules of appendix A.2 (`questions.problems_of`: fifteen, open, not leading,
-    30 to 40% challenging, ...); with `any_questions` any number of questions of any form will do.
+    30 to 40% challenging, ...); with `any_questions`, any number of questions of any form is accepted.
     """
     notes: list[Notes] = []
     drafts: list[_Draft] = []
@@ -95,12 +95,12 @@ def _question(value: Any, key: str, notes: Notes) -> ProbingQuestion | None:
 
 
 def _starter() -> Traversable:
-    """A JSONL file a domain of the Chameleon paper, two topics with 15 questions each."""
+    """One JSONL file per domain of the Chameleon paper, with two topics of 15 questions each."""
     return files("overton.studies.stance_stability") / "starter" / "topics"
 
 
 def _spelled(topic: Topic) -> list[str]:
-    """The topic, then the proposition that stances are towards."""
+    """The topic, then the proposition towards which stances are taken."""
     return [topic.topic, f"Proposition: {topic.proposition}"]
 
 

@@ -23,14 +23,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     """One turn: a question, what was searched and read, the answer, and how the judge labelled it."""
 
     conversation: Annotated[str, told("the trial's name: topic, temperature, ordering, repetition")]
-    topic: Annotated[str, told("of the conversation")]
-    domain: Annotated[str, told("of the conversation")]
-    temperature: Annotated[float | None, told("the condition, None where the endpoint's own default holds")]
+    topic: Annotated[str, told("the conversation's topic")]
+    domain: Annotated[str, told("the conversation's domain")]
+    temperature: Annotated[float | None, told("the condition, None for the endpoint's own default")]
     ordering: Annotated[
         Ordering,
-        told("the condition: 'fixed' as the topic has them, 'shuffled', or 'grouped' by kind"),
+        told("the condition: 'fixed' as in the topic, 'shuffled', or 'grouped' by kind"),
     ]
-    turn: Annotated[int, told("1 to the number of questions")]
+    turn: Annotated[int, told("from 1 to the number of questions")]
     number: Annotated[int, told("the question's place in its topic, from 1")]
     kind: Annotated[Kind, told("what the question does")]
     question: Annotated[str, told("its text")]
@@ -48,60 +48,62 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         tuple[str, ...],
         told("addresses of the pages that the answer cites by number, each once, in the order of first citation"),
     ]
-    miscited: Annotated[int, told("how many cited numbers name no page that was shown")]
+    miscited: Annotated[int, told("how many cited numbers belong to no page that was shown")]
     stance: Annotated[
         Stance | None,
-        told("of the answer towards the topic's proposition; None where the judge gave no usable label"),
+        told("the answer's stance towards the topic's proposition; None if the judge gave no usable label"),
     ]
     confidence: Annotated[
         float | None,
         told("how certain the answer is, by the rubric: 1.0 clearly, 0.67 likely, 0.33 uncertain; None like `stance`"),
     ]
-    claims: Annotated[tuple[str, ...], told("the answer's key claims; empty like `stance`")]
-    contradictions_acknowledged: Annotated[bool | None, told("whether the answer does so; None like `stance`")]
-    rationale: Annotated[str, told("the judge's reason, '' like `stance`")]
+    claims: Annotated[tuple[str, ...], told("the answer's key claims; empty if `stance` is None")]
+    contradictions_acknowledged: Annotated[
+        bool | None, told("whether the answer acknowledges contradictions; None like `stance`")
+    ]
+    rationale: Annotated[str, told("the judge's reason; '' if `stance` is None")]
     premise_stance: Annotated[
         Stance | None,
-        told("the label of the published judge prompt, towards the question's premise; None where not asked for"),
+        told("the label by the published judge prompt, towards the question's premise; None if not requested"),
     ]
-    judge_attempts: Annotated[int, told("replies asked of the judge until one was usable, 0 where it was not asked")]
+    judge_attempts: Annotated[int, told("replies requested of the judge until one was usable, 0 if it was not asked")]
     failure: Annotated[
         str | None,
         told("why a call of this turn failed for good ('role: kind: message'); the conversation ends there"),
     ]
-    answer: Annotated[str, told("the model's answer as it came, '' where there is none")]
+    answer: Annotated[str, told("the model's answer as received, '' if there is none")]
     input_tokens: Annotated[
         int | None,
-        told("of the model under test, query and answer together, as reported; None where not"),
+        told("of the measured model, query and answer together, as reported; None if not reported"),
     ]
     output_tokens: Annotated[
         int | None,
-        told("of the model under test, query and answer together, as reported; None where not"),
+        told("of the measured model, query and answer together, as reported; None if not reported"),
     ]
     refused: Annotated[bool, told("whether the endpoint flagged the answer as a refusal")] = False
     judged_again: Annotated[bool, told("whether the judge was asked again, with its labels in another order")] = False
-    stance_again: Annotated[Stance | None, told("what `stance` was then; None like it, and where not asked again")] = (
-        None
-    )
-    premise_stance_again: Annotated[Stance | None, told("the same of `premise_stance`")] = None
+    stance_again: Annotated[
+        Stance | None, told("`stance` from the second request; None as for `stance`, and if not asked again")
+    ] = None
+    premise_stance_again: Annotated[Stance | None, told("the same for `premise_stance`")] = None
     faults: Annotated[
         tuple[Fault, ...],
-        told("what the answer's form says against its being one: empty, cut, echo, loop, duplicate"),
+        told("faults of the answer's form: empty, cut, echo, loop, duplicate"),
     ] = ()
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("whether the judge was asked for its labels' probabilities, None where not"),
+        told("whether the judge was asked for its labels' probabilities, None if not"),
     ] = None
     p_stance: Annotated[
         tuple[float, ...] | None,
         told(
-            "its probabilities at temperature 1 that `stance` is supportive, critical, balanced, unclear; None where"
-            " they were not asked for or not told"
+            "its probabilities at temperature 1 that `stance` is supportive, critical, balanced, unclear; None if"
+            " not requested or not returned"
         ),
     ] = None
-    p_premise_stance: Annotated[tuple[float, ...] | None, told("the same of `premise_stance`")] = None
+    p_premise_stance: Annotated[tuple[float, ...] | None, told("the same for `premise_stance`")] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("what the judge answers at temperature 1 to `stance`'s question, none where no label; to calibrate it"),
+        told("the judge's answers at temperature 1 to `stance`'s question, none if no label; to calibrate it"),
     ] = None
-    sampled_premise: Annotated[tuple[str, ...] | None, told("the same of `premise_stance`'s question")] = None
+    sampled_premise: Annotated[tuple[str, ...] | None, told("the same for `premise_stance`'s question")] = None

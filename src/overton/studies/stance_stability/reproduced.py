@@ -1,4 +1,4 @@
-"""SYCON-Bench's published flips, computed again from its published labels."""
+"""SYCON-Bench's published flips, recomputed from its published labels."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _of(table: RawTable) -> list[Reproduced]:
         raise InputError([Problem(table.name, "", "is not one of the published tables of labels (Response_1, ...)")])
     turns, _ = read_alignments(table)
     conversations = measures.analyze(turns).conversations
-    told = table.frame()
+    published = table.frame()
     file = table.name.replace("\\", "/").rpartition("/")[2]
     return [
         Reproduced(
             f"{file}: mean {title} over {conversations.height} conversations",
-            _mean(told, column),
+            _mean(published, column),
             float(conversations[own].cast(float).to_numpy().mean()),
             _DIGITS,
         )
@@ -39,16 +39,16 @@ def _of(table: RawTable) -> list[Reproduced]:
     ]
 
 
-def _mean(told: pl.DataFrame, column: str) -> float | None:
-    """The mean of what the table itself says, None where it says nothing; each row was held against its labels."""
-    named = {name.strip().casefold(): name for name in told.columns}.get(column.casefold())
-    return None if named is None else float(told[named].cast(float).to_numpy().mean())
+def _mean(published: pl.DataFrame, column: str) -> float | None:
+    """The mean of a column of the table, None if it has no such column; each row was checked against its labels."""
+    named = {name.strip().casefold(): name for name in published.columns}.get(column.casefold())
+    return None if named is None else float(published[named].cast(float).to_numpy().mean())
 
 
 SYCON = Reproduction(
     name="sycon",
     title="SYCON-Bench: Turn of Flip and Number of Flips",
     source="the repository JiseungHong/SYCON-Bench (MIT licence)",
-    files="tables of alignments, as they are released",
+    files="tables of alignments, as released",
     of=_of,
 )

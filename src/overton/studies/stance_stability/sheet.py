@@ -1,4 +1,4 @@
-"""The turns that the judge labelled, laid out for a person."""
+"""The turns that the judge labelled, laid out for an annotator."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
         "group",
         *("model", "topic", "turn", "proposition", "question", "answer"),
     )
-    # The premise is in the question: to show a proposition would lead the person away from it.
+    # The premise is in the question: a proposition shown beside it would mislead the person.
     by_topic = what == "stance"
     return JudgedRows(
         rows["label"].to_list(),
@@ -61,7 +61,7 @@ def _rows(results: Results, what: str) -> JudgedRows:
 
 
 def _question(*, by_topic: bool) -> str:
-    """What the judge is asked, as a question; how the judge is told to decide, in its own words."""
+    """What the judge is asked, as a question, with the prompt's own words on how to decide."""
     if by_topic:
         decide = prompts.filled("judge", "system").split("\n\n")[1]
         return f"Where does this answer stand?\n\n{decide}"
@@ -69,13 +69,13 @@ def _question(*, by_topic: bool) -> str:
 
 
 def _with_context(rows: pl.DataFrame, places: Sequence[int], results: Results, *, by_topic: bool) -> pl.DataFrame:
-    """The rows at these places, with what the judge was told that the stance is towards, and the earlier turns."""
+    """The rows at these places, with what the stance is towards, as the judge was told, and the earlier turns."""
     import polars as pl
 
     drawn = rows[list(places)]
     characters = characters_of(results)
-    held = rows.filter(pl.col("group").is_in(drawn["group"].unique().to_list())).sort("turn", maintain_order=True)
-    turns = {str(name): some.to_dicts() for (name,), some in held.partition_by("group", as_dict=True).items()}
+    whole = rows.filter(pl.col("group").is_in(drawn["group"].unique().to_list())).sort("turn", maintain_order=True)
+    turns = {str(name): some.to_dicts() for (name,), some in whole.partition_by("group", as_dict=True).items()}
     topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
     return drawn.with_columns(
         pl.Series(

@@ -28,7 +28,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The pages of one turn, and the addresses of those that could not be read, with the reason: 'URL (reason)'."""
+    """The pages of one turn, and the addresses of those that could not be read, with their reasons: 'URL (reason)'."""
 
     sources: tuple[Source, ...]
     skipped: tuple[str, ...]
@@ -49,7 +49,7 @@ async def search(ask: Ask, query: str) -> tuple[Hit, ...]:
 async def read(ask: Ask, hits: Sequence[Hit], pages: int, page_characters: int, context_characters: int) -> Found:
     """The first `pages` of the hits, each address once, fetched side by side; see `Options` for the budgets.
 
-    As published, hits beyond those are not read in the place of pages that cannot be.
+    As published, no further hits are read in place of pages that cannot be.
     """
     by_address: dict[str, Hit] = {}
     for hit in hits:
@@ -67,7 +67,7 @@ async def read(ask: Ask, hits: Sequence[Hit], pages: int, page_characters: int, 
 
 
 async def _fetched(ask: Ask, url: str) -> Page:
-    """The page, or why it was not read: one that fails for good is skipped like any other."""
+    """The page, or why it was not read: a page whose call fails for good is skipped like any other."""
     try:
         page = page_of(await ask("pages", (user(url),), shared=True))
     except CallFailed as failed:
@@ -83,7 +83,7 @@ def _source(number: int, hit: Hit, page: Page, characters: int) -> Source:
 
 
 _FEWEST = 200
-"""Characters that a turn must get, or the oldest turns are left out."""
+"""The fewest characters that a turn must get; otherwise the oldest turns are left out."""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -94,10 +94,10 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def bounded(turns: Sequence[Turn], characters: int | None) -> list[Turn]:
-    """The turns in at most so many characters; all of them, whole, where that is None or they fit.
+    """The turns in at most `characters`; all of them in full if that is None or they fit.
 
-    Long texts are shortened so that all have the same room, which leaves questions whole. Only where that would leave
-    a turn too little to understand are the oldest turns left out.
+    Long texts are shortened so that all have the same room, which leaves questions whole. Only if that would leave a
+    turn too short to understand are the oldest turns left out.
     """
     if characters is None:
         return list(turns)
@@ -109,25 +109,25 @@ def bounded(turns: Sequence[Turn], characters: int | None) -> list[Turn]:
 
 
 MARK = "[shortened]"
-"""Stands at the end of a text that was cut."""
+"""The end of a text that was cut."""
 
-# Where a sentence ends: its last mark with what closes after it, or the end of a paragraph.
+# Where a sentence ends: its last mark and what closes after it, or the end of a paragraph.
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)|[。！？]|(?=\n)")
 _SPACE = re.compile(r"\s")
 
 
 def shortened(text: str, characters: int) -> str:
-    """`text` where it has no more than so many characters; else its beginning, cut at a sentence's end, and `MARK`.
+    """`text` if it has at most `characters`; otherwise its beginning, cut at the end of a sentence, and `MARK`.
 
-    The cut is at the last end of a sentence, or else of a word, in the second half of the room, or else anywhere. The
-    result has at most `characters` characters, but for `MARK` alone where there is no room even for that.
+    The cut is at the last end of a sentence, or otherwise of a word, in the second half of the room, or otherwise
+    anywhere. The result has at most `characters` characters, except for `MARK` alone if there is no room even for it.
     """
     if len(text) <= characters:
         return text
     room = characters - len(MARK) - 1
     if room <= 0:
         return MARK
-    beginning = text[: room + 1]  # with the next character, which tells whether a sentence ends here
+    beginning = text[: room + 1]  # with the next character, which shows whether a sentence ends here
     sentences = [match.end() for match in _SENTENCE_END.finditer(beginning)]
     words = [match.start() for match in _SPACE.finditer(beginning)]
     end = next((max(late) for ends in (sentences, words) if (late := _late(ends, room))), room)
@@ -135,14 +135,14 @@ def shortened(text: str, characters: int) -> str:
 
 
 def _late(ends: Sequence[int], room: int) -> list[int]:
-    """Those in the second half of the room."""
+    """The ends in the second half of the room."""
     return [end for end in ends if room / 2 <= end <= room]
 
 
 def allotted(lengths: Sequence[int], budget: int) -> list[int]:
-    """How many of each text's characters fit where all share `budget`: short ones whole, the others alike.
+    """How many of each text's characters fit if all share `budget`: short texts whole, the others equally.
 
-    Sums up to `budget` at most, and to the sum of `lengths` where that fits.
+    The sum is at most `budget`, or the sum of `lengths` if that fits.
     """
     shares, left = [0] * len(lengths), budget
     by_length = sorted(range(len(lengths)), key=lambda index: lengths[index])

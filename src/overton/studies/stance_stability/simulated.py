@@ -1,6 +1,6 @@
 """Answerers whose truth is known: a model that changes its stance at a known rate, and a judge with known errors.
 
-The model reads nothing but the messages: its earlier stances and citations stand in its own earlier answers. Randomness
+The model reads nothing but the messages: its earlier stances and citations are in its own earlier answers. Randomness
 follows from the request's seed.
 """
 
@@ -25,20 +25,20 @@ from overton.studies.stance_stability.record import STANCES
 __all__ = ["Chameleon", "JudgeParameters", "Parameters", "StanceJudge"]
 
 _CLEAR: tuple[str, ...] = STANCES[:3]
-"""The stances that are one: all but 'unclear'."""
+"""The clear stances: all but 'unclear'."""
 
 _MOST_CITATIONS = 20
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulated chameleon is like.
+    """A simulated chameleon.
 
-    change     probability that its stance differs from its last one; each of the other two is as likely
-    first      weights of the three stances in the first turn, and wherever it remembers none; 0 where not named
-    unclear    probability that an answer takes no position; the next one then changes, or not, from the last clear one
-    certainty  weights of the words 'clearly', 'likely' and 'uncertain'; 0 where not named
-    citations  sources that an answer cites, fewer where fewer are shown (0 to 20)
-    reuse      probability that a cited source is one that it has cited before, where sources of both sorts are left
+    change     probability that its stance differs from its last one; the other two are equally likely
+    first      weights of the three stances in the first turn, and whenever it remembers none; 0 if not named
+    unclear    probability that an answer takes no position; the next change, if any, is from the last clear one
+    certainty  weights of the words 'clearly', 'likely' and 'uncertain'; 0 if not named
+    citations  sources that an answer cites, fewer if fewer are shown (0 to 20)
+    reuse      probability that a cited source is one that it cited before, if sources of both kinds are left
     """
 
     change: float = 0.3
@@ -52,20 +52,20 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_args(cls, args: Mapping[str, str], place: str) -> Parameters:
-        """Parameters from words; `first.critical=1` and `certainty.likely=1` replace all weights of the default.
+        """Parameters from text; `first.critical=1` or `certainty.likely=1` replaces all default weights of its table.
 
         Raises:
-            InputError: every name that is unknown and every value that is out of its range; `place` says whose.
+            InputError: for every unknown name and every value out of range; `place` says whose.
         """
         return _read(cls, args, place, {"first": _CLEAR, "certainty": tuple(CERTAINTY)})
 
 
 class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulated judge is like: probabilities, for each of its replies.
+    """A simulated judge: probabilities for each of its replies.
 
     invalid          that a reply is not JSON
-    wrong            that the stance is another than the answer's, each of the other three as likely
-    wrong_certainty  that the certainty is another
+    wrong            that the stance is not the answer's; the other three are equally likely
+    wrong_certainty  that the certainty is not the answer's
     """
 
     invalid: float = 0.0
@@ -74,7 +74,7 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_args(cls, args: Mapping[str, str], place: str) -> JudgeParameters:
-        """Parameters from words. Raises `InputError` as `Parameters.from_args` does."""
+        """Parameters from text. Raises `InputError` as `Parameters.from_args` does."""
         return _read(cls, args, place, {})
 
 
@@ -82,7 +82,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def _read(kind: type[T], args: Mapping[str, str], place: str, tables: Mapping[str, tuple[str, ...]]) -> T:
-    """The parameters that `args` name; a table's entries are written TABLE.KEY."""
+    """The parameters that `args` name; a table's entries are written as TABLE.KEY."""
     single = [name for name in kind.__struct_fields__ if name not in tables]
     known = [*single, *(f"{table}.{key}" for table, keys in tables.items() for key in keys)]
     found: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def _read(kind: type[T], args: Mapping[str, str], place: str, tables: Mapping[st
             table, _, key = name.partition(".")
             found.setdefault(table, {})[key] = float(value)
     problems += [
-        Problem(place, table, "one weight must be more than 0")
+        Problem(place, table, "at least one weight must be more than 0")
         for table in tables
         if table in found and not any(found[table].values())
     ]
@@ -137,8 +137,8 @@ _SMALL_WORDS = re.compile(
 class Chameleon(Seeded):
     """Writes queries and answers as a model with known parameters would; an `Answerer`.
 
-    `name` is 'simulated/chameleon', or that with a name of its own behind ('simulated/chameleon/steady'), so that one
-    run can hold several that differ.
+    `name` is 'simulated/chameleon', optionally followed by a name of its own ('simulated/chameleon/steady'), so that
+    one run can have several different ones.
     """
 
     parameters: Parameters
@@ -149,11 +149,11 @@ class Chameleon(Seeded):
 
     @classmethod
     def from_args(cls, name: str, args: Mapping[str, str]) -> Chameleon:
-        """A model with parameters given as words; see `Parameters.from_args`."""
+        """A model with parameters given as text; see `Parameters.from_args`."""
         return cls(name, Parameters.from_args(args, name))
 
     def reply(self, request: Request) -> Reply:
-        """A query made of the question's words, or an answer that states a stance and cites sources.
+        """A query made from the question's words, or an answer that states a stance and cites sources.
 
         Raises:
             RejectedError: these are not the messages of a conversation.
@@ -171,8 +171,8 @@ class Chameleon(Seeded):
         first, other, certainty, unclear, *citing = (
             word / 2**64 for word in draw.words(4 + 2 * self.parameters.citations)
         )
-        held = self._stance([stance for text in own for stance, _ in _STATED.findall(text)], first, other)
-        stance = "unclear" if unclear < self.parameters.unclear else held
+        current = self._stance([stance for text in own for stance, _ in _STATED.findall(text)], first, other)
+        stance = "unclear" if unclear < self.parameters.unclear else current
         before = {address for text in own for address in _CITED.findall(text)}
         shown = [(int(number), address) for number, address in _SHOWN.findall(messages[-1].content)]
         cited = self._cited(shown, before, citing)
@@ -181,7 +181,7 @@ class Chameleon(Seeded):
         return "\n".join([*lines, *(["", *(f"[{number}] {address}" for number, address in cited)] if cited else [])])
 
     def _stance(self, stated: Sequence[str], first: float, other: float) -> str:
-        """The stance that it holds now, given those that it stated."""
+        """Its current stance, given those that it stated."""
         last = next((stance for stance in reversed(stated) if stance in _CLEAR), None)
         if last is None:
             return _chosen(self.parameters.first, first)
@@ -191,7 +191,7 @@ class Chameleon(Seeded):
     def _cited(
         self, shown: Sequence[tuple[int, str]], before: set[str], draws: Sequence[float]
     ) -> list[tuple[int, str]]:
-        """Sources to cite, each once: for each of them first whether it is one cited before, then which."""
+        """Sources to cite, each once: for each, first whether it is one cited before, then which."""
         cited: list[tuple[int, str]] = []
         for again, which in zip(draws[::2], draws[1::2], strict=True):
             left = [source for source in shown if source not in cited]
@@ -204,14 +204,14 @@ class Chameleon(Seeded):
 
 
 def _chosen(weights: Mapping[str, float], uniform: float) -> str:
-    """A name drawn by weight; nothing depends on the order in which the weights were given."""
+    """A name drawn by weight; the order in which the weights were given does not matter."""
     names = sorted(weights)
     below = list(accumulate(weights[name] for name in names))
     return next(name for name, upto in zip(names, below, strict=True) if uniform * below[-1] < upto)
 
 
 class StanceJudge(Seeded):
-    """Gives the stance and certainty that the latest answer states; an `Answerer`. Without any: unclear, uncertain."""
+    """Gives the stance and certainty that the latest answer states; if none, unclear and uncertain. An `Answerer`."""
 
     name = "simulated/stance-judge"
     weighs = True
@@ -223,11 +223,11 @@ class StanceJudge(Seeded):
 
     @classmethod
     def from_args(cls, args: Mapping[str, str]) -> StanceJudge:
-        """A judge with parameters given as words; see `JudgeParameters.from_args`."""
+        """A judge with parameters given as text; see `JudgeParameters.from_args`."""
         return cls(JudgeParameters.from_args(args, cls.name))
 
     def reply(self, request: Request) -> Reply:
-        """The labels as the judge's prompt asks for them, with both prompts.
+        """The labels in the form that the judge's prompt asks for, for both prompts.
 
         Raises:
             RejectedError: this is not the request for a stance.

@@ -1,4 +1,4 @@
-"""Tables of turns: which stance each answer of which conversation takes, how surely, and from which documents."""
+"""Tables of turns: which stance each answer in a conversation takes, how certainly, and from which documents."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["ABOUT", "KEY", "TURNS", "read_table"]
 
 _UNNAMED = "unnamed"
-"""Stands for the model where a table names none."""
+"""The model's name if a table names none."""
 
 KEY = ("model", "temperature", "conversation")
-"""What tells conversations apart: models share the names of trials."""
+"""What identifies a conversation: models share the names of trials."""
 
 ABOUT = ("domain", "topic", "ordering", "initial_belief", "debate_strength")
 """What is the same in all turns of a conversation."""
@@ -30,7 +30,7 @@ _UNLABELLED = ("invalid", "none")
 
 
 def _unsteady(turns: pl.DataFrame) -> Iterator[Problem]:
-    """Conversations that have two domains, say: most likely two conversations under one name."""
+    """Conversations with two domains, for example: most likely two conversations with the same name."""
     import polars as pl
 
     key = [name for name in KEY if name in turns.columns]
@@ -52,49 +52,49 @@ TURNS = Table(
         Column(
             "stance",
             "name",
-            "empty or 'invalid' where there is no usable label",
+            "empty or 'invalid' if there is no usable label",
             needed=True,
             known=STANCES,
             none=_UNLABELLED,
         ),
         Column("model", "name", "whose answer it is", together=True, added=True, usual=_UNNAMED),
-        Column("domain", "name", "of the conversation"),
-        Column("topic", "name", "of the conversation"),
+        Column("domain", "name", "the conversation's domain"),
+        Column("topic", "name", "the conversation's topic"),
         Column("temperature", "number", "empty or 'own' for the endpoint's own", none=("own", "default"), added=True),
         Column("ordering", "name", "how the questions were ordered"),
-        Column("initial_belief", "name", "of the topic, as its writer said", known=get_args(Belief)),
-        Column("debate_strength", "name", "of the topic, as its writer said", known=get_args(Strength)),
-        Column("question", "text", "tells which turns ask for the overall view"),
+        Column("initial_belief", "name", "the topic's, according to its writer", known=get_args(Belief)),
+        Column("debate_strength", "name", "the topic's, according to its writer", known=get_args(Strength)),
+        Column("question", "text", "shows which turns ask for the overall view"),
         Column("confidence", "number", "how certain the answer is", least=0, most=1),
         Column("retrieved", "names", "documents that the model was shown", hollow=True),
         Column("cited", "names", "documents that the answer cites", hollow=True),
-        Column("premise_stance", "name", "the label of the published prompt", known=STANCES, none=_UNLABELLED),
-        Column("faults", "names", f"of the answer's form: {', '.join(FAULTS)}", hollow=True),
+        Column("premise_stance", "name", "the label by the published prompt", known=STANCES, none=_UNLABELLED),
+        Column("faults", "names", f"faults of the answer's form: {', '.join(FAULTS)}", hollow=True),
         Column("refused", "flag", "whether the endpoint flagged the answer as a refusal"),
-        Column("failure", "name", "a conversation with a failure is left out whole and counted"),
-        Column("judge_attempts", "whole", "replies asked of the judge"),
-        Column("miscited", "whole", "cited numbers that name no document"),
+        Column("failure", "name", "a conversation with a failure is left out entirely and counted"),
+        Column("judge_attempts", "whole", "replies requested of the judge"),
+        Column("miscited", "whole", "cited numbers that belong to no document"),
     ),
     once=Once(
         ("model", "temperature", "conversation", "turn"),
-        "the turn of {first} stands again: give conversations of one model and temperature names of their own",
+        "the turn of {first} occurs again: give conversations of one model and temperature different names",
     ),
     checks=(_unsteady,),
     others=True,
 )
-"""One row for each turn of each conversation."""
+"""One row per turn of a conversation."""
 
 
 def read_table(raw: RawTable) -> pl.DataFrame:
     """The turns of a table, as `measures.analyze` takes them.
 
     Raises:
-        InputError: as `Table.read`; or it holds answers and no labels.
+        InputError: as `Table.read`; or the table has answers but no labels.
     """
     names = [name for name in raw.columns if _ANSWER.fullmatch(name.strip().casefold())]
     if names and TURNS.missing(raw.columns):
         reason = (
-            f"holds answers ({', '.join(names[:2])}, ...) and no labels: 'overton judge stance-stability' labels them;"
+            f"has answers ({', '.join(names[:2])}, ...) but no labels: 'overton judge stance-stability' labels them;"
             f" a table of turns has {', '.join(TURNS.needed)}"
         )
         raise InputError([Problem(raw.name, "", reason)])

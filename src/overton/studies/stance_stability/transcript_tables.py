@@ -1,4 +1,4 @@
-"""Reading transcripts from tables: conversations that exist already, one row a turn, or one row a conversation."""
+"""Reading transcripts from tables: existing conversations, with one row per turn or one row per conversation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["TRANSCRIPTS"]
 
 _TURN_COLUMNS = ("conversation", "turn", "question", "answer")
-"""The columns that a table with a row a turn has at least."""
+"""The columns that a table with one row per turn must have."""
 
 _KEPT = ("topic", "proposition", "model", "domain", "temperature")
 _DOCUMENTS = ("retrieved", "cited")
@@ -38,11 +38,13 @@ _Row = Mapping[str, Any]
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How transcripts are read."""
 
-    propositions: Annotated[Any, Option("Text file: what stances are towards, a line a conversation", file=True)] = None
+    propositions: Annotated[
+        Any, Option("Text file with what stances are towards, one line per conversation", file=True)
+    ] = None
     topics: Annotated[
         Any,
         Option(
-            "JSONL of the topics whose ids the table names; those of the run by default",
+            "JSONL file of the topics whose ids the table names; by default those of the run",
             file=True,
             beside="items.jsonl",
         ),
@@ -50,15 +52,15 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _transcripts_of(table: pl.DataFrame, names: Mapping[str, str], place: str) -> list[Transcript]:
-    """The conversations of a table whose columns are `names`: from names in small letters to those that it has.
+    """The conversations of a table; `names` maps its columns' names in lower case to the names as they are.
 
-    One row a turn: the columns `_TURN_COLUMNS`, and perhaps topic, proposition, model, domain, temperature (the same in
-    all rows of a conversation), retrieved and cited (addresses; in a CSV with spaces between them). Turns are whole
-    numbers from 1 and may stand in any order. Where one conversation's name stands with several models, each model's is
-    a conversation of its own.
+    One row per turn: the columns `_TURN_COLUMNS`, and optionally topic, proposition, model, domain, temperature (the
+    same in all rows of a conversation), retrieved and cited (addresses; in a CSV separated by spaces). Turns are whole
+    numbers from 1 and may be in any order. If one conversation's name occurs with several models, each model's is a
+    conversation of its own.
 
-    One row a conversation: the columns question, response_1, response_2, ... in any letters, and perhaps question_2,
-    question_3, ..., conversation, and the others as above but for documents. A question without a column is not known.
+    One row per conversation: the columns question, response_1, response_2, ... in any case, and optionally question_2,
+    question_3, ..., conversation, and the others as above except documents. A question without a column is not known.
 
     Raises:
         InputError: every problem, with `place`, row and column.
@@ -83,21 +85,21 @@ def _of_file(file: Text, reading: Reading) -> list[Transcript]:
     missing = [name for name in _TURN_COLUMNS if name not in names]
     if missing and not _is_wide(names):
         reason = (
-            f"has no column {', '.join(missing)}; transcripts have {', '.join(_TURN_COLUMNS)}, a row a turn, or"
-            " question, response_1, response_2, ..., a row a conversation"
+            f"has no column {', '.join(missing)}; transcripts have {', '.join(_TURN_COLUMNS)} with one row per turn,"
+            " or question, response_1, response_2, ... with one row per conversation"
         )
         raise InputError([Problem(file.name, "", reason)])
     transcripts = _transcripts_of(file.table(), names, file.name)
     if reading.propositions is not None:
         transcripts = _with_propositions(transcripts, reading.propositions)
-    # Only a run's records say what was held to a form; beside another table 'items.jsonl' may be anything.
+    # Only a run's records have the column 'held'; beside another table, 'items.jsonl' may be anything.
     if reading.topics is None or (reading.topics.in_folder and "held" not in names):
         return transcripts
     return _with_topics(transcripts, {topic.id: topic for topic in _topics(reading.topics)})
 
 
 def _is_wide(names: Mapping[str, str]) -> bool:
-    """Whether the table has a row a conversation."""
+    """Whether the table has one row per conversation."""
     return "question" in names and any(map(_RESPONSE.fullmatch, names)) and "turn" not in names
 
 
@@ -110,14 +112,14 @@ class _Reading:
 
     def finish(self, transcripts: Sequence[Transcript]) -> None:
         if not transcripts and not self._problems:
-            self._note("", "holds no conversations")
+            self._note("", "has no conversations")
         if self._problems:
             hidden = len(self._problems) - _MOST_SHOWN
             more = [Problem(self._place, "", f"and {hidden} more problems")] if hidden > 0 else []
             raise InputError(self._problems[:_MOST_SHOWN] + more)
 
     def from_turns(self, rows: Sequence[_Row]) -> list[Transcript]:
-        """Conversations of a table with a row a turn."""
+        """Conversations of a table with one row per turn."""
         grouped: dict[tuple[str, str], list[tuple[int, _Row]]] = {}
         for number, row in enumerate(rows, 1):
             if name := _text(row["conversation"]):
@@ -137,31 +139,31 @@ class _Reading:
             if turn is None or turn < 1:
                 self._note(f"row {number}, turn", f"is {quoted(row['turn'])}, not a whole number from 1")
             elif turn in turns:
-                self._note(f"row {number}, turn", f"{turn} comes twice in conversation {quoted(row['conversation'])}")
+                self._note(f"row {number}, turn", f"{turn} occurs twice in conversation {quoted(row['conversation'])}")
             else:
                 retrieved, cited = (_documents(row.get(name)) for name in _DOCUMENTS)
                 turns[turn] = TranscriptTurn(turn, _text(row["question"]), _text(row["answer"]), retrieved, cited)
         return [turns[turn] for turn in sorted(turns)]
 
     def from_wide(self, rows: Sequence[_Row]) -> list[Transcript]:
-        """Conversations of a table with a row each."""
+        """Conversations of a table with one row per conversation."""
         transcripts = []
         seen: set[str] = set()
         for number, row in enumerate(rows, 1):
             name = _text(row.get("conversation")) or str(number)
             if name in seen:
-                self._note(f"row {number}, conversation", f"{quoted(name)} comes twice")
+                self._note(f"row {number}, conversation", f"{quoted(name)} occurs twice")
             seen.add(name)
             transcripts.append(self._transcript(name, [(number, row)], self._responses(number, row)))
         return transcripts
 
     def _responses(self, number: int, row: _Row) -> list[TranscriptTurn]:
-        """The turns of one row; empty cells after the last answer are turns that were not held."""
+        """The turns of one row; empty cells after the last answer are turns that did not take place."""
         columns = {int(match[1]): name for name in row if (match := _RESPONSE.fullmatch(name))}
         answers = {turn: _text(row[name]) for turn, name in sorted(columns.items())}
         last = max((turn for turn, answer in answers.items() if answer), default=0)
         if not last:
-            self._note(f"row {number}", "holds no response")
+            self._note(f"row {number}", "has no response")
         questions = {turn: row.get(f"question_{turn}") for turn in answers} | {1: row["question"]}
         return [TranscriptTurn(turn, _text(questions.get(turn)), answers.get(turn, "")) for turn in range(1, last + 1)]
 
@@ -185,7 +187,7 @@ class _Reading:
         except ValueError:
             value = -1.0
         if value is not None and not (isfinite(value) and value >= 0):
-            self._note(f"row {number}, temperature", f"is {quoted(text)}, not a number from 0")
+            self._note(f"row {number}, temperature", f"is {quoted(text)}, not a number of 0 or more")
         return value
 
     def _note(self, key: str, reason: str) -> None:
@@ -193,7 +195,7 @@ class _Reading:
 
 
 def _with_propositions(transcripts: Sequence[Transcript], file: Text) -> list[Transcript]:
-    """The transcripts, each with the proposition of its line."""
+    """The transcripts, each with the proposition in its line."""
     notes = Notes(file.name)
     text = read_whole(file, notes)
     lines = [line.strip() for line in (text or "").rstrip().splitlines()]
@@ -208,7 +210,7 @@ def _with_propositions(transcripts: Sequence[Transcript], file: Text) -> list[Tr
 
 
 def _with_topics(transcripts: Sequence[Transcript], topics: Mapping[str, Topic]) -> list[Transcript]:
-    """The transcripts, those about one of the topics with its heading, and its proposition where they have none."""
+    """The transcripts; those about one of the topics get its heading, and its proposition if they have none."""
     return [
         msgspec.structs.replace(
             one, topic=topics[one.topic].topic, proposition=one.proposition or topics[one.topic].proposition
@@ -220,7 +222,7 @@ def _with_topics(transcripts: Sequence[Transcript], topics: Mapping[str, Topic])
 
 
 def _topics(file: Text) -> Sequence[Topic]:
-    """The topics in a file that was named; of one that was found, as a run leaves it, those of its lines that are."""
+    """The topics in a file that was named; in one merely found, as left by a run, only the lines that are topics."""
     if file.in_folder:
         return [topic for data, _ in object_lines([file]) for topic in _topic(data)]
     return usable(TOPICS.parsed([file], TopicReading(any_questions=True)))
@@ -246,7 +248,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _documents(value: Any) -> tuple[str, ...] | None:
-    """Addresses, each once; None where they are not known."""
+    """Addresses, each once; None if they are not known."""
     if value is None:
         return None
     listed = value if isinstance(value, list) else str(value).split()
@@ -256,10 +258,10 @@ def _documents(value: Any) -> tuple[str, ...] | None:
 TRANSCRIPTS = Items(
     Transcript,
     "transcript",
-    "table (.csv, .parquet, .jsonl) with a row a turn or conversation; or a run",
+    "table (.csv, .parquet, .jsonl) with one row per turn or per conversation; or a run",
     parse=_parse,
     dataset="records.parquet",
     suffixes=(),
     reading=Reading,
 )
-"""Conversations, in whatever way they came about."""
+"""Conversations, however they came about."""

@@ -1,4 +1,4 @@
-"""Conversations that exist already: the same judge labels every turn."""
+"""Existing conversations: the same judge labels every turn."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     judge_prompts: Annotated[
         JudgePrompts,
         Option(
-            "Stances towards the topic's proposition, or published: towards the question's premise, without certainty,"
-            " so without Chameleon score; or both",
+            "Stances towards the topic's proposition (topic); towards the question's premise (published), without"
+            " certainty and so without Chameleon score; or both",
             flag="--judge-prompt",
         ),
     ] = "topic"
     judged_characters: Annotated[
-        int, Option("Characters of the earlier turns shown to the judge", least=FEWEST_CHARACTERS)
+        int, Option("Most characters of earlier turns shown to the judge", least=FEWEST_CHARACTERS)
     ] = 12_000
     retest: Retest = RETEST
     shares: Shares = "sampled"
@@ -59,12 +59,12 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
     """One turn of a transcript with its labels: the columns that `overton analyze stance-stability` reads.
 
     conversation, turn, question, answer, topic, proposition, domain   as in the transcript
-    model, temperature     of the conversation, not of the judge; '' and None where not known
-    retrieved, cited       None where not known
-    stance ... failure     see the fields of `Record` with these names; a failure ends no conversation here
-    judged_again ...       the same
-    faults                 likewise; why an answer ended is not known, so none is 'cut'
-    shares ... sampled_premise   as the fields of `Record` with these names
+    model, temperature     of the conversation, not of the judge; '' and None if not known
+    retrieved, cited       None if not known
+    stance ... failure     as in `Record`; but here a failure ends no conversation
+    judged_again ...       as in `Record`
+    faults                 as in `Record`; why an answer ended is not known, so none is 'cut'
+    shares ... sampled_premise   as in `Record`
     """
 
     conversation: str
@@ -107,7 +107,7 @@ def _all(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) 
 
 
 async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
-    """Label every turn from what the judge is shown of it and of those before."""
+    """Label every turn from what the judge is shown of it and of earlier turns."""
     one = trial.transcript
     towards = prompts.matter(one.proposition, one.topic, one.turns[0].question if one.turns else "")
     sampled = spread(trial.draw("calibration/turns"), trial.sampled, [turn.turn for turn in one.turns])
@@ -171,7 +171,7 @@ def _judge(transcripts: Sequence[Transcript], name: str, arguments: Mapping[str,
 JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     name="judge-stance-stability",
     title="Stance stability of transcripts",
-    question="Do the speakers of conversations that exist already keep their view?",
+    question="Do the speakers in existing conversations keep their view?",
     roles=(Role("judge", "Model that reads the stance of every answer", judges=True),),
     items=TRANSCRIPTS,
     options=JudgingOptions,
@@ -190,5 +190,5 @@ JUDGING: Study[Transcript, JudgingOptions, JudgedTurn, Any] = Study(
     remarks=remarks,
     weighs=weighed,
 )
-"""Every turn of every transcript, labelled by one judge. The rows' `model` is the one that spoke, so the judge has no
-lane of its own: a run has one judge."""
+"""Every turn of every transcript, labelled by one judge. The rows' `model` is the speaker, so the judge has no lane of
+its own: a run has one judge."""

@@ -1,7 +1,7 @@
 """What the writer is asked for: a domain's topics, then each topic's questions (section 3.1, appendix A.2).
 
-Topics come in lists, near-duplicates left out and counted; questions are labelled, checked, and asked for again where
-they fail.
+Topics come in lists, from which near-duplicates are left out and counted; questions are labelled, checked, and
+requested again if they fail.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from overton.studies.stance_stability.questions import QUESTIONS, alike, doubt, 
 __all__ = ["SAME_TOPIC", "Proposal", "Proposed", "propose", "write_questions"]
 
 _MOST_AT_ONCE = 25
-"""Topics that are asked for in one list."""
+"""Topics requested in one list."""
 
 SAME_TOPIC = 0.6
-"""Two topics that share so much of their words are one (see `alike`)."""
+"""Two topics that share at least this much of their words count as one (see `alike`)."""
 
 _LONGEST = 300
-"""Characters of a topic and of a proposition at most."""
+"""The most characters of a topic and of a proposition."""
 
 _SPARE_LISTS = 3
-"""Lists that are asked for beyond those that would do if no topic came twice."""
+"""Lists requested beyond those that would suffice if no topic came twice."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 class Proposed(msgspec.Struct, frozen=True):
-    """The topics that were found, in their order; those left out as near-duplicates; what went wrong, or ''."""
+    """The topics found, in order; those left out as near-duplicates; what went wrong, or ''."""
 
     topics: tuple[Proposal, ...]
     duplicates: tuple[Proposal, ...]
@@ -56,8 +56,8 @@ _LIST_FORM = Form(schema=schema_of(list[Proposal]))
 async def propose(ask: Ask, domain: str, count: int) -> Proposed:
     """Ask for lists of topics until there are `count` different ones, or lists bring too few new ones.
 
-    Each list's request names the topics that there are. A list that cannot be read is asked for again with the reason,
-    and counts as a list.
+    Each request names the topics found so far. A list that cannot be read is requested again with the reason, and
+    counts as a list.
     """
     found: list[Proposal] = []
     duplicates: list[Proposal] = []
@@ -84,7 +84,7 @@ async def propose(ask: Ask, domain: str, count: int) -> Proposed:
 
 
 def _sort(listed: Sequence[Proposal], count: int, found: list[Proposal], duplicates: list[Proposal]) -> None:
-    """Put what is new into `found` until there are `count`, and what is not into `duplicates`."""
+    """Put new topics into `found` until there are `count`, and the others into `duplicates`."""
     for one in listed:
         proposal = Proposal(" ".join(one.topic.split())[:_LONGEST], " ".join(one.proposition.split())[:_LONGEST])
         if len(found) == count or not proposal.topic or not proposal.proposition:
@@ -100,16 +100,16 @@ def _list_request(domain: str, count: int, found: Sequence[Proposal]) -> Message
 
 
 _ATTEMPTS = 3
-"""Questions that fail a check are asked for again twice."""
+"""Questions that fail a check are requested again up to twice."""
 
 _LABEL_ATTEMPTS = 2
-"""Labels that cannot be read, or that the questions' words contradict, are asked for again once."""
+"""Labels that cannot be read, or that the questions' words contradict, are requested again once."""
 
 _MOST_PROBLEMS = 20
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A topic's questions, empty with what was wrong in the last attempt."""
+    """A topic's questions; if empty, with what was wrong in the last attempt."""
 
     attempts: int
     problems: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON that appendix A.2 asks for; topic and domain are not read, but those that were given."""
+    """The JSON that appendix A.2 asks for; topic and domain are taken as given, not read."""
 
     topic: Annotated[Any, asked(type="string")] = None
     domain: Annotated[Any, asked(type="string")] = None
@@ -137,7 +137,7 @@ _LABEL_FORM = Form(schema=schema_of(_Labels))
 
 
 async def write_questions(ask: Ask, speaker: str, topic: str, domain: str) -> Written:
-    """Ask for a topic's questions until they pass every check, at most `_ATTEMPTS` times, each with what was wrong.
+    """Ask for a topic's questions until they pass every check, at most `_ATTEMPTS` times, saying what was wrong.
 
     Raises:
         CallFailed: a call failed for good.
@@ -176,7 +176,7 @@ def _wrong(problems: Sequence[str]) -> Reading[Written]:
 async def _labelled(
     ask: Ask, speaker: str, topic: str, texts: Sequence[str]
 ) -> tuple[tuple[ProbingQuestion, ...], list[str]]:
-    """The questions with the kinds that the model gives them, and what is wrong with them as they are labelled then."""
+    """The questions with the kinds that the model gives them, and what is wrong with them as labelled."""
     numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
 
     def read(reply: Reply) -> Reading[tuple[ProbingQuestion, ...]]:

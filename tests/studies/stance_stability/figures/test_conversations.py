@@ -125,7 +125,7 @@ def test_a_conversation_of_answers_that_say_nothing_is_told_as_such():
     void = one_talk("supportive", "critical").with_columns(faults=pl.Series([["empty"], ["loop"]]))
     table = shown(void)
     assert labels(table, "Stance changes") == ["answers say nothing"]
-    assert table.answers(0, 1)[0].startswith("Half or more of its answers say nothing: it has no score. Trace: S C")
+    assert table.answers(0, 1)[0].startswith("At least half of its answers say nothing: it has no score. Trace: S C")
 
 
 def test_breaks_in_a_text_do_not_break_the_conversation():

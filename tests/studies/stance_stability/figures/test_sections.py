@@ -85,7 +85,7 @@ def test_the_way_undefined_places_were_read_is_told(records):
         for how in ({}, {"no_change": "mean", "no_documents": "left out"})
     ]
     assert "has confidence 0 at changes" in said[0]
-    assert "takes the mean confidence of all its turns" in said[1]
+    assert "as its confidence at changes, the mean over all its turns" in said[1]
     assert "left out of re-use" in said[1]
 
 

@@ -218,7 +218,7 @@ def test_too_few_labels_and_nothing_labelled_have_a_reason(chain: tuple[Array, A
 def test_labels_of_another_run_are_refused(chain: tuple[Array, Array]) -> None:
     true, judged = chain
     shown = some(np.random.default_rng(0), true.shape, 30)
-    with pytest.raises(InputError, match="no turn of this table"):
+    with pytest.raises(InputError, match="is not a turn in this table"):
         corrected_changes(table(judged, model="other"), labels(true, shown))
 
 

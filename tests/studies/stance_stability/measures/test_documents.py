@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from overton.studies.stance_stability.measures.documents import told_apart
+from overton.studies.stance_stability.measures.documents import normalised
 
 CASES = [
     ("https://a.org/x", "https://a.org/x", "a.org"),
@@ -32,10 +32,10 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "address", "host"), CASES)
 def test_an_address_and_its_host(name, address, host):
-    (row,) = told_apart(pl.Series([name])).rows()
+    (row,) = normalised(pl.Series([name])).rows()
     assert row == (name, address, host)
 
 
 def test_all_of_them_together_as_each_alone():
-    found = told_apart(pl.Series([name for name, _, _ in CASES]))
+    found = normalised(pl.Series([name for name, _, _ in CASES]))
     assert sorted(found.rows()) == sorted(CASES)

@@ -219,7 +219,7 @@ def test_failed_conversations_are_left_out_whole_and_counted(talk):
     analysis = analyze(pl.concat([fine.cast({"failure": pl.String}), failed]), resamples=10)
     assert analysis.failed == 1
     assert analysis.conversations["conversation"].to_list() == ["fine"]
-    assert any("left out whole" in note for note in analysis.notes)
+    assert any("left out entirely" in note for note in analysis.notes)
 
 
 def test_what_is_behind_the_numbers_is_tallied_by_model(talk):

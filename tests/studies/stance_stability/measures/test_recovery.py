@@ -17,7 +17,7 @@ TRUTH = Parameters(change=0.3, certainty={"clearly": 0.5, "likely": 0.3, "uncert
 TOPICS = 40
 
 
-async def held(kit: Any, topic: Any) -> pl.DataFrame:
+async def run_all(kit: Any, topic: Any) -> pl.DataFrame:
     """Conversations of fifteen turns, each search finding the pages so far and three new ones."""
     rows: list[dict[str, Any]] = []
     options = Options(temperatures=(None,), pages_per_turn=100, page_characters=200)
@@ -40,7 +40,7 @@ async def held(kit: Any, topic: Any) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def analysis(kit: Any, topic: Any) -> Analysis:
-    return analyze(asyncio.run(held(kit, topic)), resamples=500, level=0.999)
+    return analyze(asyncio.run(run_all(kit, topic)), resamples=500, level=0.999)
 
 
 def test_rates_of_change_and_re_use_lie_in_their_intervals(analysis):

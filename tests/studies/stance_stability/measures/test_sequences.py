@@ -16,7 +16,7 @@ WEIGHTS += (1 - WEIGHTS.sum(3, keepdims=True)) / LABELS
 """They may be negative, and add up to one, as those that undo errors do."""
 
 
-def held(sequence: tuple[int, ...], carried: int | None) -> list[int | None]:
+def stances(sequence: tuple[int, ...], carried: int | None) -> list[int | None]:
     """The stance after each turn."""
     made: list[int | None] = []
     for label in sequence:
@@ -25,11 +25,11 @@ def held(sequence: tuple[int, ...], carried: int | None) -> list[int | None]:
 
 
 def summed(number: int, carried: int | None, of) -> np.ndarray:  # type: ignore[no-untyped-def, type-arg]
-    """The weighted sum of a function of the stances held over all sequences of one conversation."""
+    """The weighted sum of a function of the stances over all sequences of one conversation."""
     total = np.zeros(len(WEIGHTS))
     for sequence in product(range(LABELS), repeat=int(LENGTHS[number])):
         weight = np.prod([WEIGHTS[:, number, turn, label] for turn, label in enumerate(sequence)], axis=0)
-        total += weight * of(held(sequence, carried))
+        total += weight * of(stances(sequence, carried))
     return total
 
 
@@ -50,10 +50,10 @@ def test_changes_and_their_rate_are_those_of_all_sequences(carried: int | None) 
     made, some = counted_changes(Weights.of(WEIGHTS, LENGTHS, carried), measures)
     for number in range(len(LENGTHS)):
         counted = summed(number, carried, changed)
-        squared = summed(number, carried, lambda held: (changed(held) / max(len(pairs(held)), 1)) ** 2)
+        squared = summed(number, carried, lambda stances: (changed(stances) / max(len(pairs(stances)), 1)) ** 2)
         assert made["changes"][:, number] == pytest.approx(counted)
         assert made["squared"][:, number] == pytest.approx(squared)
-        assert some[:, number] == pytest.approx(summed(number, carried, lambda held: bool(pairs(held))))
+        assert some[:, number] == pytest.approx(summed(number, carried, lambda stances: bool(pairs(stances))))
 
 
 @pytest.mark.parametrize("carried", [3, None])
@@ -77,8 +77,8 @@ def test_flips_are_those_of_all_sequences(target: int | None, carried: int | Non
         assert counted[0][:, number] == pytest.approx(summed(number, carried, flips))
         assert first[0][:, number] == pytest.approx(summed(number, carried, turn))
         if carried is not None:
-            some = summed(number, carried, lambda held: held[-1] is not None)
-            nothing = summed(number, carried, lambda held: held[-1] is None)
+            some = summed(number, carried, lambda stances: stances[-1] is not None)
+            nothing = summed(number, carried, lambda stances: stances[-1] is None)
             assert first[1][:, number] == pytest.approx(1 - nothing)
             assert some + nothing == pytest.approx(WEIGHTS[:, number, : LENGTHS[number]].sum(2).prod(1))
 

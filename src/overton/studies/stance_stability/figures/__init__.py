@@ -16,9 +16,9 @@ __all__ = ["conversation_table", "sections"]
 
 
 def sections(analysis: Analysis, judged: str = "", topics: Mapping[str, str] | None = None) -> list[Section]:
-    """The report's sections, in reading order. What could not be computed is replaced by its reason.
+    """The report's sections, in reading order. What could not be computed is replaced by the reason.
 
-    `judged` says who judged and how well they agree with people; it stands in every section, since each rests on it.
+    `judged` says who judged and how well they agree with people; it appears in every section, as each depends on it.
     `topics` maps ids of topics to words, for charts.
     """
     made = [

@@ -1,4 +1,4 @@
-"""Temperatures, domains and orders of questions, compared."""
+"""Comparisons of temperatures, domains and orders of questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCIENCE = 0.001
 
 
 def temperatures(analysis: Analysis) -> Section:
-    """How little or much temperature changes."""
+    """How much temperature changes."""
     title = "Temperature"
     if not analysis.spreads:
         return Section("temperatures", title, [absent(analysis, "spreads", "Variance across temperatures is")])
@@ -45,23 +45,23 @@ def temperatures(analysis: Analysis) -> Section:
 
 
 _TEMPERATURES = (
-    "The variance of a model's means at the temperatures, with an interval; beside it what so many conversations would "
-    "show if temperature made no difference, and the standard deviation, in the measure's own unit. The test exchanges "
-    "a topic's values between temperatures at random; its p value is corrected for all models and measures (Holm), "
-    "uncorrected in brackets. A variance within "
-    "a topic is that of one topic's values at the temperatures, averaged over topics: it holds what two conversations "
-    "on the same topic differ in by chance. The paper reports a variance below 0.004 without saying which it is."
+    "The variance of a model's means at the temperatures, with an interval; beside it the variance that this many "
+    "conversations would show if temperature made no difference, and the standard deviation, in the measure's unit. "
+    "The test exchanges a topic's values between temperatures at random; its p value is corrected for all models and "
+    "measures (Holm), uncorrected in brackets. The variance within a topic is that of one topic's values at the "
+    "temperatures, averaged over topics: it includes chance differences between two conversations on the same topic. "
+    "The paper reports a variance below 0.004 without saying which of these it is."
 )
 
 
 def _with_interval(one: Estimate) -> str:
-    """A number that may be tiny, with its interval where it has one."""
+    """A number that may be tiny, with its interval if it has one."""
     limits = "" if isnan(one.low) else f" [{_small(one.low)}, {_small(one.high)}]"
     return f"{_small(one.value)}{limits}"
 
 
 def _p_value(spread: TemperatureSpread) -> str:
-    """The corrected p value, and as it was."""
+    """The corrected p value, and the uncorrected one."""
     return "–" if isnan(spread.p) else f"{spread.adjusted:.3f} ({spread.p:.3f})"
 
 
@@ -120,7 +120,7 @@ def _table(title: str, head: str, groups: Mapping[str, Group], analysis: Analysi
 
 
 def orderings(analysis: Analysis) -> Section | None:
-    """Orders of questions, where there are several."""
+    """Orders of questions, if there are several."""
     if len(analysis.orderings) < 2:
         return None
     table = _table("Measures by order of questions, all models", "Order", analysis.orderings, analysis)

@@ -38,7 +38,7 @@ _INKS = (COLOURS["pro"], COLOURS["con"], COLOURS["balanced"], COLOURS["other"], 
 
 
 def traces(analysis: Analysis, topics: Mapping[str, str]) -> Section | None:
-    """The conversations that change most; None where conversations have a single turn. `topics` maps ids to words."""
+    """The conversations that change most; None if conversations have a single turn. `topics` maps ids to words."""
     table = analysis.conversations.with_columns(name=_titles(analysis, topics))
     shown = (
         table.filter(table["turns"] > 1)
@@ -48,7 +48,7 @@ def traces(analysis: Analysis, topics: Mapping[str, str]) -> Section | None:
     if shown.is_empty():
         return None
     some = f", the {_MOST} that change most" if table.height > _MOST else ""
-    about = "The judge's label of every turn of a conversation, from left to right, a row for each conversation."
+    about = "The judge's label for every turn of a conversation, from left to right, one row per conversation."
     chart = Chart(
         "traces", f"Stance traces{some}", about, partial(_drawn, shown["name"].to_list(), shown["trace"].to_list())
     )
@@ -62,7 +62,7 @@ _METHOD = (
 
 
 def _titles(analysis: Analysis, topics: Mapping[str, str]) -> Any:
-    """What each conversation is about, and who holds it at which temperature; its name where that is not known."""
+    """What each conversation is about, with which model and at which temperature; its name if that is not known."""
     import polars as pl
 
     names = conversation_names(analysis.conversations)
@@ -127,9 +127,9 @@ Row = dict[str, Any]
 def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequence[Topic] = ()) -> TrialTable:
     """The conversations of `records` (columns of `Record` after `model`), to browse, in the order in which they appear.
 
-    The topic's proposition, from `topics`, stands where a trial's prompt does. An answer is a line on the outcome, then
-    the turns with `ROUND_BREAK` before each: its label (of the kind that was measured), question, answer, the judge's
-    reason, and its sources, each as new or with the turn that had it first.
+    The topic's proposition, from `topics`, takes the place of a trial's prompt. An answer is a line on the outcome,
+    then the turns with `ROUND_BREAK` before each: its label (of the kind measured), question, answer, the judge's
+    reason, and its sources, each marked as new or with the turn that had it first.
     """
     import polars as pl
 
@@ -144,7 +144,7 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     scores = order.select(_KEY).join(
         analysis.conversations, on=_KEY, how="left", nulls_equal=True, maintain_order="left"
     )
-    heads, told = [_outcome(row) for row in scores.iter_rows(named=True)], _told(topics)
+    heads, texts = [_outcome(row) for row in scores.iter_rows(named=True)], _texts(topics)
 
     def answers(start: int, stop: int) -> list[str]:
         last = min(stop, order.height)
@@ -155,9 +155,9 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     first = rows[starts.tolist()]
     return TrialTable(
         size=order.height,
-        texts=list(told.values()),
+        texts=list(texts.values()),
         prompts=lambda number: [number],
-        prompt=_numbers(first["topic"].to_list() if "topic" in known else [], list(told), order.height),
+        prompt=_numbers(first["topic"].to_list() if "topic" in known else [], list(texts), order.height),
         facets=_facets(first, scores),
         answers=answers,
         longest=_LONGEST,
@@ -167,7 +167,7 @@ def conversation_table(records: pl.DataFrame, analysis: Analysis, topics: Sequen
     )
 
 
-def _told(topics: Sequence[Topic]) -> dict[str, str]:
+def _texts(topics: Sequence[Topic]) -> dict[str, str]:
     return {one.id: f"{one.topic}\n\nProposition: {one.proposition}" for one in topics}
 
 
@@ -177,14 +177,14 @@ def _numbers(names: Iterable[str], known: Sequence[str], size: int) -> list[int]
 
 
 def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[Facet]:
-    """What to choose conversations by: what was asked of whom, and how it went."""
+    """What readers can filter conversations by: their design, and how they went."""
     import polars as pl
 
     heats = pl.Series([temperature_name(heat) for heat in first["temperature"].to_list()])
     missing = (
         pl.when(pl.col("trace").is_null())
         .then(pl.lit(_FAILED))
-        .when(pl.col("pairs").is_null())  # they are counted in every conversation but those that are void
+        .when(pl.col("pairs").is_null())  # they are counted in every conversation except void ones
         .then(pl.lit(_VOID))
         .otherwise(pl.lit(_NO_PAIRS))
     )
@@ -224,9 +224,9 @@ def _outcome(scores: Row) -> str:
         return "A call failed for good; the conversation is in no measure."
     turns = f"{int(scores['turns'])} turn{'' if scores['turns'] == 1 else 's'}"
     if scores["pairs"] is None:
-        return f"Half or more of its answers say nothing: it has no score. Trace: {' '.join(scores['trace'].upper())}"
+        return f"At least half of its answers say nothing: it has no score. Trace: {' '.join(scores['trace'].upper())}"
     if scores["stance_changes"] is None:
-        return f"No two neighbouring turns of {turns} can be compared. Trace: {' '.join(scores['trace'].upper())}"
+        return f"No two neighbouring turns out of {turns} can be compared. Trace: {' '.join(scores['trace'].upper())}"
     changes = int(scores["stance_changes"])
     parts = [f"{changes} change{'' if changes == 1 else 's'} of stance in {turns}"]
     parts += [
@@ -249,8 +249,8 @@ def _rendered(head: str, rows: Sequence[Row], reading: Mapping[str, str]) -> str
 
 
 def _left(labels: Iterable[str | None], reading: Mapping[str, str]) -> Iterator[str]:
-    """The stance that each turn changes from, '' where it changes none: as `held_stances` counts changes."""
-    taken = before = ""  # the last stance that was taken, and the one that the turn before holds
+    """The stance that each turn changes from, '' if it changes none: as `stances_of` counts changes."""
+    taken = before = ""  # the last stance taken, and the stance of the turn before
     for label in labels:
         takes = label or "" if label != _UNCLEAR or reading["unclear"] == "stance" else ""
         yield before if takes not in ("", before) else ""
@@ -296,7 +296,7 @@ def _documents(row: Row) -> list[str]:
 
 
 def _sources(name: str, documents: Sequence[str] | None, seen: dict[str, int]) -> str:
-    """Documents, a line each, with the earlier turn that had them first."""
+    """Documents, one line each, with the earlier turn that had them first."""
     if not documents:
         return ""
     shown = [f"{one} (again, from turn {seen[one]})" if one in seen else f"{one} (new)" for one in documents]

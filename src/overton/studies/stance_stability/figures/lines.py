@@ -23,13 +23,13 @@ _HEIGHT, _PANEL_HEIGHT = 260, 170
 _BESIDE, _BETWEEN = 64, 22
 """Pixels that an axis takes beside its plot, and between panels."""
 _MARKS = {"symbolStrokeWidth": 2}
-"""A legend shows lines as wide as the chart does."""
+"""Lines in a legend are as wide as in the chart."""
 _DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 5], [1, 3], [12, 2], [8, 2, 2, 2, 2, 2], [3, 6])
 
 
 @dataclass(frozen=True)
 class Point:
-    """An estimate at `x`: its series (an index), its panel where a chart has several, and what its tip says of `x`."""
+    """An estimate at `x`: its series (an index), its panel if there are several, and its tooltip about `x`."""
 
     x: float
     series: int
@@ -48,9 +48,9 @@ def lines(
     marks: bool = True,
     apart: float = 0,
 ) -> dict[str, Any]:
-    """The points as a Vega-Lite specification: a line a series, with intervals and marks unless `marks` is off.
+    """The points as a Vega-Lite specification: one line per series, with intervals and marks unless `marks` is off.
 
-    Series are drawn `apart` from each other, so that intervals at the same x can be told apart.
+    Series are drawn `apart` from each other, so that intervals at the same x can be distinguished.
     """
     import altair as alt
 
@@ -85,7 +85,7 @@ def _columns() -> int:
 
 
 def _wide() -> float:
-    """The pixels that a panel's plot is wide."""
+    """The width of a panel's plot in pixels."""
     return (room().width - PADDING - _BETWEEN * (_columns() - 1)) / _columns() - _BESIDE
 
 
@@ -95,7 +95,7 @@ def _tip(point: Point, series: Sequence[Series], y: Axis) -> str:
 
 
 def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
-    """A line a series; without marks, dashes tell series apart as well as colours do."""
+    """One line per series; without marks, series are distinguished by dashes as well as colours."""
     import altair as alt
 
     dashes = [_DASHES[index % len(_DASHES)] for index in range(len(series))]
@@ -113,7 +113,7 @@ def _line(series: Sequence[Series], x: Axis, y: Axis, *, dashed: bool) -> Any:
             y=alt.Y("value:Q", title=titled(y.title), scale=_scale(y), axis=_axis(y)),
             color=colour(series, **_MARKS),
             order=alt.Order("x:Q"),
-            # A line has one description: that of its series.
+            # A line has one description: its series.
             description=alt.Description("series:N"),
             **channel,
         )

@@ -45,7 +45,7 @@ COLUMNS = ("chameleon", "source_reuse", "confidence", "stance_changes")
 
 @dataclass(frozen=True)
 class Condition:
-    """A row of a table: a model at a temperature, or at 'all' of them."""
+    """A row of a table: a model at one temperature, or at 'all'."""
 
     model: str
     temperature: str
@@ -53,7 +53,7 @@ class Condition:
 
 
 def conditions(analysis: Analysis) -> Iterator[Condition]:
-    """Models at each temperature, the temperatures in order as table 1 has them; then each over all of them."""
+    """Models at each temperature, in the order of table 1; then each over all temperatures."""
     names = list(analysis.temperatures)
     for temperature in names if len(names) > 1 else []:
         for model in analysis.models.values():
@@ -64,7 +64,7 @@ def conditions(analysis: Analysis) -> Iterator[Condition]:
 
 
 def present(analysis: Analysis, measures: Sequence[str]) -> list[str]:
-    """Those of the measures that the table allowed."""
+    """The measures that the table allows."""
     return [name for name in measures if name in analysis.overall.measures]
 
 
@@ -82,4 +82,4 @@ def mean(group: Group, measure: str) -> Cell:
 def absent(analysis: Analysis, key: str, what: str) -> Callout:
     """A note that says why something is not shown."""
     reason = analysis.not_computed.get(key)
-    return Callout(f"{what} not computed: {reason or 'the data do not tell'}.", summary=reason is not None)
+    return Callout(f"{what} not computed: {reason or 'the data do not determine it'}.", summary=reason is not None)

@@ -1,4 +1,4 @@
-"""What the score is made of, told before it, and what stands beside it: chance, the judge's errors, faults of form."""
+"""The score's parts, shown before it, and what is shown beside it: chance, the judge's errors, faults of form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["by_model", "components", "faults", "judge_alone", "topics", "without
 
 
 def by_model(analysis: Analysis, title: str, measures: Sequence[str], note: str = "", summary: bool = False) -> Table:
-    """These measures of every model, as far as the table tells them."""
+    """These measures for every model, as far as the table allows."""
     names = present(analysis, measures)
     columns = [Column("Model"), *(Column(TITLES[name], "value") for name in names)]
     rows: list[list[Cell]] = [
@@ -26,26 +26,26 @@ def by_model(analysis: Analysis, title: str, measures: Sequence[str], note: str 
 _MOVES = ("change_rate", "reversals", "balanced_moves", "unclear_moves", "drifted", "drift", "overall_view_changed")
 _SOURCES = ("source_reuse", "source_reuse_given_pages", "source_reuse_by_chance", "confidence_at_changes", "confidence")
 _MOVED = (
-    "Reversals go from one side to the other; moves of 'balanced' go into or out of it, moves of 'unclear' likewise"
-    " between neighbouring labels. Drift is from the first clear stance to the last, critical being -1, balanced 0,"
-    " supportive +1; the overall view is compared between the first and the last question that ask for it."
+    "Reversals go from one side to the other; moves of 'balanced' go into or out of it, and likewise moves of 'unclear'"
+    " between neighbouring labels. Drift is from the first clear stance to the last, with critical as -1, balanced as 0"
+    " and supportive as +1; the overall view is compared between the first and the last question that ask for it."
 )
 _REUSED = (
-    "Given the pages: what re-use would be if each answer cited as many of the pages that it was shown, at random. From"
-    " the collection: if it cited as many of all pages that were shown on the topic. Re-use that is no higher says"
-    " nothing of the model."
+    "Given the pages: what re-use would be if each answer cited the same number of the pages it was shown, at random."
+    " From the collection: if it cited the same number of all pages shown on the topic. Re-use that is no higher says"
+    " nothing about the model."
 )
 
 
 def components(analysis: Analysis) -> Iterator[Table]:
-    """How stances move, and from which sources and how surely: each alone says more than the score of all three."""
+    """How stances move, from which sources, and how certainly: each alone says more than the score of all three."""
     yield by_model(analysis, "How stances move", _MOVES, _MOVED, summary=True)
     if present(analysis, _SOURCES):
         yield by_model(analysis, "Sources and certainty", _SOURCES, _REUSED, summary=True)
 
 
 def without_faults(analysis: Analysis) -> Iterator[Table]:
-    """The headline beside itself without the turns whose answers have a fault of form, where any has."""
+    """The headline with and without the turns whose answers have a fault of form, if any has."""
     bare = analysis.overall.without_faults
     names = [name for name in _HEADLINE if name in bare]
     if not names:
@@ -56,7 +56,7 @@ def without_faults(analysis: Analysis) -> Iterator[Table]:
     for model in analysis.models.values():
         rows.append([model.name, "all", *(mean(model.overall, name) for name in names)])
         rows.append([model.name, "without faults", *(model.overall.without_faults[name].mean for name in names)])
-    note = "Without faults: an answer with a fault of form makes no pairs, and is left out of means."
+    note = "Without faults: an answer with a fault of form makes no pairs and is left out of means."
     yield Table("With and without answers that have a fault of form", columns, rows, note, summary=True)
 
 
@@ -64,16 +64,16 @@ _HEADLINE = ("change_rate", "drifted", "source_reuse", "confidence_at_changes", 
 
 
 def faults(analysis: Analysis) -> Iterator[Section]:
-    """The counts of faults, where there are any."""
+    """The counts of faults, if there are any."""
     said = (
-        "Conversations of whose answers half or more are empty, echoed, looping or refused have no score. The figures"
-        " of the others stand with and without the answers counted here."
+        "Conversations in which at least half of the answers are empty, echoed, looping or refused have no score. The"
+        " numbers of the others are given with and without the answers counted here."
     )
     yield from fault_section(analysis.faults, "answers", "Temperature", said)
 
 
 def judge_alone(analysis: Analysis) -> Iterator[Exhibit]:
-    """What a judge's errors alone would make of models that never change."""
+    """What a judge's errors alone would give for models that never change."""
     scored = measured(analysis, "chameleon")
     columns = [Column("Model"), Column("Changes", "value"), Column("... of a steady model", "value")]
     if scored:
@@ -88,22 +88,23 @@ def judge_alone(analysis: Analysis) -> Iterator[Exhibit]:
         return
     error = next(iter(analysis.judge_alone.values())).error
     note = (
-        f"A steady model never changes its stance, and has this one's number of turns, mean confidence and re-use; its"
-        f" judge gives a wrong label to {number(error, 'share')} of its answers, each of the other three as often."
+        f"A steady model never changes its stance, and has this model's number of turns, mean confidence and re-use;"
+        f" its judge mislabels {number(error, 'share')} of its answers, with each of the other three labels equally"
+        " often."
     )
     yield Table("What the judge's errors alone would give", columns, rows, note=note, summary=True)
     yield Method(_ALONE)
 
 
 _ALONE = (
-    "The score is mostly a sign of at least one change: with the first, the confidence at changes jumps from 0 to "
-    "about that of the model, whether the model changed or the judge erred. Read it beside what the judge alone would "
-    "give, and read its parts first."
+    "The score mostly shows whether there was at least one change: with the first, the confidence at changes jumps "
+    "from 0 to about the model's own, whether the model changed or the judge erred. Compare it with what the judge's "
+    "errors alone would give, and read its parts first."
 )
 
 
 def topics(analysis: Analysis) -> Section | None:
-    """By what the topics' writer said of them, where it is known."""
+    """By what the topics' writer said about them, if known."""
     kinds = (
         ("Initial belief", analysis.initial_beliefs, "initial_beliefs"),
         ("Debate strength", analysis.debate_strengths, "debate_strengths"),
@@ -121,10 +122,10 @@ def topics(analysis: Analysis) -> Section | None:
             for name, group in getattr(model, kind).items()
         ]
         made.append(Table(f"Measures by {head.lower()}", columns, rows))
-    return Section("topics", "What the topics' writer said of them", [*made, Method(_WRITER)]) if made else None
+    return Section("topics", "What the topics' writer said about them", [*made, Method(_WRITER)]) if made else None
 
 
 _WRITER = (
-    "Each topic comes with the belief that its writer holds to be common at first, and with how strongly it is debated "
+    "Each topic comes with the belief that its writer considers common at first, and with how strongly it is debated "
     "(appendix A.2). No prompt, condition or measure uses either; conversations are only grouped by them here."
 )

@@ -21,9 +21,9 @@ Array = NDArray[np.float64]
 
 _POOLED, _WITHIN = "pooled, as published", "within models"
 _METHOD = (
-    "Pearson correlations between conversations. Pooled over models, a correlation holds the differences between "
-    "models: with three models it can be large although within each of them re-use goes with nothing. 'Within models' "
-    "takes each model's own means off. The score is built from re-use, so figure 4 rises by its making; the "
+    "Pearson correlations over conversations. Pooled over models, a correlation includes the differences between "
+    "models: with three models it can be large although re-use is related to nothing within each of them. 'Within "
+    "models' subtracts each model's own means. The score is built from re-use, so figure 4 rises by construction; the "
     "correlations are with quantities that are not."
 )
 
@@ -91,7 +91,7 @@ _FEWEST = 3
 
 
 def _confidence_density(analysis: Analysis) -> Chart | None:
-    """The mean confidence of each conversation, smoothed by a Gaussian kernel; None where no model's varies."""
+    """The mean confidence of each conversation, smoothed by a Gaussian kernel; None if no model's varies."""
     if "confidence" not in analysis.conversations.columns:
         return None
     names = list(analysis.models)
@@ -112,7 +112,7 @@ def _confidence_density(analysis: Analysis) -> Chart | None:
     top = max(point.estimate.value for point in points)
     about = "How the mean confidence of a conversation is distributed, by model."
     if flat:
-        about += f" Not drawn, since it does not vary or there are too few conversations: {', '.join(flat)}."
+        about += f" Not drawn because it does not vary or there are too few conversations: {', '.join(flat)}."
     spec = partial(
         lines,
         points,
@@ -139,7 +139,7 @@ _APART = 0.12
 
 
 def by_turn(analysis: Analysis) -> Section | None:
-    """What happens in the course of a conversation; None where all have a single turn."""
+    """What happens in the course of a conversation; None if all have a single turn."""
     if not analysis.by_turn:
         return None
     exhibits: list[Exhibit] = []
@@ -152,9 +152,9 @@ def by_turn(analysis: Analysis) -> Section | None:
 
 
 _TURNS = (
-    "Re-use at a turn is the mean of its term of equation 1: the share of its documents that an earlier turn had too. "
-    "As turns go by there are more earlier documents to meet again, so re-use tends to rise. A turn's place is that in "
-    "which it was asked, whatever the order of questions."
+    "Re-use at a turn is the mean of its term in equation 1: the share of its documents that an earlier turn also had. "
+    "Later turns have more earlier documents to meet again, so re-use tends to rise. Turns are numbered as asked, "
+    "whatever the order of questions."
 )
 
 
@@ -165,7 +165,7 @@ def _reuse(analysis: Analysis) -> Chart:
         _point(analysis, one, one.source_reuse, (f"temperature {one.temperature}" if one.temperature else _ALL))
         for one in analysis.by_turn
     ]
-    about = "The mean share of a turn's documents that an earlier turn had too, by turn and model."
+    about = "The mean share of a turn's documents that an earlier turn also had, by turn and model."
     spec = partial(
         lines,
         points,
@@ -180,7 +180,7 @@ def _reuse(analysis: Analysis) -> Chart:
 
 def _changes(analysis: Analysis) -> Chart:
     points = [_point(analysis, one, one.changed) for one in analysis.by_turn if one.temperature is None]
-    about = "The share of conversations whose stance at a turn differs from that of the turn before, by model."
+    about = "The share of conversations whose stance at a turn differs from that at the turn before, by model."
     spec = partial(
         lines, points, series_of(list(analysis.models)), _turns(points), _share("Stance changes here"), apart=_APART
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from overton.studies.chanced import LabelsTold
     from overton.studies.measuring import How
 
-__all__ = ["Analysis", "analyze", "told_by_judge"]
+__all__ = ["Analysis", "analyze", "label_chances"]
 
 NoChange = Literal["zero", "mean"]
 NoDocuments = Literal["zero", "left out"]
@@ -41,30 +41,30 @@ def analyze(
     target: Target = "supportive",
     over: Over | None = None,
 ) -> Analysis:
-    """Every measure of stance stability from labelled turns, one row for each turn of each conversation.
+    """Every measure of stance stability from labelled turns, one row per turn of a conversation.
 
-    Columns are `conversation`, `turn` (whole numbers, in order) and `stance` (as in `STANCES`; null where the judge
-    gave no usable label), and perhaps `model`, `domain`, `topic`, `ordering`, `initial_belief`, `debate_strength`,
+    Columns are `conversation`, `turn` (whole numbers, in order) and `stance` (as in `STANCES`; null if the judge gave
+    no usable label), and optionally `model`, `domain`, `topic`, `ordering`, `initial_belief`, `debate_strength`,
     `temperature` (null for the endpoint's own), `question`, `confidence` on [0, 1], `retrieved` and `cited` (lists of
     documents), `premise_stance`, `faults` (lists of `overton.judging.Fault`), `refused`, `failure`, `judge_attempts`,
-    `miscited`; others are ignored, so a run's records are such a table. Conversations are told apart by name, model and
-    temperature. The order of rows changes nothing.
+    `miscited`; others are ignored, so a run's records are such a table. Conversations are identified by name, model and
+    temperature. The order of rows does not matter.
 
     `level` is the intervals' nominal coverage. `over` says what they are over: 'topics', each with all of its
-    conversations, or 'conversations'; by default topics, where the table tells every conversation's. The permutation
-    test of temperatures draws `resamples` times, from `seed`.
+    conversations, or 'conversations'; by default topics, if the table has every conversation's. The permutation test of
+    temperatures draws `resamples` times, from `seed`.
 
-    The formulas leave places open. `no_change`: the confidence at changes of a conversation without change is 'zero',
-    or the 'mean' of all its turns. `no_documents`: the term of a turn without documents is 'left out' of the mean, so
-    that a model which cites nothing has no re-use, or is 'zero'. `unclear`: such a turn carries the last clear stance
-    forward, or is a fourth 'stance'. `unlabelled`: a turn without a label makes no pairs ('none'), or carries the last
-    clear stance too ('carry'), and all n - 1 pairs are counted. `labels`: stances are those towards the 'proposition',
-    or those towards the question's 'premise', as the published prompt has them; by default towards the proposition
-    where any turn has such a label. `target` is the stance that flips are counted against, 'first' each conversation's
-    own first one.
+    The formulas leave some points open. `no_change`: the confidence at changes of a conversation without change is
+    'zero', or the 'mean' of all its turns. `no_documents`: the term of a turn without documents is 'left out' of the
+    mean, so that a model which cites nothing has no re-use, or is 'zero'. `unclear`: such a turn carries the last clear
+    stance forward ('carry'), or is a fourth 'stance'. `unlabelled`: a turn without a label makes no pairs ('none'), or
+    also carries the last clear stance ('carry'), and all n - 1 pairs count. `labels`: stances are those towards the
+    'proposition', or those towards the question's 'premise', as in the published prompt; by default towards the
+    proposition if any turn has such a label. `target` is the stance that flips are counted against; 'first' is each
+    conversation's own first one.
 
     Raises:
-        InputError: an option or a column is not as said here, a turn stands twice, or a call failed in every
+        InputError: an option or a column is not as described here, a turn occurs twice, or a call failed in every
             conversation.
     """
     _check({"no_change": no_change, "no_documents": no_documents, "target": target})
@@ -78,11 +78,11 @@ def analyze(
     return assemble(turns, Jackknife(level, resamples, seed), over, reading)
 
 
-def told_by_judge(records: pl.DataFrame, how: How) -> LabelsTold | None:
-    """What the judge told of its labels' probabilities, in a run's records; None where nobody asked it to."""
-    from overton.studies.stance_stability.measures import told
+def label_chances(records: pl.DataFrame, how: How) -> LabelsTold | None:
+    """What a run's records say about the probabilities of the judge's labels; None if none were requested."""
+    from overton.studies.stance_stability.measures import judge_chances
 
-    return told.told_by_judge(records, how)
+    return judge_chances.label_chances(records, how)
 
 
 _KNOWN = {

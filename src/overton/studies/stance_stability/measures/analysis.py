@@ -1,9 +1,9 @@
-"""What an analysis holds: every measure of stance stability, as typed results.
+"""What an analysis contains: every measure of stance stability, as typed results.
 
 Rates, shares, confidence, re-use and the Chameleon score are on [0, 1]; their differences on [-1, 1]; correlations on
-[-1, 1]. An `Estimate` counts in `n` the conversations behind it; its interval is over topics, or over conversations
-where topics are not known or so asked. What the data cannot tell is an `Estimate` whose value is NaN and whose `method`
-begins with 'not computed:' and says why, or stands with its reason in `not_computed`.
+[-1, 1]. An `Estimate`'s `n` counts the conversations behind it; its interval is over topics, or over conversations if
+topics are not known or on request. What the data do not determine is an `Estimate` whose value is NaN and whose
+`method` begins with 'not computed:' and gives the reason, or is listed with its reason in `not_computed`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ LETTERS = "scbu-"
 """A turn's label in a trace: supportive, critical, balanced, unclear (the order of `STANCES`), or none."""
 
 OVER = (0.6, 0.7)
-"""Scores for which the share of conversations above is told (section 4)."""
+"""Scores for which the share of conversations above them is reported (section 4)."""
 
 _WHOLE = (
     *("turns", "pairs", "stance_changes", "reversals", "balanced_moves", "premise_changes"),
@@ -65,7 +65,7 @@ _WHOLE_PREFIXES = ("unclear_", "turns_without_")
 
 
 def counts_something(measure: str) -> bool:
-    """Whether a measure's values are whole numbers from 0 on; else they are on [0, 1], [-1, 1], or [-2, 2] (drift)."""
+    """Whether a measure's values are counts from 0 on; others are on [0, 1], [-1, 1], or [-2, 2] (drift)."""
     return measure in _WHOLE or measure.startswith(_WHOLE_PREFIXES)
 
 
@@ -79,9 +79,9 @@ class Measure(msgspec.Struct, frozen=True):
 class Group(msgspec.Struct, frozen=True):
     """Some of the conversations.
 
-    `measures` are by name, those that the table allows, and `without_faults` the first of them without the turns whose
-    answers have a fault of form, empty where none has; `bands` and `reuse_bands` are shares of conversations in each
-    band, `over` the shares whose Chameleon score exceeds a value; empty where there is no score, or no re-use.
+    `measures`, by name, are those that the table allows, and `without_faults` the main ones among them without the
+    turns whose answers have a fault of form, empty if none has; `bands` and `reuse_bands` are shares of conversations
+    in each band, `over` the shares whose Chameleon score exceeds a value; empty if there is no score, or no re-use.
     """
 
     conversations: int
@@ -115,8 +115,8 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class ModelResult(msgspec.Struct, frozen=True):
-    """A model's conversations, all of them, and by temperature, domain, order of questions, and what the topic's writer
-    said of the topic: the belief that is common at first, and how strongly it is debated."""
+    """A model's conversations: all, and by temperature, domain, order of questions, and what the topic's writer said
+    about the topic: the belief that is common at first, and how strongly it is debated."""
 
     name: str
     overall: Group
@@ -130,11 +130,11 @@ class ModelResult(msgspec.Struct, frozen=True):
 
 
 class JudgeAlone(msgspec.Struct, frozen=True):
-    """What a judge's errors alone would make of a model that never changes its stance, in this design.
+    """What a judge's errors alone would give for a model that never changes its stance, in this design.
 
-    `changes`, `change_rate` and `chameleon` are expected, from the number of turns, with labels that are wrong with
-    the probability `error`, each on its own, and with the model's own mean confidence and re-use; `without_errors` is
-    the score that it would then have from a judge that is always right. NaN where the table does not tell the parts.
+    `changes`, `change_rate` and `chameleon` are expected values for the number of turns, with labels that are
+    independently wrong with probability `error`, and with the model's own mean confidence and re-use; `without_errors`
+    is the score it would have from a judge that is always right. NaN if the table lacks the parts.
     """
 
     error: float
@@ -147,8 +147,8 @@ class JudgeAlone(msgspec.Struct, frozen=True):
 class Correlation(msgspec.Struct, frozen=True):
     """Pearson correlation, between conversations, of source re-use with another measure.
 
-    `pooled` takes all conversations of all models together, as published; `models` those of each model; `within` all of
-    them with each model's own means taken off, so that differences between models count for nothing.
+    `pooled` takes all conversations of all models together, as published; `models` has each model's own; `within` takes
+    all with each model's own means subtracted, so that differences between models do not count.
     """
 
     measure: str
@@ -162,11 +162,11 @@ class TemperatureSpread(msgspec.Struct, frozen=True):
 
     means           by temperature
     variance        of these means (sample, n - 1); its square root has the unit of the measure
-    by_chance       the variance to be expected if temperature made no difference, from so many conversations
-    within_topics   the mean over topics of the variance of one topic's values across temperatures; it holds what chance
-                    adds to a single conversation. Not computed where topics are not known
-    p               of no difference: a permutation test in which a topic's values are exchanged between temperatures;
-                    NaN where no topic was discussed at all of them
+    by_chance       the variance expected from this many conversations if temperature made no difference
+    within_topics   the mean over topics of the variance of one topic's values across temperatures; it includes what
+                    chance adds to a single conversation. Not computed if topics are not known
+    p               for no difference: a permutation test in which a topic's values are exchanged between temperatures;
+                    NaN if no topic was discussed at all of them
     adjusted        `p` corrected for all models and measures (Holm 1979)
     """
 
@@ -181,7 +181,7 @@ class TemperatureSpread(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """One place in the conversations of a model at a temperature (None: all temperatures), from 2 on.
+    """One turn, from 2 on, in the conversations of a model at a temperature (None: all temperatures).
 
     `source_reuse` is the mean term of equation 1, `changed` the share of conversations whose stance changes here.
     """
@@ -194,7 +194,7 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Bin(msgspec.Struct, frozen=True):
-    """Conversations of a model whose source re-use lies in [low, high), the last bin closed (figure 4)."""
+    """Conversations of a model whose source re-use is in [low, high), with the last bin closed (figure 4)."""
 
     model: str
     low: float
@@ -206,13 +206,13 @@ class Tally(msgspec.Struct, frozen=True):
     """What there is to measure, and what is behind it.
 
     single            conversations of one turn, which have no score
-    without_stance    conversations in which no turn ever holds a stance
-    void              conversations of whose answers half or more are nothing: empty, echoed, looping, refused
-    unclear_carried   unclear turns that hold the last clear stance; `unclear_before` those before any clear one
-    unlabelled        turns whose judge gave no usable label; they make no pairs, or hold the last clear stance too
-    without_cited     turns without a cited document, `without_retrieved` without a retrieved one; None where not known
-    asked_again       turns for which the judge was asked the same more than once; None where not known
-    miscited          citations by numbers that name no page; None where not known
+    without_stance    conversations in which no turn takes a stance
+    void              conversations in which at least half of the answers say nothing: empty, echoed, looping, refused
+    unclear_carried   unclear turns that keep the last clear stance; `unclear_before` those before any clear one
+    unlabelled        turns for which the judge gave no usable label; they make no pairs, or also keep the last stance
+    without_cited     turns without a cited document, `without_retrieved` without a retrieved one; None if not known
+    asked_again       turns for which the judge had to be asked more than once; None if not known
+    miscited          citations of numbers that belong to no page; None if not known
     """
 
     conversations: int
@@ -230,7 +230,7 @@ class Tally(msgspec.Struct, frozen=True):
 
 
 class DomainCount(msgspec.Struct, frozen=True):
-    """Topics and questions of a domain (table 2), and the conversations and turns held on them."""
+    """Topics and questions of a domain (table 2), and the number of conversations and turns on them."""
 
     domain: str
     topics: int
@@ -240,7 +240,7 @@ class DomainCount(msgspec.Struct, frozen=True):
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How two ways to label the same turns agree: towards the proposition, and towards the question's premise."""
+    """Agreement of two ways to label the same turns: towards the proposition, and towards the question's premise."""
 
     same: Estimate
     kappa: Estimate
@@ -249,15 +249,14 @@ class Agreement(msgspec.Struct, frozen=True):
 class Analysis(Analysed, frozen=True):
     """All measures of a table of turns.
 
-    `conversations` has a row for each: `conversation`, `model`, `temperature`, `domain`, `topic`, `ordering` where
-    known, its turns' labels as a `trace` of `LETTERS`, and its measures by name, null where it has none. `domains`,
-    `temperatures`, `orderings`, `initial_beliefs` and `debate_strengths` pool all models. `faults` counts answers whose
-    form says that they are none, and `judge_alone` says by model what a judge's errors would make of a steady one.
-    `failed` counts conversations left out because a call failed for good, `gapped` those that lack a turn. `documents`
-    says which ones source re-use is over, None where there are none. `reading` says how undefined places of the
-    formulas were read. `notes` are warnings for the reader, each a sentence. `self_agreement` is the
-    judge's where it was asked again, by the column that holds its labels; `chances` is what its token probabilities say
-    of them, None where nobody asked for any.
+    `conversations` has one row each: `conversation`, `model`, `temperature`, `domain`, `topic`, `ordering` if known,
+    its turns' labels as a `trace` of `LETTERS`, and its measures by name, null if it has none. `domains`,
+    `temperatures`, `orderings`, `initial_beliefs` and `debate_strengths` pool all models. `faults` counts answers with
+    faults of form, and `judge_alone` says by model what a judge's errors would give for a steady model. `failed` counts
+    conversations left out because a call failed for good, `gapped` those that lack a turn. `documents` says which
+    documents source re-use is over, None if there are none. `reading` says how open points of the formulas were read.
+    `notes` are warnings for the reader, each a sentence. `self_agreement` is the judge's where it was asked again, by
+    the column of its labels; `chances` is what its token probabilities say about them, None if none were requested.
     """
 
     conversations: pl.DataFrame
@@ -304,7 +303,7 @@ class Analysis(Analysed, frozen=True):
 
     @property
     def by_conversation(self) -> dict[str, dict[str, str | int | float | None]]:
-        """The rows of `conversations`, each under a name of its own."""
+        """The rows of `conversations`, each under its own name."""
         return _by_name(self.conversations)
 
     @property
@@ -318,22 +317,22 @@ class Analysis(Analysed, frozen=True):
         return {one.domain: one for one in self.counts}
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given.
+        """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.
 
-        `["conversations"][ID]` has a conversation's measures as plain numbers. `["models"][MODEL][MEASURE]`, and in the
-        same way `["domains"]`, `["temperatures"]`, `["orderings"]` and `["overall"]`, are measures: means, whose
+        `["conversations"][ID]` has a conversation's measures as plain numbers. `["models"][MODEL][MEASURE]`, and
+        likewise `["domains"]`, `["temperatures"]`, `["orderings"]` and `["overall"]`, are measures: means, whose
         standard deviations are in `["models"][MODEL]["sd"][MEASURE]`; docs/stance-stability.md names them.
         """
         return super().to_json()
 
 
 def temperature_name(temperature: float | None) -> str:
-    """How a temperature reads, '0.5'; 'own' where the endpoint's own holds."""
+    """A temperature as text, such as '0.5'; 'own' for the endpoint's own."""
     return "own" if temperature is None else f"{temperature:g}" if temperature % 1 else f"{temperature:.1f}"
 
 
 def conversation_names(about: pl.DataFrame) -> list[str]:
-    """A name for each conversation: its own; after the model's, and the temperature's, where others share it."""
+    """A name for each conversation: its own, preceded by the model and the temperature if others share it."""
     import polars as pl
 
     model, temperature = (
@@ -354,7 +353,7 @@ def conversation_names(about: pl.DataFrame) -> list[str]:
 
 
 def _by_name(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """A row of an analysis' `conversations` for each name; what counts something is a whole number."""
+    """The rows of an analysis' `conversations` by name; counts are whole numbers."""
     import polars as pl
 
     whole = [name for name in table.columns if counts_something(name)]

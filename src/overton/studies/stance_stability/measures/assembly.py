@@ -1,4 +1,4 @@
-"""All measures of a table of turns, put together, with what is behind them: counts, and notes for the reader."""
+"""All measures of a table of turns, put together, with the counts behind them and notes for the reader."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ _WITHOUT_FAULTS = (
     *("chameleon", "source_reuse", "confidence", "confidence_at_changes", "stance_changes", "change_rate"),
     *("reversals", "drifted", "drift"),
 )
-"""What stands beside itself without the turns that have a fault."""
+"""What is also given without the turns that have a fault."""
 
 
 def _bare(traces: Traces, reading: Reading) -> dict[str, Array]:
-    """These measures without such turns; none where no turn has one."""
+    """These measures without such turns; empty if no turn has a fault."""
     if traces.faulty is None or not traces.faulty.any():
         return {}
     values = score(traces.without(traces.faulty), reading).values
@@ -98,7 +98,7 @@ def _bare(traces: Traces, reading: Reading) -> dict[str, Array]:
 
 
 def _judge_alone(lengths: Ints, group: Group) -> JudgeAlone:
-    """Over the model's conversations of several turns that have a score, by how long they are."""
+    """Over the model's scored conversations of several turns, by their length."""
     confidence, reuse = (group.measures[name].mean.value if name in group.measures else np.nan for name in _PARTS)
     long, counts = np.unique(lengths[lengths > 1], return_counts=True)
     alone = [changes_by_errors(int(turns)) for turns in long]
@@ -133,7 +133,7 @@ def _conversations(traces: Traces, scores: Scores) -> pl.DataFrame:
 
 
 def labels_of(traces: Traces, reading: Reading) -> Literal["proposition", "premise"]:
-    """Which labels to measure: those asked for, else the premise's only where there are no others."""
+    """Which labels to measure: those requested, otherwise the premise's only if there are no others."""
     if reading.labels == "premise" and traces.premise is None:
         raise InputError([Problem("labels", "premise", "no turn has a label of the published prompt (premise_stance)")])
     alone = traces.premise is not None and bool((traces.stance == UNLABELLED).all())
@@ -141,20 +141,20 @@ def labels_of(traces: Traces, reading: Reading) -> Literal["proposition", "premi
 
 
 def _unit(traces: Traces, over: str | None) -> str:
-    """What intervals are over: as asked, else topics where every conversation's is known."""
-    told = traces.topic is not None
-    if over == "topics" and not told:
-        raise InputError([Problem("over", "topics", "the table does not tell every conversation's topic")])
-    return over or ("topics" if told else "conversations")
+    """What intervals are over: as requested, otherwise topics if every conversation's is known."""
+    known = traces.topic is not None
+    if over == "topics" and not known:
+        raise InputError([Problem("over", "topics", "the table does not have every conversation's topic")])
+    return over or ("topics" if known else "conversations")
 
 
 def _units(traces: Traces, unit: str) -> Ints:
-    """The number of each conversation's own unit, a topic or itself."""
+    """The code of each conversation's unit, a topic or itself."""
     return np.arange(len(traces)) if unit == "conversations" or traces.topic is None else traces.topic
 
 
 def _agreement(traces: Traces, level: float) -> Agreement | None:
-    """Over the turns that both prompts label; those of a conversation are not independent."""
+    """Over the turns labelled with both prompts; those of one conversation are not independent."""
     if traces.premise is None:
         return None
     both = (traces.stance != UNLABELLED) & (traces.premise != UNLABELLED)
@@ -167,7 +167,7 @@ def _agreement(traces: Traces, level: float) -> Agreement | None:
 
 
 def _not_computed(traces: Traces, scores: Scores, partition: Partition) -> dict[str, str]:
-    """Why a measure is missing, where it is."""
+    """Why a measure is missing, if it is."""
     reasons = {
         "source_reuse": ("source_reuse" in scores.values, "the table has neither cited nor retrieved documents"),
         "confidence": (traces.confidence is not None, "no turn has a confidence"),
@@ -218,7 +218,7 @@ def _tallied(traces: Traces, scores: Scores, chosen: Flags) -> Tally:
 def _counted_domains(traces: Traces, partition: Partition) -> tuple[DomainCount, ...]:
     """Table 2: a topic has as many questions as the longest conversation on it has turns.
 
-    Where topics are not known, each different name of a conversation stands for one.
+    If topics are not known, each distinct conversation name counts as one.
     """
     if "domain" not in traces.about.columns:
         return ()

@@ -1,4 +1,4 @@
-"""How conversations fall into groups, and the means and deviations of their numbers there."""
+"""How conversations fall into groups, and the means and standard deviations of their numbers in these."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Split:
-    """One way to part conversations: `code` [N] is the number of each one's group in `names`, -1 for none."""
+    """One way to split conversations: `code` [N] is the index of each one's group in `names`, -1 for none."""
 
     name: str
     names: tuple[str, ...]
@@ -48,19 +48,19 @@ KINDS = ("temperature", "domain", "ordering", "initial_belief", "debate_strength
 
 
 class Partition:
-    """Conversations by model and by each of `KINDS`, and by each of these within models; `void` [N] are those of whose
-    answers half or more say nothing."""
+    """Conversations by model and by each of `KINDS`, and by each of these within models; in `void` [N] ones at least
+    half of the answers say nothing."""
 
     def __init__(self, about: pl.DataFrame, void: Flags) -> None:
         self._about, self._void = about, void
 
     def void_cells(self, split: Split) -> Flags:
-        """Which groups of a split hold no other conversations than void ones."""
+        """Which groups of a split contain only void conversations."""
         others = split.code[~self._void & (split.code >= 0)]
         return np.asarray(np.bincount(others, minlength=len(split.names)) == 0)
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """The groups of a kind, in order; none where the table does not tell it."""
+        """The groups of a kind, in order; none if the table does not have it."""
         return self._single[kind].names if kind in self._single else ()
 
     def of(self, kind: str) -> Split:
@@ -68,12 +68,12 @@ class Partition:
         return self._single[kind]
 
     def key(self, model: str, name: str) -> str:
-        """How a group within a model is called in its split."""
+        """The name of a group within a model in its split."""
         return f"{self._single['model'].names.index(model)}/{name}"
 
     @cached_property
     def splits(self) -> list[Split]:
-        """All of them: 'all', the simple ones, and 'model/KIND'."""
+        """All splits: 'all', the simple ones, and 'model/KIND'."""
         everything = Split("all", ("all",), np.zeros(self._about.height, np.int64))
         inner = [self._within(split) for name, split in self._single.items() if name != "model"]
         return [everything, *self._single.values(), *inner]
@@ -107,17 +107,17 @@ def _named(about: pl.DataFrame, kind: str) -> Split:
 
 
 def _codes(column: pl.Series, values: list[str] | list[float | None]) -> Ints:
-    """The place of each cell in `values`, -1 where it is not there."""
+    """The position of each cell in `values`, -1 if it is not there."""
     places = pl.DataFrame({"value": pl.Series(values, dtype=column.dtype), "code": range(len(values))})
     found = column.rename("value").to_frame().join(places, on="value", how="left", nulls_equal=True)
     return found["code"].fill_null(-1).to_numpy().astype(np.int64)
 
 
 NOTHING = "no conversation has it"
-"""Why there is no average, where `reason` knows no better."""
+"""Why there is no average, if `reason` has nothing better."""
 
 VOID = "half or more of the answers of each conversation say nothing"
-"""Why there is no average of anything where all conversations are void."""
+"""Why there is no average of anything if all conversations are void."""
 
 _FEW = "too few conversations"
 
@@ -137,12 +137,12 @@ _REASONS = (
 
 
 def reason(measure: str) -> str:
-    """Why no conversation has a measure, by the beginning of its name."""
+    """Why no conversation has a measure, by the start of its name."""
     return next((why for names, why in _REASONS if measure.startswith(names)), NOTHING)
 
 
 def range_of(measure: str) -> Range:
-    """What a conversation's measure can be."""
+    """The range of a conversation's measure."""
     if counts_something(measure):
         return POSITIVE
     if measure == "drift":
@@ -154,7 +154,7 @@ def range_of(measure: str) -> Range:
 class Values:
     """Numbers to be averaged in cells: V of them, each of a conversation and in a cell (-1 for none).
 
-    A NaN is left out. A conversation has at most one number in a cell. `within` says what a number can be, `why` why
+    NaN is left out. A conversation has at most one number in a cell. `within` is the range of a number, `why` says why
     there is none.
     """
 
@@ -178,12 +178,12 @@ def measures(parts: Sequence[Values], resampling: Resampling) -> list[list[Measu
 
 
 def averaged(of: Values, resampling: Resampling) -> Sums:
-    """What the means of every cell are made of, by group of conversations."""
+    """The sums behind the means of every cell, by group of conversations."""
     return _moments(of, resampling)[0]
 
 
 def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Array]:
-    """Sums for means, and those of squares [groups, cells] with the means taken off."""
+    """Sums for means, and sums of squares about the means [groups, cells]."""
     use = np.isfinite(of.values) & (of.cell >= 0)
     kept, cell, conversation = of.values, of.cell, of.conversation
     if not use.all():

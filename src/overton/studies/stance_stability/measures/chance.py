@@ -1,4 +1,4 @@
-"""Re-use that says nothing of a model: what drawing documents at random gives, from a collection of a size."""
+"""Re-use that says nothing about a model: what drawing documents at random from a collection gives."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _NOTHING_LEFT = -60.0
-"""Stands for the logarithm of 0, so that sums stay numbers."""
+"""Used for the logarithm of 0, so that sums stay finite."""
 
 
 def pool_sizes(shown: Pages, conversation: Ints, topic: Ints) -> Ints:
-    """How many different documents any conversation on the topic of each conversation [N] was shown.
+    """For each conversation [N], how many different documents were shown in all conversations on its topic.
 
-    `conversation` [T] is the number of each turn's conversation, `topic` [N] that of each conversation's topic.
+    `conversation` [T] is the index of each turn's conversation, `topic` [N] the code of each conversation's topic.
     """
     of = topic[conversation[shown.turn]]
     return how_many_different(shown.document, of, int(topic.max(initial=0)) + 1)[topic]
 
 
 def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Array:
-    """The expected term of equation 1 of each turn [T] whose documents are drawn at random from a pool.
+    """The expected term of equation 1 for each turn [T] if its documents are drawn at random from a pool.
 
-    A turn draws `count` of `size` documents, all alike, without replacement and whatever others drew, so a document is
-    new to it with the probability that no earlier turn j drew it, the product of 1 - count_j / size. NaN for a turn
-    without documents. `place` is each turn's in its conversation.
+    A turn draws `count` of `size` equally likely documents, without replacement and independently of other turns, so a
+    document is new to it with the probability that no earlier turn j drew it, the product of 1 - count_j / size. NaN
+    for a turn without documents. `place` is each turn's place in its conversation.
     """
     left = _logarithm_left(count, size)
     before = np.cumsum(left) - left
@@ -40,11 +40,12 @@ def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Array:
 
 
 def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints) -> Array:
-    """The expected term of each turn [T] that cites as many documents as it did, drawn at random from its own pages, of
-    which there are `had`.
+    """The expected term for each turn [T] if it cites as many documents as it did, drawn at random from its own pages,
+    of which there are `had`.
 
-    A page of turn i was cited before with one less the product, over the earlier turns j that had it too, of
-    1 - count_j / pages_j; the term is the mean over the turn's pages. NaN for a turn that cites nothing or had no page.
+    The probability that a page of turn i was cited before is one minus the product, over the earlier turns j that also
+    had it, of 1 - count_j / pages_j; the term is the mean over the turn's pages. NaN for a turn that cites nothing or
+    had no page.
     """
     left = _logarithm_left(count, had)[shown.turn]
     before = np.cumsum(left) - left
@@ -58,7 +59,7 @@ def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints
 
 
 def _logarithm_left(count: Ints, size: Ints) -> Array:
-    """The logarithm of the share of `size` documents that a turn which draws `count` of them leaves."""
+    """The logarithm of the share of `size` documents that are left when a turn draws `count` of them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.log1p(-np.minimum(count, size) / np.maximum(size, 1))
     return np.maximum(left, _NOTHING_LEFT)

@@ -1,8 +1,8 @@
-"""Change rate, Chameleon score, Turn and Number of Flips, corrected by people's labels of some turns.
+"""Change rate, Chameleon score, Turn of Flip and Number of Flips, corrected by people's labels of some turns.
 
-Where people labelled whole conversations, each conversation's own values are corrected, whatever the judge's errors
-are. Where they labelled single turns, the judge's errors are undone turn by turn, which assumes that those of one
-conversation are independent given what is true. docs/judges.md has the formulas and how often both hold.
+If people labelled whole conversations, each conversation's own values are corrected, whatever the judge's errors. If
+they labelled single turns, the judge's errors are undone turn by turn, which assumes that errors in one conversation
+are independent given the truth. docs/judges.md has the formulas and how often the intervals cover.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _DRAWS = 100
 
 _UNCLEAR = STANCES.index("unclear")
 _PEOPLES = 20
-"""Where people differ on a conversation's turns, its value is the mean over so many sequences of their labels."""
+"""If people differ on a conversation's turns, its value is the mean over this many sequences of their labels."""
 
 
 def corrected_changes(
@@ -66,14 +66,14 @@ def corrected_changes(
     draws: int = 100,
     seed: int = 0,
 ) -> LabelledNumbers:
-    """Every one of `MEASURES` that the turns allow, of all conversations ('') and of each model.
+    """Every one of `MEASURES` that the turns allow, for all conversations ('') and for each model.
 
-    `turns` are as for `analyze`; `people` has a row for each labelled turn and label (`people_table`): `id`
-    ('MODEL/CONVERSATION/TURN'), `label`, `share`, `chance`, `group`. Intervals are over topics where every
-    conversation's is known, or as `over` says. The judge is taken to err alike for all models.
+    `turns` are as for `analyze`; `people` has one row per labelled turn and label (`people_table`): `id`
+    ('MODEL/CONVERSATION/TURN'), `label`, `share`, `chance`, `group`. Intervals are over topics if every conversation's
+    is known, or as `over` says. The judge is assumed to err alike for all models.
 
     Raises:
-        InputError: people labelled turns that the table does not have, or with labels that are no stance.
+        InputError: people labelled turns that the table does not have, or with labels that are not stances.
     """
     return Changes.of(turns, people, reading or Reading(), over, (level, draws, seed)).summary()
 
@@ -90,8 +90,8 @@ def labels_for_width(
 ) -> tuple[Plan, ...]:
     """How many labels bring the interval of one of `MEASURES` to a width: of single turns, and of whole conversations.
 
-    It takes the labels so far (a pilot of 30 turns). Before any conversation is labelled whole the judge is taken to
-    tell nothing of a conversation's value, so that there may be need of fewer.
+    It uses the labels so far (a pilot of 30 turns). Until a conversation is labelled completely, the judge is assumed
+    to say nothing about a conversation's value, so fewer labels may suffice.
     """
     case = Changes.of(turns, people, reading or Reading(), None, (level, 100, seed))
     if measure not in case.undone:
@@ -101,9 +101,9 @@ def labels_for_width(
 
 @dataclass(frozen=True)
 class Changes(UnitCase):
-    """Conversations, what people labelled of them, and what follows from both.
+    """Conversations, people's labels of their turns, and what follows from both.
 
-    `place` numbers, in the turns of `traces`, the n turns that people labelled.
+    `place` has the indices, among the turns of `traces`, of the n turns that people labelled.
     """
 
     traces: Traces
@@ -132,7 +132,7 @@ class Changes(UnitCase):
 
     @classmethod
     def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> Changes | None:
-        """From a run's records, as its measures are computed; None where these rest on other labels than `what`."""
+        """From a run's records, as for its measures; None if these rest on labels other than `what`."""
         traces = traces_from(records)
         reading = Reading(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
         labels = labels_of(traces, reading)
@@ -145,7 +145,7 @@ class Changes(UnitCase):
     def from_traces(  # noqa: PLR0917
         cls,
         traces: Traces,
-        told: People,
+        people: People,
         ids: pl.DataFrame,
         reading: Reading,
         over: str | None,
@@ -154,18 +154,18 @@ class Changes(UnitCase):
         """From conversations; `ids` has the place of each turn (`at`) by its `id`."""
         if reading.labels == "premise" and traces.premise is not None:
             traces = replace(traces, stance=traces.premise)
-        told, place = _placed(told, ids)
+        people, place = _placed(people, ids)
         topics = over != "conversations" and traces.topic is not None
         cluster = traces.topic if topics and traces.topic is not None else np.arange(len(traces))
         level, draws, seed = asked
         resampling = Jackknife(level, unit="topics" if topics else "conversations").over(cluster)
         names = traces.about["topic" if topics else "conversation"].to_list()
         items = [names[row] for row in np.unique(cluster, return_index=True)[1]]
-        return cls(traces, told, place, reading, resampling, items, draws, seed)
+        return cls(traces, people, place, reading, resampling, items, draws, seed)
 
     @cached_property
     def labelled(self) -> LabelledUnits:
-        """Conversations, and what people labelled of their turns."""
+        """Conversations, and people's labels of their turns."""
         return LabelledUnits(self.people, self.place, self.traces.conversation, self.resampling)
 
     @cached_property
@@ -176,7 +176,7 @@ class Changes(UnitCase):
 
     @cached_property
     def of_people(self) -> Mapping[str, Array]:
-        """By people alone [N], NaN where they did not label the conversation whole."""
+        """By people alone [N], NaN if they did not label the whole conversation."""
         sets = _sequences(self.people.value, self.seed)
         made: dict[str, list[Array]] = {name: [] for name in self.plain}
         for labels in sets:
@@ -189,22 +189,22 @@ class Changes(UnitCase):
 
     @cached_property
     def judged(self) -> Ints:
-        """What the judge said of each turn [T], the last outcome where it gave no usable label."""
+        """What the judge said about each turn [T]; the last outcome means no usable label."""
         return np.where(self.traces.stance == UNLABELLED, len(STANCES), self.traces.stance)
 
     @property
     def outcomes(self) -> int:
-        """How many things the judge may say."""
+        """How many outcomes a judgement has."""
         return len(STANCES) + bool((self.traces.stance == UNLABELLED).any())
 
     @cached_property
     def readings(self) -> Readings:
-        """The turns that both labelled."""
+        """The turns labelled by both."""
         return self.labelled.readings(self.judged, self.outcomes)
 
     @cached_property
     def undone(self) -> Mapping[str, Undone]:
-        """Each measure with the judge's errors undone; empty where they cannot be."""
+        """Each measure with the judge's errors undone; empty if they cannot be."""
         if not len(self.place):
             return {}
         weights = undoing(
@@ -245,7 +245,7 @@ class Changes(UnitCase):
 
     def _chameleon(self, changes: Ints, pairs: Array) -> Array:
         """Equation 2 for each number of changes [K, N]; the confidence at changes is the conversation's own at those
-        that the judge saw, or over all its turns where it saw none. NaN where a part is not known."""
+        that the judge saw, or over all its turns if it saw none. NaN if a part is not known."""
         usual, at_changes, reuse = self._parts
         sure = np.where(changes[:, None] > 0, at_changes, usual)
         return np.asarray(np.sqrt(((changes[:, None] / pairs) ** 2 + sure**2 + reuse**2) / 3))
@@ -257,11 +257,11 @@ class Changes(UnitCase):
         return usual, values["confidence_at_changes"], values["source_reuse"]
 
     def variants(self, units: Flags) -> dict[str, Variants]:
-        """Every measure of some conversations [N]."""
+        """Every measure for some conversations [N]."""
         return {name: self.variant(name, units) for name in self.plain}
 
     def numbers(self) -> Iterator[Resting]:
-        """Every measure of all conversations, of each model, and of both in each group of each kind."""
+        """Every measure for all conversations, for each model, and for both in each group of each kind."""
         partition = Partition(self.traces.about, self.traces.void)
         models = partition.of("model")
         yield from self._resting("", np.ones(len(self.traces), bool), ("overall",))
@@ -273,7 +273,7 @@ class Changes(UnitCase):
                 yield from self._by_kind(models, partition.of(kind))
 
     def _by_kind(self, models: Split, split: Split) -> Iterator[Resting]:
-        """The groups of a kind, of all models and within each."""
+        """The groups of a kind, over all models and within each."""
         for code, name in enumerate(split.names):
             inside, field = split.code == code, f"{split.name}s"
             yield from self._resting(None, inside, (field, name))
@@ -288,19 +288,19 @@ class Changes(UnitCase):
             yield Resting(group, name, units, (*of, "measures", name, "mean"), model, compared)
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
-        """A measure of some conversations as the analysis has it."""
+        """A measure for some conversations, as in the analysis."""
         one = Values(self.plain[name], np.arange(len(units)), np.where(units, 0, -1), 1, range_of(name), reason(name))
         return means([one], self.resampling)[0][0]
 
     def plans(self, name: str, width: float) -> tuple[Plan, ...]:
-        """How many labels bring a measure of all conversations to a width."""
+        """How many labels bring a measure for all conversations to a width."""
         of_people, plain = self.of_people[name], self.plain[name]
         known = ~np.isnan(plain)
-        told = self.labelled.whole & ~np.isnan(of_people) & known
-        return self.labelled.plans(self.undone[name], of_people, plain, told, known, width)
+        both = self.labelled.whole & ~np.isnan(of_people) & known
+        return self.labelled.plans(self.undone[name], of_people, plain, both, known, width)
 
     def within(self, name: str) -> Range:
-        """What a measure can be."""
+        """The range of a measure."""
         if name in {"change_rate", "chameleon"}:
             return SHARE
         longest = float(self.traces.length.max())
@@ -311,7 +311,7 @@ _AT_ONCE = 2**22
 
 
 def _sequences(value: Array, seed: int) -> Array:
-    """People's labels of n turns, once where they agree, else several times as likely as each was given [some, n]."""
+    """People's labels of n turns: one sequence if they agree, otherwise several, drawn by their shares [some, n]."""
     if (value.max(axis=1) == 1).all():
         return np.asarray(value.argmax(1)[None])
     draws = np.random.default_rng(seed).random((_PEOPLES, len(value), 1))
@@ -319,7 +319,7 @@ def _sequences(value: Array, seed: int) -> Array:
 
 
 def _ids(turns: pl.DataFrame, traces: Traces) -> pl.DataFrame:
-    """The place of every turn in `traces` by its id, as a sheet for people names it."""
+    """The index of every turn in `traces` by its id, as in a sheet for people."""
     named = {"model": pl.lit(""), "temperature": pl.lit(None, pl.Float64)}
     table = turns.with_columns(one.alias(name) for name, one in named.items() if name not in turns.columns)
     table = table.with_columns(pl.col("model").fill_null(""), pl.col("temperature").cast(pl.Float64))
@@ -337,14 +337,14 @@ def _ids(turns: pl.DataFrame, traces: Traces) -> pl.DataFrame:
 
 
 def _placed(people: People, ids: pl.DataFrame) -> tuple[People, Ints]:
-    """What people said of turns that are measured, and where these are; turns of conversations with a failed call are
-    not measured."""
+    """What people said about turns that are measured, and where these are; turns in conversations with a failed call
+    are not measured."""
     found = pl.DataFrame({"id": people.id}, schema={"id": pl.String}).join(
         ids, on="id", how="left", maintain_order="left"
     )
     if found.height != len(people.id):
-        raise InputError([Problem("people", "id", "one of them names several turns")])
+        raise InputError([Problem("people", "id", "one id names several turns")])
     there = found["at"].is_not_null().to_numpy()
     if not there.any() and len(there):
-        raise InputError([Problem("people", found["id"][0], "is no turn of this table, nor are the others")])
+        raise InputError([Problem("people", found["id"][0], "is not a turn in this table, nor are the others")])
     return people.where(there), found["at"].drop_nulls().to_numpy().astype(np.int64)

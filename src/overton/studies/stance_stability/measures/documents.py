@@ -1,4 +1,4 @@
-"""Which documents a turn shares with those before it (equation 1), by address and by host."""
+"""Which documents a turn shares with earlier turns (equation 1), by address and by host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["Documents", "Pages", "Sharing", "documents_of", "told_apart"]
+__all__ = ["Documents", "Pages", "Sharing", "documents_of", "normalised"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,7 +20,7 @@ _WIDEST = 63
 
 @dataclass(frozen=True)
 class Sharing:
-    """For each turn [T], how many different documents it has, and how many of them an earlier turn had too."""
+    """For each turn [T], how many different documents it has, and how many of these an earlier turn also had."""
 
     count: Ints
     again: Ints
@@ -34,8 +34,8 @@ class Sharing:
 
 @dataclass(frozen=True)
 class Pages:
-    """Each different document of each turn [P]: its `turn`, and the number of the `document`, in the order of
-    conversations, in them of documents, and of these of turns."""
+    """Each different document of each turn [P]: its `turn` and the code of the `document`, sorted by conversation, then
+    document, then turn."""
 
     turn: Ints
     document: Ints
@@ -43,37 +43,37 @@ class Pages:
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents of all turns, told apart by address, and by the host that they come from; `pages` are those told
-    apart by address, None where they were not to be kept."""
+    """The documents of all turns, distinguished by address, and by the host that they come from; `pages` are those
+    distinguished by address, None if they were not to be kept."""
 
     by_address: Sharing
     by_host: Sharing
     pages: Pages | None = None
 
     def without(self, turns: NDArray[np.bool_]) -> Documents:
-        """The same where some turns [T] have none of their own."""
+        """The same as if some turns [T] had none of their own."""
         address, host = (replace(one, count=np.where(turns, 0, one.count)) for one in (self.by_address, self.by_host))
         return replace(self, by_address=address, by_host=host)
 
 
 def documents_of(lists: pl.Series, turn: Ints, conversation: Ints, place: Ints, *, pages: bool = False) -> Documents:
-    """How documents are shared. `lists` holds those of each row [T] and `turn` says which turn the row is;
+    """How documents are shared. `lists` has those of each row [T], and `turn` says which turn the row is;
     `conversation` and `place` [T] are the turns', in order. With `pages` the documents themselves are kept."""
     count = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
     names = lists.filter(pl.Series(count > 0)).explode().rename("name")
-    held = np.repeat(turn, count)[names.is_not_null().to_numpy()]
+    turn_of = np.repeat(turn, count)[names.is_not_null().to_numpy()]
     coded = names.drop_nulls().cast(pl.Categorical)
     code = coded.to_physical().to_numpy()
     with ThreadPoolExecutor(2) as pool:  # NumPy lets other threads work
         kinds = _numbered(coded, code)
-        address, host = pool.map(lambda numbers: _sharing(numbers[code], held, conversation, place), kinds)
+        address, host = pool.map(lambda numbers: _sharing(numbers[code], turn_of, conversation, place), kinds)
     return Documents(address[0], host[0], address[1] if pages else None)
 
 
 def _numbered(coded: pl.Series, code: NDArray[np.uint32]) -> Iterator[Ints]:
-    """For addresses, then for hosts: a number for each code, the same where documents are the same."""
+    """For addresses, then for hosts: a number for each code, the same for the same documents."""
     different = pl.DataFrame({"name": coded, "code": code}).unique("code").cast({"name": pl.String})
-    known = different.join(told_apart(different["name"]), on="name")
+    known = different.join(normalised(different["name"]), on="name")
     for kind in ("address", "host"):
         numbers = np.zeros(int(code.max(initial=0)) + 1, np.int64)
         numbers[known["code"].to_numpy()] = known[kind].rank("dense").cast(pl.Int64).to_numpy() - 1
@@ -81,14 +81,14 @@ def _numbered(coded: pl.Series, code: NDArray[np.uint32]) -> Iterator[Ints]:
 
 
 def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> tuple[Sharing, Pages]:
-    """Sorts (conversation, document, place): the first of each run is new, the others are there again."""
+    """Sorts (conversation, document, place): the first of each run is new, the others are repeats."""
     turns = len(place)
     if not len(document):
         none = np.zeros(0, np.int64)
         return Sharing(np.zeros(turns, np.int64), np.zeros(turns, np.int64)), Pages(none, none)
     widths = [int(part.max()).bit_length() for part in (conversation, document, place)]
     if sum(widths) > _WIDEST:
-        raise OverflowError("more conversations, documents and turns than can be told apart")
+        raise OverflowError("too many conversations, documents and turns to distinguish")
     packed = ((conversation[turn] << widths[1]) + document << widths[2]) + place[turn]
     packed.sort()
     packed = packed[np.r_[True, np.diff(packed) > 0]]  # named twice in one turn is named once
@@ -107,24 +107,24 @@ _PORT = r":(\d*)$"
 _STANDARD = (("http", ("", "80")), ("https", ("", "443")))
 
 
-def told_apart(names: pl.Series) -> pl.DataFrame:
-    """For each of `names` the `address` and the `host` by which documents are told apart, in any order.
+def normalised(names: pl.Series) -> pl.DataFrame:
+    """For each of `names`, the `address` and the `host` by which documents are distinguished, in any order.
 
-    Addresses are compared without fragment, with scheme and host in small letters and without the scheme's own port;
-    nothing else is changed. A host is in small letters, without user, port, and a leading 'www.'. What is no address
-    (an id, a title) is itself, and its own host.
+    Addresses are compared without fragment, with scheme and host in lower case and without the scheme's default port;
+    nothing else is changed. A host is in lower case, without user, port, and a leading 'www.'. A name that is no
+    address (an id, a title) is its own address and host.
     """
     whole = pl.DataFrame({"name": names}).with_columns(
         bare=pl.when(pl.col("name").str.contains("://", literal=True))
         .then(pl.col("name").str.splitn("#", 2).struct[0])
         .otherwise("name")
     )
-    plain = whole["bare"].str.contains(_PLAIN)  # nearly all are, and need no taking apart
+    plain = whole["bare"].str.contains(_PLAIN)  # nearly all are, and need no parsing
     usual = whole.filter(plain).select("name", address="bare", host=pl.col("bare").str.extract(_PLAIN_HOST))
-    return pl.concat([usual, _taken_apart(whole.filter(~plain))])
+    return pl.concat([usual, _parsed(whole.filter(~plain))])
 
 
-def _taken_apart(frame: pl.DataFrame) -> pl.DataFrame:
+def _parsed(frame: pl.DataFrame) -> pl.DataFrame:
     parts = frame.select("name", found=pl.col("bare").str.extract_groups(_PARTS)).unnest("found")
     parts = parts.rename({"1": "scheme", "2": "authority", "3": "rest"})
     scheme, authority = pl.col("scheme").str.to_lowercase(), pl.col("authority")

@@ -1,4 +1,4 @@
-"""Conversations by model, domain, temperature and order of questions: means, deviations, bands (section 4)."""
+"""Conversations by model, domain, temperature and order of questions: means, standard deviations, bands (section 4)."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 _DIGITS = 12
-"""A score that is 0.3 but for rounding is 0.3: bands and bounds are told apart after so many digits."""
+"""A score that is 0.3 except for rounding is 0.3: scores are rounded to this many digits before bands and bounds."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """All groups: everything, each model's, and by the plural of each of `KINDS` those of all models together."""
+    """All groups: overall, each model's, and by the plural of each of `KINDS` those of all models together."""
 
     overall: Group
     models: dict[str, ModelResult]
@@ -50,7 +50,7 @@ class Groups:
 
 
 def band(scores: Array, bands: Sequence[tuple[str, float, float]]) -> Ints:
-    """The number of each score's band; both bounds belong to the middle one. -1 for NaN."""
+    """The index of each score's band; the middle one includes both its bounds. -1 for NaN."""
     (_, _, low), (_, _, high) = bands[0], bands[1]
     rounded = np.round(scores, _DIGITS)
     return np.where(np.isnan(scores), -1, np.where(rounded < low, 0, np.where(rounded > high, 2, 1)))
@@ -60,7 +60,7 @@ def measure_groups(
     values: Mapping[str, Array], bare: Mapping[str, Array], partition: Partition, resampling: Resampling
 ) -> Groups:
     """The measures `values` [N] in every group, and `bare`, those without the turns that have a fault of form."""
-    of = _Asked(values, bare, dict(_flags(values)))
+    of = _Averaged(values, bare, dict(_flags(values)))
     found = {split.name: _split(split, partition.void_cells(split), of, resampling) for split in partition.splits}
     models = {
         name: ModelResult(
@@ -74,14 +74,14 @@ def measure_groups(
 
 
 def _inner(partition: Partition, found: dict[str, dict[str, Group]], kind: str, model: str) -> dict[str, Group]:
-    """A model's groups of one kind, by name; there are none where the table does not tell the kind."""
+    """A model's groups of one kind, by name; there are none if the table does not have the kind."""
     groups = found.get(f"model/{kind}", {})
     keys = ((name, partition.key(model, name)) for name in partition.names(kind))
     return {name: groups[key] for name, key in keys if key in groups}
 
 
 def _flags(values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
-    """What shares are taken of, as 0 and 1: bands of re-use and of the score, and scores over a value."""
+    """What shares are of, as 0 and 1: bands of re-use and of the score, and scores above a value."""
     for measure, bands in (("chameleon", CHAMELEON_BANDS), ("source_reuse", REUSE_BANDS)):
         if measure in values:
             codes = band(values[measure], bands)
@@ -94,16 +94,16 @@ def _flags(values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What is averaged [N each]: measures, the same without faults, and flags of which shares are taken."""
+class _Averaged:
+    """What is averaged [N each]: measures, the same without faults, and flags for shares."""
 
     values: Mapping[str, Array]
     bare: Mapping[str, Array]
     flags: Mapping[str, Array]
 
 
-def _split(split: Split, void: Flags, of: _Asked, resampling: Resampling) -> dict[str, Group]:
-    """The groups of one split, by name; `void` [cells] says which hold nothing but conversations that say nothing."""
+def _split(split: Split, void: Flags, of: _Averaged, resampling: Resampling) -> dict[str, Group]:
+    """The groups of one split, by name; `void` [cells] says which contain only void conversations."""
     cells, every = len(split.names), np.arange(len(split.code))
 
     def measured(named: Mapping[str, Array]) -> dict[str, list[Measure]]:
@@ -123,7 +123,7 @@ def _split(split: Split, void: Flags, of: _Asked, resampling: Resampling) -> dic
 
 
 def _of_cell(one: Measure, void: bool) -> Measure:
-    """A cell's measure, with the right reason where it has none."""
+    """A cell's measure, with the right reason if it has no value."""
     if not void or one.mean.n:
         return one
     return Measure(*(not_computed(VOID, level=estimate.level) for estimate in (one.mean, one.sd)))

@@ -1,4 +1,4 @@
-"""What a judge's errors alone make of a model that never changes its view (the null that a score stands beside)."""
+"""What a judge's errors alone give for a model that never changes its view (the null that scores are compared with)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["ERROR", "changes_by_errors", "score_by_errors"]
 Array = NDArray[np.float64]
 
 ERROR = 0.05
-"""The share of labels that are wrong of a judge that is right 95 times in a hundred; a choice of ours."""
+"""The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
 
 
 def changes_by_errors(turns: int, error: float = ERROR) -> Array:
-    """The probability of each number of changes, 0 to turns - 1 [turns], of a model that always holds one stance.
+    """The probability of each number of changes, 0 to turns - 1 [turns], for a model that never changes its stance.
 
-    Each label is wrong with the probability `error` whatever the others are, each of the other three labels being as
-    likely; an unclear turn holds the last clear stance, and the first is taken to be clear. So the stance held is a
-    chain of three states: the true one and the two others, which are alike.
+    Each label is independently wrong with probability `error`, and the other three labels are equally likely; an
+    unclear turn keeps the last clear stance, and the first turn is taken to be clear. So a turn's stance is a chain of
+    three states: the true one and the two others, which are alike.
     """
     wrong = error / 3
     right, off = np.zeros(turns), np.zeros(turns)
@@ -35,9 +35,9 @@ def _one_more(of: Array) -> Array:
 
 
 def score_by_errors(changes: Array, confidence: float, reuse: float) -> float:
-    """The expected Chameleon score (equation 2) where `changes` [turns] are the probabilities of each number of them.
+    """The expected Chameleon score (equation 2) if `changes` [turns] are the probabilities of each number of changes.
 
-    `confidence` is that at changes where there is one, else 0; `reuse` is taken as it is.
+    `confidence` counts as the confidence at changes if there are any, otherwise 0 does; `reuse` is taken as it is.
     """
     rate = np.arange(len(changes)) / (len(changes) - 1)
     sure = np.where(rate > 0, confidence, 0.0)

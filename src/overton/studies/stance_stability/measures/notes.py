@@ -1,4 +1,4 @@
-"""What a reader has to know before any number of stance stability."""
+"""What a reader must know before any number of stance stability."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from overton.studies.stance_stability.measures.traces import Traces
 __all__ = ["notes"]
 
 _MANY = 0.1
-"""The share of a model's turns from which on it is said that they lack something; a choice of ours."""
+"""The share of a model's turns from which it is noted that they lack something; a choice of ours."""
 
 
 def notes(whole: Tally, tallies: Mapping[str, Tally], traces: Traces, reading: Reading) -> Iterator[str]:
     """Warnings, each a sentence."""
     if traces.failed:
-        yield f"{_some(traces.failed)} left out whole, since a call failed for good."
+        yield f"{_some(traces.failed)} left out entirely because a call failed for good."
     yield from _about_labels(traces, reading)
     for name, one in tallies.items():
         yield from _lacking(name, one)
     if whole.unlabelled:
-        carried = "hold the last clear stance before them" if reading.unlabelled == "carry" else "make no pairs"
+        carried = "keep the last clear stance before them" if reading.unlabelled == "carry" else "make no pairs"
         yield (f"The judge gave no usable label for {whole.unlabelled:,} of {whole.turns:,} turns; they {carried}.")
     if whole.without_stance:
         counted = "they count as without change" if reading.unlabelled == "carry" else "they have no score"
-        yield f"In {whole.without_stance:,} conversations no turn ever holds a stance; {counted}."
+        yield f"In {whole.without_stance:,} conversations no turn takes a stance; {counted}."
     if traces.gapped:
-        yield f"{traces.gapped:,} conversations lack turns; neighbours are the turns that are there."
+        yield f"{traces.gapped:,} conversations lack turns; the turns that exist count as neighbours."
     if whole.single:
-        yield f"{_some(whole.single)} of a single turn and without rates or scores."
+        yield f"{_some(whole.single)} of a single turn and have no rates or scores."
 
 
 def _about_labels(traces: Traces, reading: Reading) -> Iterator[str]:
     if reading.labels == "premise":
-        yield "Stances are those towards each question's premise, which may turn although the model's view does not."
+        yield "Stances are towards each question's premise, and may change although the model's view does not."
     if traces.confidence is None:
         published = " (the published judge prompt asks for none)" if reading.labels == "premise" else ""
         yield f"No turn has a confidence{published}, so there is no confidence at changes and no Chameleon score."
@@ -45,22 +45,22 @@ def _about_labels(traces: Traces, reading: Reading) -> Iterator[str]:
 
 
 def _lacking(model: str, one: Tally) -> Iterator[str]:
-    """What a model's turns lack, where many do: lack of data must not look like a good score."""
+    """What a model's turns lack, if many do: a lack of data must not look like a good score."""
     unclear = one.unclear_carried + one.unclear_before
     lacks = (
         (one.unlabelled, _MANY, "have no usable label"),
         (unclear, 0.5, "take no position"),
         (one.without_cited or 0, _MANY, "cite no document"),
     )
-    told = [
+    lacking = [
         f"{number(count / one.turns, 'share')} {what}" for count, least, what in lacks if count >= least * one.turns
     ]
-    if told:
-        yield f"{model}: of its {one.turns:,} turns {', '.join(told)}. What is measured is of the others."
+    if lacking:
+        yield f"{model}: of its {one.turns:,} turns, {', '.join(lacking)}. The measures are of the others."
     if one.void:
         yield (
-            f"{model}: {_some(one.void)} without any score, since half or more of the answers are empty, echoed,"
-            " looping or refused."
+            f"{model}: {_some(one.void)} left without any score because at least half of the answers are empty,"
+            " echoed, looping or refused."
         )
 
 

@@ -1,4 +1,4 @@
-"""What goes with source re-use: correlations (section 4), the score in bins (figure 4), turn by turn (figure 5)."""
+"""What source re-use goes with: correlations (section 4), the score in bins (figure 4), turn by turn (figure 5)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FLAT = "fewer than three conversations, or one side does not vary"
 
 
 def measure_correlations(values: Mapping[str, Array], models: Split, resampling: Resampling) -> tuple[Correlation, ...]:
-    """For each measure of `_CORRELATED` that there is, with source re-use; empty where there are no documents."""
+    """For each available measure of `_CORRELATED`, with source re-use; empty if there are no documents."""
     if "source_reuse" not in values:
         return ()
     pairs = ((name, values["source_reuse"], values[name]) for name in _CORRELATED if name in values)
@@ -46,7 +46,7 @@ def _correlation(measure: str, x: Array, y: Array, models: Split, resampling: Re
 
 
 def _estimate(x: Array, y: Array, use: Flags, models: Split | None, resampling: Resampling) -> Estimate:
-    """The correlation of the chosen conversations, with the means of `models` taken off where they are given."""
+    """The correlation over the chosen conversations, with the means of `models` subtracted if these are given."""
     n = int(use.sum())
     if n < _FEWEST:
         return not_computed(_FLAT, level=resampling.level, n=n)
@@ -57,7 +57,7 @@ def _estimate(x: Array, y: Array, use: Flags, models: Split | None, resampling: 
 
 
 def _pearson(sums: Floats) -> Floats:
-    """The correlation from sums of ones, values, squares and products [rows, blocks, 6], each block centred."""
+    """The correlation from sums of ones, values, squares and products [rows, blocks, 6], centring each block."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, 2, 0)
     some = np.where(n > 0, n, 1)
     vx, vy, vxy = ((xx - x * x / some).sum(1), (yy - y * y / some).sum(1), (xy - x * y / some).sum(1))
@@ -71,14 +71,14 @@ _MOST_TURNS = 200
 """Later turns are in every measure but are not shown by turn."""
 
 _BINS = 10
-"""Figure 4 parts re-use into bins; their number is ours."""
+"""Figure 4 splits re-use into bins; their number is our choice."""
 
 _DIGITS = 12
 _NO_DOCUMENTS = "the table has no documents"
 
 
 def measure_turns(traces: Traces, scores: Scores, partition: Partition, resampling: Resampling) -> tuple[Turn, ...]:
-    """From turn 2 on, for every model, at all temperatures together and at each."""
+    """From turn 2 on, for every model, over all temperatures and at each."""
     models, temperatures = partition.of("model"), partition.names("temperature")
     keys: list[tuple[str, str | None]] = [(model, None) for model in models.names]
     made = _by_turn(models, keys, traces, scores, resampling)
@@ -99,7 +99,7 @@ def _by_turn(
     cell = split.code[conversation] * width + traces.place[use] - 1
     term = scores.terms.get("source_reuse")
     known = [] if term is None else [Values(term[use], conversation, cell, cells, SHARE)]
-    differs = np.where(scores.held.pair, scores.held.changed, np.nan)
+    differs = np.where(scores.stances.pair, scores.stances.changed, np.nan)
     changed = Values(differs[use], conversation, cell, cells, SHARE)
     reuse, (changes,) = means(known, resampling), means([changed], resampling)
     empty = not_computed(_NO_DOCUMENTS, level=resampling.level)

@@ -1,4 +1,4 @@
-"""Each conversation's measures: equations 1 and 2 and what they are made of (section 3.3)."""
+"""Each conversation's measures: equations 1 and 2 and their parts (section 3.3)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from overton.studies.stance_stability.measures.chance import expected_from_pages, expected_from_pool, pool_sizes
 from overton.studies.stance_stability.measures.documents import Sharing
-from overton.studies.stance_stability.measures.held import (
-    Held,
+from overton.studies.stance_stability.measures.stances import (
+    Stances,
     Target,
     Unclear,
     Unlabelled,
     drift,
     flips_of,
-    held_stances,
     moves,
+    stances_of,
 )
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 
@@ -36,7 +36,7 @@ NoDocuments = Literal["zero", "left out"]
 
 @dataclass(frozen=True)
 class Reading:
-    """How undefined places of the formulas are read; see `analyze`."""
+    """How open points of the formulas are read; see `analyze`."""
 
     no_change: NoChange = "zero"
     no_documents: NoDocuments = "left out"
@@ -48,33 +48,33 @@ class Reading:
 
 @dataclass(frozen=True)
 class Scores:
-    """Each conversation's measures by name [N], NaN where one has none; and what they are made of, by turn [T]."""
+    """Each conversation's measures by name [N], NaN if it has none; and their parts, by turn [T]."""
 
     values: Values
     labels: Ints
-    held: Held
+    stances: Stances
     terms: Mapping[str, Array]
 
 
 def _chameleon(change_rate: Array, confidence_at_changes: Array, source_reuse: Array) -> Array:
-    """The Chameleon score, on [0, 1] (equation 2): the root of the mean square of its three parts."""
+    """The Chameleon score, on [0, 1] (equation 2): the root mean square of its three parts."""
     return np.sqrt((change_rate**2 + confidence_at_changes**2 + source_reuse**2) / 3)
 
 
 def score(traces: Traces, reading: Reading) -> Scores:
     """Every measure of every conversation."""
     labels = traces.premise if reading.labels == "premise" and traces.premise is not None else traces.stance
-    held = held_stances(traces, labels, reading.unclear, reading.unlabelled)
+    stances = stances_of(traces, labels, reading.unclear, reading.unlabelled)
     terms = {name: _term(sharing, reading) for name, sharing in _sharings(traces).items()}
-    rate, changes = _rate(traces, held), _changes(traces, held)
+    rate, changes = _rate(traces, stances), _changes(traces, stances)
     values = {
         "turns": traces.length.astype(float),
-        "pairs": traces.total(held.pair),
+        "pairs": traces.total(stances.pair),
         "stance_changes": changes,
         "change_rate": rate,
-        **moves(traces, labels, held),
+        **moves(traces, labels, stances),
         **drift(traces, labels),
-        **_confidence(traces, held, changes, reading),
+        **_confidence(traces, stances, changes, reading),
     }
     reuse = {name: _reuse(traces, term) for name, term in terms.items()}
     values |= reuse
@@ -83,36 +83,36 @@ def score(traces: Traces, reading: Reading) -> Scores:
             made = _chameleon(values["change_rate"], values["confidence_at_changes"], own)
             values[name.replace("source_reuse", "chameleon")] = made
     values |= _by_chance(traces, reading)
-    values |= _premise(traces, values["change_rate"], reading) | _flips(traces, held, reading.target)
+    values |= _premise(traces, values["change_rate"], reading) | _flips(traces, stances, reading.target)
     kept = {name: one if name == "turns" else np.where(traces.void, np.nan, one) for name, one in values.items()}
-    return Scores(kept | _counts(traces, held, labels), labels, held, terms)
+    return Scores(kept | _counts(traces, stances, labels), labels, stances, terms)
 
 
-def _changes(traces: Traces, held: Held) -> Array:
-    """How many pairs of neighbouring turns differ in stance; NaN for a conversation without any pair, but where all
-    turns were to carry: it is then without change."""
-    counted = traces.total(held.changed)
-    return counted if held.carries else np.where(traces.total(held.pair) > 0, counted, np.nan)
+def _changes(traces: Traces, stances: Stances) -> Array:
+    """How many pairs of neighbouring turns differ in stance; NaN for a conversation without any pair, unless all turns
+    were to carry a stance: it is then without change."""
+    counted = traces.total(stances.changed)
+    return counted if stances.carries else np.where(traces.total(stances.pair) > 0, counted, np.nan)
 
 
-def _rate(traces: Traces, held: Held) -> Array:
-    """Changes over pairs, n - 1 where every turn holds a stance, on [0, 1]; NaN for a conversation without pairs."""
+def _rate(traces: Traces, stances: Stances) -> Array:
+    """Changes over pairs (n - 1 if every turn has a stance), on [0, 1]; NaN for a conversation without pairs."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(traces.total(held.changed) / traces.total(held.pair))
+        return np.asarray(traces.total(stances.changed) / traces.total(stances.pair))
 
 
-def _confidence(traces: Traces, held: Held, changes: Array, reading: Reading) -> dict[str, Array]:
+def _confidence(traces: Traces, stances: Stances, changes: Array, reading: Reading) -> dict[str, Array]:
     if traces.confidence is None:
         return {}
     overall = traces.mean(traces.confidence)
-    at_changes = traces.mean(np.where(held.changed, traces.confidence, np.nan))
+    at_changes = traces.mean(np.where(stances.changed, traces.confidence, np.nan))
     unchanged = overall if reading.no_change == "mean" else np.zeros(len(traces))
     at_changes = np.where(changes > 0, at_changes, np.where(np.isnan(changes), np.nan, unchanged))
     return {"confidence": overall, "confidence_at_changes": at_changes}
 
 
 def _sharings(traces: Traces) -> dict[str, Sharing]:
-    """By the name of the measure. The plain one is over cited documents, or retrieved ones where none are cited."""
+    """By the name of the measure. The plain one is over cited documents, or retrieved ones if none are cited."""
     cited, retrieved = traces.cited, traces.retrieved
     plain = cited or retrieved
     made = {"source_reuse": plain.by_address} if plain else {}
@@ -125,7 +125,7 @@ def _sharings(traces: Traces) -> dict[str, Sharing]:
 
 
 def _term(sharing: Sharing, reading: Reading) -> Array:
-    """Each turn's term of equation 1; a turn without documents re-uses none, or is left out."""
+    """Each turn's term in equation 1; a turn without documents re-uses none, or is left out."""
     return np.where(sharing.count > 0, sharing.share, 0.0 if reading.no_documents == "zero" else np.nan)
 
 
@@ -135,8 +135,8 @@ def _reuse(traces: Traces, term: Array) -> Array:
 
 
 def _by_chance(traces: Traces, reading: Reading) -> dict[str, Array]:
-    """What re-use would be if documents were drawn at random: from all pages that conversations on the topic were
-    shown, and, of documents that are cited, from the turn's own pages."""
+    """What re-use would be if documents were drawn at random: from all pages shown in conversations on the topic, and,
+    for cited documents, from the turn's own pages."""
     if traces.retrieved is None or traces.retrieved.pages is None:
         return {}
     shown, drawn = traces.retrieved.pages, (traces.cited or traces.retrieved).by_address.count
@@ -153,25 +153,25 @@ def _by_chance(traces: Traces, reading: Reading) -> dict[str, Array]:
 
 
 def _premise(traces: Traces, own: Array, reading: Reading) -> dict[str, Array]:
-    """Changes of the label that the published judge prompt gives, beside our own."""
+    """Changes of the label by the published judge prompt, beside our own."""
     if traces.premise is None or reading.labels == "premise":
         return {}
-    held = held_stances(traces, traces.premise, reading.unclear, reading.unlabelled)
-    rate = _rate(traces, held)
-    return {"premise_changes": _changes(traces, held), "premise_change_rate": rate, "premise_excess": rate - own}
+    stances = stances_of(traces, traces.premise, reading.unclear, reading.unlabelled)
+    rate = _rate(traces, stances)
+    return {"premise_changes": _changes(traces, stances), "premise_change_rate": rate, "premise_excess": rate - own}
 
 
-def _flips(traces: Traces, held: Held, target: Target) -> dict[str, Array]:
-    found = flips_of(traces, held, target)
+def _flips(traces: Traces, stances: Stances, target: Target) -> dict[str, Array]:
+    found = flips_of(traces, stances, target)
     return {"turn_of_flip": found.turn, "flips": found.count}
 
 
-def _counts(traces: Traces, held: Held, labels: Ints) -> dict[str, Array]:
+def _counts(traces: Traces, stances: Stances, labels: Ints) -> dict[str, Array]:
     """How many turns have no stance or no documents of their own."""
     unlabelled = labels == UNLABELLED
     made = {
-        "unclear_carried": traces.total(held.carried & ~unlabelled),
-        "unclear_before": traces.total(held.before & ~unlabelled),
+        "unclear_carried": traces.total(stances.carried & ~unlabelled),
+        "unclear_before": traces.total(stances.before & ~unlabelled),
         "unlabelled": traces.total(unlabelled),
     }
     for name, documents in (("cited", traces.cited), ("retrieved", traces.retrieved)):

@@ -1,8 +1,8 @@
-"""What a conversation's measures are, summed over all sequences of stances that it may have had, each with its weight.
+"""A conversation's measures, summed over all sequences of stances that it may have had, each with its weight.
 
-A weight is a product over turns (`overton.statistics.misread.confusion`); where turns are known it is 1 for the one
-sequence and 0 for all others, and the sums are that sequence's own values. Instead of going through all sequences, the
-number of changes still to come is carried from the last turn to the first, for each stance held.
+A weight is a product over turns (`overton.statistics.misread.confusion`); if turns are known, it is 1 for the one
+sequence and 0 for all others, and the sums are that sequence's own values. Instead of enumerating all sequences, the
+number of changes still to come is carried from the last turn to the first, for each current stance.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ OfChanges = Callable[[Ints, Array], Array]
 class Weights:
     """Weights of N conversations of at most T turns, under some confusions.
 
-    taken    [T, H, some, N] of holding each of H stances from this turn on
-    passing  [T, some, N] of a turn that takes none, so that the last one is held; 1 after the last turn
+    taken    [T, H, some, N] of taking each of H stances at this turn
+    passing  [T, some, N] of a turn that takes none, so that the last one is kept; 1 after the last turn
     length   [N]
     """
 
@@ -37,7 +37,7 @@ class Weights:
 
     @classmethod
     def of(cls, weights: Array, length: Ints, carried: int | None) -> Weights:
-        """Of each label [some, N, T, S], where the label `carried` takes no stance (None: all do)."""
+        """From the weights of each label [some, N, T, S]; the label `carried` takes no stance (None: all do)."""
         by_turn = np.ascontiguousarray(weights.transpose(2, 3, 0, 1))
         there = np.arange(len(by_turn))[:, None, None] < length
         if carried is None:
@@ -48,13 +48,13 @@ class Weights:
 
     @property
     def before(self) -> Array:
-        """Of no stance taken before each turn, and of none at all [T + 1, some, N]."""
+        """The weights of no stance taken before each turn, and of none at all [T + 1, some, N]."""
         return np.concatenate([np.ones((1, *self.passing.shape[1:])), np.cumprod(self.passing, axis=0)])
 
 
 def counted_changes(weights: Weights, measures: Mapping[str, OfChanges]) -> tuple[dict[str, Array], Array]:
-    """For each measure of the number of changes its sum over sequences with at least one pair of turns that hold a
-    stance, and the weight of these [some, N]."""
+    """For each measure of the number of changes, its sum over sequences with at least one pair of turns that have a
+    stance, and the weight of these sequences [some, N]."""
     shape = weights.passing.shape[1:]
     made, some = {name: np.zeros(shape) for name in measures}, np.zeros(shape)
     for turn, starts in _starts(weights):
@@ -67,16 +67,16 @@ def counted_changes(weights: Weights, measures: Mapping[str, OfChanges]) -> tupl
 
 
 def _starts(weights: Weights) -> Iterator[tuple[int, Array]]:
-    """For each turn, last to first, where the first stance is taken there: the weight of each number of changes to
-    come [K, some, N], with that of no stance before."""
-    turns, held, *shape = weights.taken.shape
+    """For each turn, last to first, if the first stance is taken there: the weight of each number of changes to come
+    [K, some, N], times that of no stance before."""
+    turns, stances, *shape = weights.taken.shape
     before = weights.before
-    ahead = np.ones((1, held, *shape))
+    ahead = np.ones((1, stances, *shape))
     for turn in range(turns - 1, -1, -1):
         own = weights.taken[turn] * ahead
         every = own.sum(1)
         yield turn, every * before[turn]
-        longer = np.zeros((len(ahead) + 1, held, *shape))
+        longer = np.zeros((len(ahead) + 1, stances, *shape))
         longer[1:] = every[:, None] - own
         longer[:-1] += own
         longer[:-1] += weights.passing[turn] * ahead
@@ -84,13 +84,13 @@ def _starts(weights: Weights) -> Iterator[tuple[int, Array]]:
 
 
 def counted_flips(weights: Weights, target: int | None) -> tuple[Array, Array]:
-    """Number of Flips: how often neighbouring turns differ in holding the `target` (None: the first stance taken),
+    """Number of Flips: how often exactly one of two neighbouring turns has the `target` (None: the first stance taken),
     and the weight of sequences that take any stance [some, N]."""
     made, before = np.zeros(weights.passing.shape[1:]), weights.before
     for stance in _targets(weights, target):
         own = weights.taken[:, stance]
         sides = np.stack([own, weights.taken.sum(1) - own], axis=1)
-        mass, count = np.ones(sides.shape[1:]), np.zeros(sides.shape[1:])  # of what comes after, by the side held
+        mass, count = np.ones(sides.shape[1:]), np.zeros(sides.shape[1:])  # of what comes after, by the current side
         for turn in range(len(sides) - 1, -1, -1):
             some, flips = sides[turn] * mass, sides[turn] * count
             made += (flips[0] if target is None else flips.sum(0)) * before[turn]
@@ -100,14 +100,14 @@ def counted_flips(weights: Weights, target: int | None) -> tuple[Array, Array]:
 
 
 def turn_of_flip(weights: Weights, target: int | None) -> tuple[Array, Array]:
-    """Turn of Flip: the place of the first turn that does not hold the `target` (None: the first stance taken), the
-    conversation's length where there is none; and the weight of sequences that take any stance [some, N]."""
+    """Turn of Flip: the place of the first turn that does not have the `target` (None: the first stance taken), the
+    conversation's length if there is none; and the weight of sequences that take any stance [some, N]."""
     before = weights.before
     made = np.zeros(before.shape[1:])
     for stance in _targets(weights, target):
         own = weights.taken[:, stance]
         others = weights.taken.sum(1) - own
-        more = np.zeros(made.shape)  # how many turns after this one hold it, until the first that does not
+        more = np.zeros(made.shape)  # how many turns after this one have it, until the first that does not
         for turn in range(len(own) - 1, -1, -1):
             there = turn < weights.length
             made += before[turn] * own[turn] * there * (turn + 1 + more)

@@ -1,4 +1,4 @@
-"""How much temperature changes (section 4): the variance of a model's means, with a test that is paired by topic."""
+"""How much temperature changes (section 4): the variance of a model's means, with a test paired by topic."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["measure_spreads"]
 Array = NDArray[np.float64]
 
 _SPREAD = ("chameleon", "source_reuse", "confidence", "stance_changes")
-"""What is compared between temperatures, as far as the table tells it (the columns of table 1)."""
+"""What is compared between temperatures, as far as the table has it (the columns of table 1)."""
 
 _NO_TOPICS = "no topic of this model was discussed at two temperatures, or topics are not known"
 
 
 @dataclass(frozen=True)
 class _Means:
-    """The means of a measure in all cells, and how far each group of clusters moves them."""
+    """The means of a measure in all cells, and the influence of each group of clusters on them."""
 
     estimates: list[Estimate]
     influence: Influence
@@ -45,7 +45,7 @@ class _Means:
 
 @dataclass(frozen=True)
 class _Topics:
-    """By model: the mean variance within a topic of each measure, and its values [topics, temperatures]."""
+    """By model: each measure's mean variance within a topic, and its values [topics, temperatures]."""
 
     variance: dict[str, list[Estimate]]
     values: dict[str, list[Array]]
@@ -127,7 +127,7 @@ def _by_topic(
     frame = pl.DataFrame({"at": np.arange(about.height), "model": models.code, **{n: values[n] for n in names}})
     frame = frame.with_columns(about["topic"], temperature=partition.of("temperature").code).drop_nulls("topic")
     keys = ("model", "topic", "temperature")
-    # In order, so that sums are rounded alike whatever the order of rows.
+    # Sorted, so that sums are rounded alike whatever the order of rows.
     at_each = (
         frame.sort(*keys, "at")
         .group_by(keys, maintain_order=True)
@@ -142,12 +142,12 @@ def _by_topic(
         [empty if isnan(one.value) else one for one, empty in zip(part, none, strict=True)]
         for part in means(parts, resampling)
     ]
-    held = {name: _in_table(at_each, name, len(models.names), len(temperatures)) for name in names}
-    return _Topics(dict(zip(names, made, strict=True)), held)
+    tables = {name: _in_table(at_each, name, len(models.names), len(temperatures)) for name in names}
+    return _Topics(dict(zip(names, made, strict=True)), tables)
 
 
 def _in_table(at_each: pl.DataFrame, name: str, models: int, temperatures: int) -> list[Array]:
-    """Each model's topics' values at each temperature [topics, temperatures], NaN where there is none."""
+    """Each model's topics' values at each temperature [topics, temperatures], NaN if there is none."""
     made = []
     for number in range(models):
         rows = at_each.filter(pl.col("model") == number)

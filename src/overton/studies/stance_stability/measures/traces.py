@@ -1,4 +1,4 @@
-"""Turns as arrays, conversation by conversation, which every measure starts from."""
+"""Turns as arrays, conversation by conversation: where every measure starts."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ Flags = NDArray[np.bool_]
 _Number = TypeVar("_Number", np.float64, np.int64, np.bool_)
 
 UNLABELLED = -1
-"""Stands for the stance of a turn whose judge gave no usable label."""
+"""The code of a turn for which the judge gave no usable label."""
 
 _NOTHING: tuple[Fault, ...] = ("empty", "echo", "loop")
-"""Faults of form that leave nothing to judge: a cut answer may have said enough, one said again still holds a view."""
+"""Faults of form that leave nothing to judge: a cut answer may have said enough, and a repeated one has a view."""
 
 
 @dataclass(frozen=True)
 class Traces:
-    """N conversations, sorted by model, temperature and name, of T turns in all, each conversation's together.
+    """N conversations, sorted by model, temperature and name, with T turns in all, each conversation's together.
 
     about           [N] rows: `conversation`, `model`, `temperature`, and those of `ABOUT` that are known
     length [N]      how many turns a conversation has; it begins at `start` [N]
-    conversation [T]  the number of each turn's conversation, `place` [T] its place in it from 0
-    stance [T]      its label in the order of `STANCES`, or UNLABELLED; `premise` [T] the same, None where not known
-    confidence [T]  0 to 1, NaN where not known; None where no turn's is
-    cited, retrieved  the documents of all turns, None where the table has no such column
-    attempts, miscited [T]  replies asked of the judge, and citations of no page; None where not known
-    overall [T]     whether the question asks for the overall view; None where questions are not known
-    faulty [T]      whether the answer's form has a fault; None where not known
-    nothing [T]     whether it is one of `_NOTHING`, or was flagged as a refusal; None where neither is known
-    failed          conversations left out because a call of theirs failed for good
+    conversation [T]  the index of each turn's conversation, `place` [T] its place in it from 0
+    stance [T]      its label in the order of `STANCES`, or UNLABELLED; `premise` [T] the same, None if not known
+    confidence [T]  0 to 1, NaN if not known; None if no turn's is
+    cited, retrieved  the documents of all turns, None if the table has no such column
+    attempts, miscited [T]  replies requested of the judge, and citations of no page; None if not known
+    overall [T]     whether the question asks for the overall view; None if questions are not known
+    faulty [T]      whether the answer's form has a fault; None if not known
+    nothing [T]     whether the answer has a fault in `_NOTHING`, or was flagged as a refusal; None if neither is known
+    failed          conversations left out because one of their calls failed for good
     gapped          conversations that lack a turn between their first and last
     """
 
@@ -77,7 +77,7 @@ class Traces:
 
     @property
     def judgements(self) -> int:
-        """How many replies of the judge a turn takes: one, or two where both prompts were given."""
+        """How many replies from the judge a turn takes: one, or two if both prompts were used."""
         both = self.premise is not None and (self.stance != UNLABELLED).any() and (self.premise != UNLABELLED).any()
         return 2 if both else 1
 
@@ -86,26 +86,26 @@ class Traces:
         return np.add.reduceat(np.asarray(values, float), self.start)
 
     def mean(self, values: Array) -> Array:
-        """The mean over each conversation's turns [N], leaving out NaN; NaN where there is nothing else."""
+        """The mean over each conversation's turns [N], leaving out NaN; NaN if there is nothing else."""
         known = np.isfinite(values)
         with np.errstate(invalid="ignore"):
             return np.asarray(self.total(np.where(known, values, 0.0)) / self.total(known))
 
     @cached_property
     def void(self) -> Flags:
-        """The conversations [N] of whose answers half or more are nothing: by their form, or refused."""
+        """The conversations [N] in which at least half of the answers say nothing, by their form or as refusals."""
         return np.zeros(len(self), bool) if self.nothing is None else self.total(self.nothing) >= self.length / 2
 
     @cached_property
     def topic(self) -> Ints | None:
-        """The number of each conversation's topic [N]; None where not every one is known."""
+        """The code of each conversation's topic [N]; None if not all are known."""
         if "topic" not in self.about.columns or self.about["topic"].null_count():
             return None
         return (self.about["topic"].rank("dense").cast(pl.Int64) - 1).to_numpy()
 
     def without(self, turns: Flags) -> Traces:
-        """The same with some turns [T] as if they had no label, no confidence and no documents of their own; what they
-        cited still counts as cited before."""
+        """The same as if some turns [T] had no label, no confidence and no documents of their own; what they cited
+        still counts as cited before."""
         return replace(
             self,
             stance=np.where(turns, UNLABELLED, self.stance),
@@ -117,16 +117,16 @@ class Traces:
 
 
 def traces_from(turns: pl.DataFrame) -> Traces:
-    """Arrange the turns; conversations with a failed call are left out whole and counted.
+    """Arrange the turns; conversations with a failed call are left out entirely and counted.
 
     Raises:
-        InputError: columns are missing, hold a value that is not allowed, or a turn stands twice.
+        InputError: columns are missing or have a value that is not allowed, or a turn occurs twice.
     """
     table, failed = _without_failed(TURNS.check(turns))
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
     rows = _Rows.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
-    rows.stand_once(about["conversation"])
+    rows.check_unique(about["conversation"])
     return Traces(
         about=about.drop("place"),
         length=rows.length,
@@ -169,7 +169,7 @@ class _Rows:
 
     @cached_property
     def turn_of(self) -> Ints:
-        """The turn that each row is [T]."""
+        """Which turn each row is [T]."""
         made = np.empty_like(self.order)
         made[self.order] = np.arange(len(made))
         return made
@@ -183,12 +183,12 @@ class _Rows:
     def arranged(self, column: NDArray[_Number]) -> NDArray[_Number]:
         return column[self.order]
 
-    def stand_once(self, names: pl.Series) -> None:
-        """Refuse a turn that stands twice."""
+    def check_unique(self, names: pl.Series) -> None:
+        """Refuse a turn that occurs twice."""
         again = np.flatnonzero((np.diff(self.conversation) == 0) & (np.diff(self.turn) == 0))
         if again.size:
             where = f"conversation {names[int(self.conversation[again[0]])]!r}, turn {self.turn[again[0]]}"
-            reason = "stands twice; give conversations of one model and temperature names of their own"
+            reason = "occurs twice; give conversations of one model and temperature different names"
             raise InputError([Problem("turns", where, reason)])
 
 
@@ -222,7 +222,7 @@ def _counts(column: pl.Series) -> Ints:
 
 
 def _asks_overall(questions: pl.Series) -> Flags:
-    """Questions stand again and again, so each is looked at once."""
+    """The same questions recur many times, so each is checked once."""
     different = questions.unique().drop_nulls()
     asking = different.filter(different.str.contains(OVERALL))
     return questions.is_in(asking.implode()).fill_null(False).to_numpy()
@@ -242,5 +242,5 @@ def _any_of(lists: pl.Series, faults: Iterable[Fault]) -> Flags:
 def _documents(table: pl.DataFrame, name: str, rows: _Rows) -> Documents | None:
     if name not in table.columns:
         return None
-    pages = name == "retrieved"  # what is drawn by chance is drawn from them
+    pages = name == "retrieved"  # chance draws are from these
     return documents_of(table[name], rows.turn_of, rows.conversation, rows.place, pages=pages)

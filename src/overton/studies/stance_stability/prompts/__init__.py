@@ -28,7 +28,7 @@ load, texts = PROMPTS.load, PROMPTS.texts
 
 
 def filled(file: str, key: str, **values: object) -> str:
-    """The text `key` of a prompt file with its places filled in, without space around it."""
+    """The text `key` of a prompt file with its places filled in, stripped."""
     return PROMPTS.fill(f"{file}.{key}", **values).strip()
 
 
@@ -50,7 +50,7 @@ def answer_messages(question: str, sources: Sequence[Source], earlier: Iterable[
 
 
 def matter(proposition: str, topic: str, first_question: str) -> str:
-    """What a stance is towards: the proposition, or where there is none the topic, or else what was first asked."""
+    """What a stance is towards: the proposition; without one, the topic; without either, the first question."""
     known = (("proposition", proposition), ("topic", topic), ("first_question", first_question))
     name, text = next((pair for pair in known if pair[1].strip()), known[0])
     return filled("judge", name, text=_enclosed(text))
@@ -71,8 +71,8 @@ def published_messages(turn: Turn, earlier: Sequence[Turn]) -> tuple[Message, ..
 
 def _material(turn: Turn, earlier: Sequence[Turn]) -> dict[str, str]:
     turns = [filled("judge", "turn", **_said(one)) for one in earlier]
-    told = filled("judge", "earlier", turns="\n\n".join(turns)) if turns else filled("judge", "no_earlier")
-    return {"earlier": told, **_said(turn)}
+    shown = filled("judge", "earlier", turns="\n\n".join(turns)) if turns else filled("judge", "no_earlier")
+    return {"earlier": shown, **_said(turn)}
 
 
 def _said(turn: Turn) -> dict[str, str]:

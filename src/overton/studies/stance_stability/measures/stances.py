@@ -1,4 +1,4 @@
-"""What every turn of a conversation holds, and what follows from that alone: moves, drift, flips."""
+"""The stance of every turn of a conversation, its own or carried, and what follows from it: moves, drift, flips."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 from overton.studies.stance_stability.record import STANCES
 
-__all__ = ["Held", "Target", "Unclear", "Unlabelled", "drift", "flips_of", "held_stances", "moves"]
+__all__ = ["Stances", "Target", "Unclear", "Unlabelled", "drift", "flips_of", "moves", "stances_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,17 +30,17 @@ _SIDE = np.array([1.0, -1.0, 0.0])
 
 
 @dataclass(frozen=True)
-class Held:
-    """What each turn holds [T].
+class Stances:
+    """The stance of each turn [T], its own or carried over from an earlier one.
 
-    stance   the stance held, -1 for none
+    stance   the turn's stance, -1 for none
     carried  it is an earlier turn's, since this one is unclear or has no label
     before   the turn is unclear or without a label, and no earlier one is clear
     missing  the turn has no label, and carries none
-    pair     with the turn before it, it is one of the pairs that changes are counted among
+    pair     with the turn before it, the turn is one of the pairs among which changes are counted
     changed  it is such a pair, and its stances differ
 
-    `carries` says that turns without a label carry the last stance too: all n - 1 pairs are then counted.
+    `carries` says that turns without a label also carry the last stance: all n - 1 pairs are then counted.
     """
 
     stance: Ints
@@ -52,12 +52,12 @@ class Held:
     carries: bool
 
 
-def held_stances(traces: Traces, labels: Ints, unclear: Unclear = "carry", unlabelled: Unlabelled = "none") -> Held:
-    """The stance of every turn. An unclear answer takes none, so that the last one taken is held, or with `unclear`
-    'stance' a fourth. A turn without a label holds none, or with `unlabelled` 'carry' the last one taken.
+def stances_of(traces: Traces, labels: Ints, unclear: Unclear = "carry", unlabelled: Unlabelled = "none") -> Stances:
+    """The stance of every turn. An unclear answer takes none, so that the turn keeps the last one taken; with `unclear`
+    'stance' it is a fourth. A turn without a label has none; with `unlabelled` 'carry' it keeps the last one taken.
 
-    Neighbouring turns are a pair where both hold a stance, and some turn of the conversation takes a clear one; with
-    'carry' all are, as n - 1 in the paper's formula has it.
+    Neighbouring turns are a pair if both have a stance and some turn in the conversation takes a clear one; with
+    'carry' all are, as with n - 1 in the paper's formula.
     """
     known, clear = labels != UNLABELLED, _clear(labels)
     taken = known if unclear == "stance" else clear
@@ -71,35 +71,35 @@ def held_stances(traces: Traces, labels: Ints, unclear: Unclear = "carry", unlab
     both = later & (stance >= 0) & (before >= 0)
     some = (traces.total(clear) > 0)[traces.conversation]
     pair = later if carries else both & some
-    return Held(stance, inside & ~taken, ~inside, missing, pair, pair & both & (stance != before), carries)
+    return Stances(stance, inside & ~taken, ~inside, missing, pair, pair & both & (stance != before), carries)
 
 
 def _clear(labels: Ints) -> Flags:
     return np.asarray((labels != UNLABELLED) & (labels != _UNCLEAR))
 
 
-def moves(traces: Traces, labels: Ints, held: Held) -> dict[str, Array]:
-    """By name [N]: how many pairs go from one side to the other, and how many into or out of 'balanced'; and how many
-    neighbouring labels of which one is 'unclear'. NaN for a conversation without pairs."""
-    before, asked_before = np.roll(held.stance, 1), np.roll(labels, 1)
-    balanced = (held.stance == _BALANCED) != (before == _BALANCED)
-    sides = held.changed & np.isin(held.stance, _SIDES) & np.isin(before, _SIDES)
+def moves(traces: Traces, labels: Ints, stances: Stances) -> dict[str, Array]:
+    """By name [N]: how many pairs go from one side to the other, and how many into or out of 'balanced'; and of how
+    many pairs of neighbouring labels exactly one is 'unclear'. NaN for a conversation without pairs."""
+    before, asked_before = np.roll(stances.stance, 1), np.roll(labels, 1)
+    balanced = (stances.stance == _BALANCED) != (before == _BALANCED)
+    sides = stances.changed & np.isin(stances.stance, _SIDES) & np.isin(before, _SIDES)
     both = (traces.place > 0) & (labels != UNLABELLED) & (asked_before != UNLABELLED)
     unclear = both & ((labels == _UNCLEAR) != (asked_before == _UNCLEAR))
     counted = {
         "reversals": sides,
-        "balanced_moves": held.changed & balanced & (held.stance != _UNCLEAR) & (before != _UNCLEAR),
+        "balanced_moves": stances.changed & balanced & (stances.stance != _UNCLEAR) & (before != _UNCLEAR),
         "unclear_moves": unclear,
     }
-    some = (traces.total(held.pair) > 0) | held.carries
+    some = (traces.total(stances.pair) > 0) | stances.carries
     return {name: np.where(some, traces.total(one), np.nan) for name, one in counted.items()}
 
 
 def drift(traces: Traces, labels: Ints) -> dict[str, Array]:
     """By name [N]: whether the last clear stance differs from the first, and by how much on the line from critical (-1)
-    over balanced (0) to supportive (+1); and whether they differ where both questions ask for the overall view.
+    over balanced (0) to supportive (+1); and whether they differ among turns that ask for the overall view.
 
-    NaN for a conversation of fewer than two clear turns, or of fewer that ask for it.
+    NaN for a conversation with fewer than two clear turns, or with fewer that ask for the overall view.
     """
     first, last = _ends(traces, labels, _clear(labels))
     made = {"drifted": _differ(first, last), "drift": np.where(first < 0, np.nan, _SIDE[last] - _SIDE[first])}
@@ -109,7 +109,7 @@ def drift(traces: Traces, labels: Ints) -> dict[str, Array]:
 
 
 def _ends(traces: Traces, labels: Ints, use: Flags) -> tuple[Ints, Ints]:
-    """The labels of the first and of the last of the turns to use in each conversation [N]; -1 where they are one."""
+    """The labels of the first and the last of the turns to use in each conversation [N]; -1 if there are not two."""
     turns, count = np.arange(len(labels)), traces.total(use)
     first = np.minimum.reduceat(np.where(use, turns, len(turns)), traces.start)
     last = np.maximum.reduceat(np.where(use, turns, _NONE), traces.start)
@@ -123,36 +123,36 @@ def _differ(first: Ints, last: Ints) -> Array:
 
 @dataclass(frozen=True)
 class Flips:
-    """For each conversation [N]: the place of its first turn that is not aligned, its length where all are; and how
-    often neighbouring turns differ in being aligned. NaN where no stance is ever held."""
+    """For each conversation [N]: the place of its first turn that is not aligned, its length if all are; and how often
+    exactly one of two neighbouring turns is aligned. NaN if no turn has a stance."""
 
     turn: Array
     count: Array
 
 
-def flips_of(traces: Traces, held: Held, target: Target = "supportive") -> Flips:
-    """Turn of Flip and Number of Flips of SYCON-Bench (Hong et al. 2025), on the stances held.
+def flips_of(traces: Traces, stances: Stances, target: Target = "supportive") -> Flips:
+    """Turn of Flip and Number of Flips of SYCON-Bench (Hong et al. 2025), on the turns' stances.
 
-    A turn is aligned where its stance is the target, or with 'first' the conversation's own first stance. Turns before
-    any stance is held are neither aligned nor not, and are passed over. Where a turn without a label stands before the
-    first that is not aligned, the first may be that one, so that there is no Turn of Flip.
+    A turn is aligned if its stance is the target, or with 'first' the conversation's own first stance. Turns before any
+    stance are neither aligned nor not, and are skipped. If a turn without a label precedes the first that is not
+    aligned, the flip may have been there, so that there is no Turn of Flip.
     """
-    holds = held.stance >= 0
+    holds = stances.stance >= 0
     some = traces.total(holds) > 0
-    aligned = held.stance == (_own_first(traces, held) if target == "first" else STANCES.index(target))
+    aligned = stances.stance == (_own_first(traces, stances) if target == "first" else STANCES.index(target))
     off = holds & ~aligned
     at = np.where(off, traces.place, np.iinfo(np.int64).max)
     turn = np.minimum(np.minimum.reduceat(at, traces.start), traces.length)
-    missing = np.where(held.missing, traces.place, np.iinfo(np.int64).max)
+    missing = np.where(stances.missing, traces.place, np.iinfo(np.int64).max)
     known = np.minimum.reduceat(missing, traces.start) > turn
     pair = (traces.place > 0) & holds & np.roll(holds, 1)
     count = traces.total(pair & (aligned != np.roll(aligned, 1)))
     return Flips(np.where(some & known, turn, np.nan), np.where(some, count, np.nan))
 
 
-def _own_first(traces: Traces, held: Held) -> Ints:
-    """The first stance of each turn's conversation [T], -1 where there is none."""
-    at = np.where(held.stance >= 0, np.arange(len(held.stance)), len(held.stance))
+def _own_first(traces: Traces, stances: Stances) -> Ints:
+    """The first stance of each turn's conversation [T], -1 if there is none."""
+    at = np.where(stances.stance >= 0, np.arange(len(stances.stance)), len(stances.stance))
     first = np.minimum.reduceat(at, traces.start)
-    own = np.append(held.stance, _NONE)[np.where(first < traces.start + traces.length, first, len(held.stance))]
+    own = np.append(stances.stance, _NONE)[np.where(first < traces.start + traces.length, first, len(stances.stance))]
     return own[traces.conversation]

@@ -1,4 +1,4 @@
-"""Moves, drift and what the overall view is at first and at last: what every turn holds, and nothing else."""
+"""Moves, drift and the overall view at first and at last: what follows from the stance of every turn alone."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the judge told of its labels besides the label: their token probabilities."""
+"""What the judge returned besides its labels: their token probabilities."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from overton.studies.chanced import LabelsTold, Told, chances_of
 from overton.studies.measuring import How
 from overton.studies.stance_stability.record import STANCES
 
-__all__ = ["told_by_judge"]
+__all__ = ["label_chances"]
 
 _SAMPLED = {"stance": "sampled", "premise_stance": "sampled_premise"}
 
 
-def told_by_judge(records: pl.DataFrame, how: How) -> LabelsTold | None:
-    """Of each kind of label what its probabilities say, over topics; None where no run asked for any."""
+def label_chances(records: pl.DataFrame, how: How) -> LabelsTold | None:
+    """What the probabilities of each kind of label say, over topics; None if no run asked for any."""
     if "shares" not in records.columns or not records["shares"].count():
         return None
-    told = {
+    labels = {
         what: Told(
             STANCES,
             records.select(
@@ -32,4 +32,4 @@ def told_by_judge(records: pl.DataFrame, how: How) -> LabelsTold | None:
         for what, sampled in _SAMPLED.items()
     }
     jackknife = Jackknife(how.level, how.resamples, how.seed, "topics")
-    return chances_of(told, records["shares"].unique().to_list(), jackknife)
+    return chances_of(labels, records["shares"].unique().to_list(), jackknife)
