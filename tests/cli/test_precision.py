@@ -29,7 +29,7 @@ def test_a_run_says_what_it_reached_and_why_it_stopped(overton: Any, tmp_path: P
     for said in (
         "Trials of each, and why it got no more",
         "precise enough",
-        "Shares, with limits that hold",
+        "Shares, with limits that are valid",
         "share to within 0.35",
     ):
         assert said in report

@@ -74,8 +74,8 @@ def test_each_persons_labels_are_counted_to_the_first_page_that_asks_for_the_row
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        (export(0, annotation("pro"), task="t0"), "f: [0].data.overton_task: is 't0', and the key is of"),
-        (export(7, annotation("pro")), "f: [0].annotations[0]: row 7 is asked for by no page"),
+        (export(0, annotation("pro"), task="t0"), "f: [0].data.overton_task: is 't0', and the key is that of"),
+        (export(7, annotation("pro")), "f: [0].annotations[0]: no page asks for row 7"),
         (export(0, annotation(None)), "f: [0].annotations[0]: has no single choice"),
         (export(0, annotation("pro"), annotation("con")), "f: [0].annotations[1]: 'user 3' labelled row 0 twice"),
     ],

@@ -163,15 +163,15 @@ def test_every_wrong_line_is_named_also_after_texts_of_several_lines():
     ]
     twice = text.replace("yes", "b") + f"1,x,s,{known.sheet}\r\n9,x,s,{known.sheet}\r\n2,x,s,other\r\n"
     assert reasons(twice, known) == [
-        "sheet.csv: line 8: row 1 stands in line 2 already",
+        "sheet.csv: line 8: row 1 is already in line 2",
         "sheet.csv: line 9: row '9' is not one of 1 to 3",
-        f"sheet.csv: line 10: is not of this key's sheet, {known.sheet}",
+        f"sheet.csv: line 10: does not belong to this key's sheet, {known.sheet}",
     ]
 
 
 def test_rows_and_columns_that_are_gone_are_told():
     known = key("supportive", "critical")
-    assert "1 of 2 rows are gone" in reasons("\n".join(filled(known, "s", "c").splitlines()[:2]), known)[0]
+    assert "1 of 2 rows are missing" in reasons("\n".join(filled(known, "s", "c").splitlines()[:2]), known)[0]
     assert "has no column row, sheet" in reasons("answer,person\nx,s\n", known)[0]
     assert "has no column" in reasons("", known)[0]
 

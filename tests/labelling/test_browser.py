@@ -191,10 +191,10 @@ async def test_a_file_is_taken_up_by_another_browser_and_that_of_another_task_is
     good = tmp_path / "ada.json"
     good.write_bytes(msgspec.json.encode(Said(task.name, 1, "Ada", half, {task.people[0][0]: "hm"}, {})))
     refused = {
-        "is of another task (other)": Said("other", 1, "Ada", half),
-        "is of page 2": Said(task.name, 2, "Ada", half),
+        "is for another task (other)": Said("other", 1, "Ada", half),
+        "is for page 2": Said(task.name, 2, "Ada", half),
         "not on this page": Said(task.name, 1, "Ada", {10**6: "pro"}),
-        'in this file holds what': Said(task.name, 1, "Ada", {task.people[0][0]: "supportive"}),
+        'in this file contains what': Said(task.name, 1, "Ada", {task.people[0][0]: "supportive"}),
         "no JSON": None,
     }  # fmt: skip
     async with fresh(browser_address) as page:

@@ -74,5 +74,5 @@ def test_a_page_to_settle_has_the_rows_in_question_and_says_what_it_is_for(task:
 def test_a_page_that_the_task_lacks_is_a_mistake(task: Task, units: list[Unit]) -> None:
     with pytest.raises(ValueError, match="a page that the task has"):
         page_of(task, units, 3)
-    with pytest.raises(ValueError, match="one unit a row"):
+    with pytest.raises(ValueError, match="one unit per row"):
         page_of(task, units[1:], 1)

@@ -42,8 +42,8 @@ def test_records_of_older_runs_have_no_counts() -> None:
 def test_a_model_with_many_faults_is_named_and_one_without_is_not() -> None:
     (said,) = fault_warnings(count_faults(RECORDS, "heat"), "answers")
     assert said == (
-        "x: 66.7% of its answers are none by their form (2 of 3: 1 empty, 1 cut off, 1 looping). Numbers without them"
-        " stand beside the headline."
+        "x: 66.7% of its answers are no answers by their form (2 of 3: 1 empty, 1 cut off, 1 looping). Numbers"
+        " without them are shown beside the headline."
     )
 
 

@@ -71,7 +71,7 @@ def test_whatever_is_in_a_file_of_items_is_found_and_never_raised(
         (b'{"id": "\xff"}', "line 1, byte 8", "is not UTF-8"),
         (b'{"a": ' + b"[" * 100_000, "line 1", "is nested more than 32 levels deep"),
         (b'{"id": ' + b"9" * 5000 + b"}", "line 1", "is not valid JSON: "),
-        (b'{"id": "a", "id": "b"}', "line 1, 'id'", "this key stands twice in one object"),
+        (b'{"id": "a", "id": "b"}', "line 1, 'id'", "this key occurs twice in one object"),
         (b'{"id": NaN}', "line 1", "is not valid JSON: NaN is not a JSON value"),
         (b"{}" + b" " * 6_000_000, "line 1", "is longer than 5,000,000 bytes"),
         ("{}".encode("utf-16"), "line 1, byte 0", "is not UTF-8"),
@@ -90,4 +90,4 @@ def test_an_id_of_thousands_of_digits_is_a_finding(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"id": "' + "7" * 5000 + '"}\n')
     reasons = [finding.reason for finding in ISSUES.parsed([FileText(path)], ISSUES.reading()).findings]
-    assert any("may hold letters a to z, digits" in reason for reason in reasons)
+    assert any("may contain the letters a to z, digits" in reason for reason in reasons)

@@ -173,11 +173,9 @@ def test_nulls_of_one_verdict_stand_together_in_the_sentence() -> None:
     made = against(declared, COMPARING, Results(records(observed, [])), How())
     (said,) = findings_against(made, COMPARING)
     above, untold, factor = said.sentence.split("; it ")
-    assert above.startswith(
-        f"{SHARE.title} of m (81.7%) stands clear of its nulls, above 'low' (11.7%, difference +70.0 ["
-    )
+    assert above.startswith(f"{SHARE.title} of m (81.7%) is clearly above its nulls 'low' (11.7%, difference +70.0 [")
     assert " and 'lower' (8.3%, difference +73.3 [" in above
-    assert untold == "cannot be told from its null 'wild' (66.7%)"
+    assert untold == "cannot be distinguished from its null 'wild' (66.7%)"
     assert factor == "may or may not be the same with 'wilder' (66.7%)."
 
 

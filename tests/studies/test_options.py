@@ -103,8 +103,8 @@ def test_words_and_values_are_read_alike(words: dict[str, Any], values: dict[str
         ({"kind": ["loud"]}, "option kind: ['loud']: must be a word"),
         ({"colours": ["green"]}, "option colours: green: must be one of red, blue"),
         ({"colours": [None]}, "option colours: None: must be a word"),
-        ({"orders": "2-b"}, "option orders: 2-b: must be numbers joined by '-', as 2-1-3"),
-        ({"orders": "²-1"}, "option orders: ²-1: must be numbers joined by '-', as 2-1-3"),
+        ({"orders": "2-b"}, "option orders: 2-b: must be numbers joined by '-', such as 2-1-3"),
+        ({"orders": "²-1"}, "option orders: ²-1: must be numbers joined by '-', such as 2-1-3"),
         ({"orders": ["1-2", (1, 2)]}, "option orders: 1-2: is given twice"),
         ({"plain": "maybe"}, "option plain: maybe: must be true or false"),
         ({"plane": True}, f"option plane: no such option; known are {', '.join(FIELDS)}"),
@@ -159,7 +159,7 @@ class TestChanged:
         assert changed(Needing(7), {"other": 2}) == Needing(7, 2)
 
     def test_what_stays_and_what_there_is_not_is_refused(self) -> None:
-        with pytest.raises(InputError, match="option kind: stays as it is; count, heats can be extended"):
+        with pytest.raises(InputError, match="option kind: is fixed; count, heats can be extended"):
             changed(Options(), {"kind": "soft"})
         with pytest.raises(InputError, match="option sort: no such option"):
             changed(Options(), {"sort": "soft"})

@@ -129,5 +129,5 @@ def test_arrays_that_do_not_fit_together_are_refused() -> None:
     fields = {name: getattr(good, name) for name in good.__dataclass_fields__}
     with pytest.raises(InputError, match="n_prev: has shape"):
         Decisions(**fields | {"n_prev": good.n_prev[:, :2]})
-    with pytest.raises(InputError, match="choice: holds a value outside 0 to 2"):
+    with pytest.raises(InputError, match="choice: contains a value outside 0 to 2"):
         Decisions(**fields | {"choice": np.array([0, 3])})

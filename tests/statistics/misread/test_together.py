@@ -28,7 +28,7 @@ def test_errors_that_come_together_are_told() -> None:
     found = read(random.random(200) < rate, np.repeat(np.arange(20), 10).tolist())
     assert found.p < 0.01
     assert found.fails
-    assert "come together" in str(found)
+    assert "cluster in groups" in str(found)
 
 
 def test_independent_errors_are_called_so_nineteen_times_in_twenty() -> None:
@@ -51,4 +51,4 @@ def test_without_pairs_or_errors_nothing_is_told(group: list[int]) -> None:
     found = read(wrong, group)
     assert isnan(found.p)
     assert not found.fails
-    assert "cannot be told" in str(found)
+    assert "cannot be decided" in str(found)

@@ -112,7 +112,7 @@ def test_faults_of_form_are_counted_by_format_and_named_at_the_head(kind: Kind, 
     assert {name for name, count in broken.faults.items() if count} <= faults
     assert bool(broken.faulty) == bool(faults)
     assert whole.faulty == 0
-    assert any("broken: " in line and "are none by their form" in line for line in said(table, analysis)) == bool(
+    assert any("broken: " in line and "are no answers by their form" in line for line in said(table, analysis)) == bool(
         faults
     )
 

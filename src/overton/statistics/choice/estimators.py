@@ -23,32 +23,32 @@ __all__ = ["Fitted", "fit_alike", "fit_penalised", "fit_published", "fit_random"
 Array = NDArray[np.float64]
 
 _CELLS = 400_000
-"""Rows times points of a block, at most: its largest arrays then hold a few megabytes, and stay in a core's cache."""
+"""Rows times points of a block, at most: its largest arrays then take a few megabytes, and stay in a core's cache."""
 
 _ROWS = 2_000
 """Rows of a block, at most."""
 
 _FEW = 30
-"""Dilemmas. Fewer do not tell a covariance of effects; one size for all verdicts is estimated instead."""
+"""Dilemmas. Fewer do not determine a covariance of effects; one size for all verdicts is estimated instead."""
 
 _EM_STEPS = 3
 
 _ROUGHLY, _FAIRLY, _CLOSELY = Until(0.1, steps=10), Until(0.03), Until(0.01)
-"""Few points need not be used to the end; with tastes, where every step is dear, what the last one leaves is little."""
+"""Steps with few points need not converge fully; with tastes, where every step is expensive, little is left to gain."""
 
 _TASTE, _LEAST_TASTE = np.array([0.5]), 0.1
 """Logits, to start from; and at least, since a size near zero is left by small steps only."""
 
 _SOME = 150
-"""Dilemmas on which tastes' spread is first looked for, where there are four times as many or more."""
+"""Dilemmas on which tastes' spread is first searched, if there are at least four times as many."""
 
 
 @dataclass(frozen=True)
 class Fitted:
     """`coefficients` of the columns `kept` [P], `dilemma` and `taste` factors, and the `covariance` of all, in order.
 
-    `spread` says what the dilemmas' factors mean; it is None, and there are none, where effects are not random.
-    `level` are the directions that are hardly told, see `Peak`. `refits` [R, P] are the coefficients of refits, where
+    `spread` says what the dilemmas' factors mean; it is None, and there are none, if effects are not random. `level`
+    are the directions that are hardly determined, see `Peak`. `refits` [R, P] are the coefficients of refits, if
     intervals rest on these.
     """
 
@@ -81,7 +81,7 @@ def fit_penalised(situations: Situations, models: int, conformity: Conformity, p
 def fit_published(
     decisions: Decisions, situations: Situations, conformity: Conformity, refits: int
 ) -> tuple[Design, Fitted]:
-    """The published estimator as its authors ran it, and what scatters over its refits."""
+    """The published estimator as its authors ran it, and the scatter of its refits."""
     made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
     found = fit_as_published(decisions, made, conformity, refits)
     count = len(found.coefficients)
@@ -91,7 +91,7 @@ def fit_published(
 
 
 def fit_alike(told: Told) -> Fitted:
-    """Maximum likelihood with all dilemmas alike: all that is left where nothing tells how they differ."""
+    """Maximum likelihood with all dilemmas alike: all that is left if nothing shows how they differ."""
     return _unspread(told.kept, told.start)
 
 
@@ -130,9 +130,9 @@ def fit_taste(told: Told, models: int) -> Fitted:
 
 
 def gain_by_tastes(told: Told, models: int, plain: Fitted) -> float:
-    """Twice what the log-likelihood gains by tastes, over the `plain` fit without them.
+    """Twice the gain in log-likelihood by tastes, over the `plain` fit without them.
 
-    Both by the same integrals, with tastes next to nothing for the one, so that what these miss is about the same.
+    Both by the same integrals, with tastes of almost zero for the latter, so that their errors are about the same.
     """
     assert plain.spread is not None
     width, count = told.design.basis.shape[1], len(told.kept)
@@ -143,7 +143,7 @@ def gain_by_tastes(told: Told, models: int, plain: Fitted) -> float:
 
 
 def _spread_of(told: Told) -> Spread:
-    """How the dilemmas' effects may be spread, as far as so many tell it."""
+    """How the dilemmas' effects may be spread, as far as so many determine it."""
     width = told.design.basis.shape[1]
     return any_covariance(width) if told.situations.dilemmas >= _FEW else one_size(width)
 
@@ -155,12 +155,12 @@ def _rows(told: Told, nodes: int, *, models: int = 1) -> list[Block]:
 
 
 def _nowhere(rows: list[Block], latent: int) -> Start:
-    """Latent effects of nothing."""
+    """Latent effects of zero."""
     return [np.zeros((block.size, latent)) for block in rows]
 
 
 def _laid_out(latent: Start, rows: list[Block]) -> Start:
-    """Latent effects of one layout for another: the dilemmas' order is that of their sizes in all."""
+    """Latent effects of one layout for another: in both, dilemmas are ordered by their total sizes."""
     return np.split(np.concatenate(latent), np.cumsum([block.size for block in rows])[:-1])
 
 

@@ -34,7 +34,7 @@ ESTIMATORS: tuple[Estimator, ...] = ("taste", "random", "penalised", "as_publish
 """All but 'auto', which chooses between the first two."""
 
 _FEW = 150
-"""Decisions that tell tastes from inertia."""
+"""Decisions that distinguish tastes from inertia."""
 
 
 _FAR = 3.0
@@ -53,26 +53,26 @@ def fit(
 ) -> ChoiceFit:
     """Estimate preference, inertia and conformity, each with standard error, interval and odds ratio.
 
-    The log-odds of verdict v are theta[model, v] + phi[dilemma, v] + alpha[model] where v is the agent's own verdict of
+    The log-odds of verdict v are theta[model, v] + phi[dilemma, v] + alpha[model] if v is the agent's own verdict of
     the round before + gamma_prev n_prev[v] + gamma_within n_within[v].
 
     - "taste": phi is normal with an estimated covariance, and so is an effect of each model in each dilemma, its
-      lasting taste, which is not to be taken for inertia. Both are integrated out; standard errors are from the
+      lasting taste, which must not be mistaken for inertia. Both are integrated out; standard errors are from the
       observed information of the marginal likelihood.
-    - "random": the same without tastes. With `against`, the likelihood ratio of tastes against none stands beside.
+    - "random": the same without tastes. With `against`, the likelihood ratio of tastes against none is added.
     - "penalised": phi is free, and `penalty`/2 times the sum of squares of all parameters is taken from the likelihood.
       Pulled towards zero, and its intervals ignore that and how many parameters there are.
     - "as_published": that of the paper as its authors ran it; intervals are percentiles of `refits` more fits.
-    - "auto": "taste" where the decisions tell tastes from inertia, else "random".
+    - "auto": "taste" if the decisions distinguish tastes from inertia, otherwise "random".
 
-    `conformity` is "shared" by all models, as published, or estimated "by model". What the decisions cannot tell is NaN
-    with a reason, and the rest is estimated still. Raises `InputError` where there are no decisions, or no such
+    `conformity` is "shared" by all models, as published, or estimated "by model". What the decisions do not determine
+    is NaN with a reason, and the rest is still estimated. Raises `InputError` if there are no decisions, or no such
     estimator.
     """
     if estimator not in ("auto", *ESTIMATORS):
         raise InputError(f"there is no estimator {estimator!r}: there are auto, {', '.join(ESTIMATORS)}")
     if not len(decisions):
-        raise InputError("there are no decisions to explain: no discussion holds a valid verdict")
+        raise InputError("there are no decisions to explain: no discussion contains a valid verdict")
     with one_thread_each():
         told = what_is_told(decisions, conformity)
         used, made, fitted = _fitted(decisions, told, _Asked(estimator, conformity, penalty, refits))
@@ -132,7 +132,7 @@ def _fitted(decisions: Decisions, told: Told, asked: _Asked) -> tuple[Estimator,
 
 
 def _ratio(told: Told, plain: Fitted) -> LikelihoodRatio | None:
-    """Of tastes against none, where there are two models that may differ in them."""
+    """Of tastes against none, if there are two models that may differ in them."""
     models = len(told.used)
     if plain.spread is None or np.sum(told.used.any(1)) < 2:
         return None
@@ -151,16 +151,16 @@ def _about_effects(
         yield f"tastes for dilemmas are left out: {untold}"
     elif used == "taste" and (few := telling(decisions)) < _FEW:
         yield (
-            f"only {few} decisions (a model's third on a dilemma and later, or its second afresh) tell a lasting taste"
+            f"only {few} decisions (a model's third on a dilemma and later, or its second afresh) show a lasting taste"
             " for a verdict from inertia: both are rough, and conformity is too"
         )
 
 
 def _about_tastes(told: Told, untold: str | None) -> Iterator[str]:
-    """Where it was left to the decisions, and tastes are left out."""
+    """If the choice was left to the decisions, and tastes are left out."""
     why = untold or alike(told.situations) or "with tastes the maximum of the likelihood is not reached"
     yield (
-        "models' lasting tastes for verdicts are not told apart here, so that inertia may be taste, and conformity"
+        "models' lasting tastes for verdicts are not separated here, so that inertia may be taste, and conformity"
         f" hidden by it: {why}"
     )
 
@@ -173,8 +173,8 @@ def _about_the_ratio(tastes: LikelihoodRatio) -> Iterator[str]:
 def _about_the_end(fitted: Fitted, used: Estimator, decisions: int) -> Iterator[str]:
     if used == "as_published" and (reach := reaches(decisions)) < _FAR:
         yield (
-            f"as its authors ran it, it stops after so few steps with {decisions:,} decisions that no number gets much"
-            f" further from zero than {reach:.1f}; refits, on which its intervals rest, stop sooner still"
+            f"run as by its authors, it stops after so few steps with {decisions:,} decisions that no number gets much"
+            f" further from zero than {reach:.1f}; refits, on which its intervals rest, stop even sooner"
         )
     if not fitted.converged:
         yield "the likelihood's maximum was not reached: do not trust these numbers"

@@ -1,4 +1,4 @@
-"""A fit as the person who asked for it reads it."""
+"""A fit in the terms of the person who requested it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ NO_REFITS = "its interval takes many refits, made where this estimator is the on
 _LEVEL = "the likelihood is about level in it, as it is with few dilemmas or rare verdicts: no interval"
 
 _OF_LEVEL = 0.05
-"""The part that level directions may have in a number that is told."""
+"""The largest part that level directions may have in a number with an estimate."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A fit in the terms of the person who asked for it: numbers by name, with intervals at `level`, or their reasons.
+    """A fit in the terms of the person who requested it: numbers by name, with intervals at `level`, or their reasons.
 
-    `untold_taste` says why there are no tastes, where they were asked for.
+    `untold_taste` says why there are no tastes, if they were requested.
     """
 
     decisions: Decisions
@@ -70,7 +70,7 @@ class View:
         }
 
     def names(self) -> list[str]:
-        """Of the coefficients of inertia and conformity that are told."""
+        """Of the coefficients of inertia and conformity with an estimate."""
         return [self._name(column) for column in self._estimated()]
 
     def covariance(self) -> Array:
@@ -102,7 +102,7 @@ class View:
     def taste_spread(self) -> Size:
         """The standard deviation of tastes, or why there is none."""
         if not len(self.fitted.taste):
-            reason = self.untold_taste or "the effects of dilemmas are not told either"
+            reason = self.untold_taste or "the effects of dilemmas are not determined either"
             return Size(nan, nan, (nan, nan), reason)
         slopes = np.zeros(len(self.fitted.covariance))
         slopes[-1] = 1.0
@@ -138,7 +138,7 @@ class View:
         return f"{column.kind}.{who}"
 
     def _place(self, column: Column) -> int:
-        """Where a single coefficient stands among those that were fitted."""
+        """The place of a single coefficient among those that were fitted."""
         (at,) = self.design.of(*column)
         return self.fitted.kept.index(at)
 
@@ -173,7 +173,7 @@ class View:
         if self.told.used[model].sum() == 1:
             return untold(f"{self.decisions.models[model]} gave no other verdict")
         if not all(self.told.known[at] for at in self.told.design.of("preference", model)):
-            return untold("the data do not tell it apart from other effects, or predict it perfectly")
+            return untold("the data do not separate it from other effects, or predict it perfectly")
         weights = np.zeros(len(self.fitted.coefficients))
         places = [self.fitted.kept.index(at) for at in self.design.of("preference", model)]
         weights[places] = self.design.bases[model][verdict]
@@ -183,5 +183,5 @@ class View:
 
 
 def _root(variance: float) -> float:
-    """A standard error; NaN where the curvature was not that of a maximum."""
+    """A standard error; NaN if the curvature was not that of a maximum."""
     return sqrt(variance) if variance >= 0 else nan
