@@ -195,7 +195,7 @@ async def test_a_file_is_taken_up_by_another_browser_and_that_of_another_task_is
         "is for page 2": Said(task.name, 2, "Ada", half),
         "not on this page": Said(task.name, 1, "Ada", {10**6: "pro"}),
         'in this file contains what': Said(task.name, 1, "Ada", {task.people[0][0]: "supportive"}),
-        "no JSON": None,
+        "not JSON": None,
     }  # fmt: skip
     async with fresh(browser_address) as page:
         await page.open(file)

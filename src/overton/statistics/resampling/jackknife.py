@@ -270,7 +270,7 @@ class Resampling:
         return made
 
     def _otherwise(self, numbers: Numbers, within: Range) -> tuple[Array, Array]:
-        """Limits of a number that is the same in all clusters: as many more as Wilson's limit allows may be anything."""
+        """Limits of a number that is the same in all clusters: as many more as Wilson allows may be anything."""
         value = numbers.value
         _, most = wilson_limits(0, numbers.clusters, self.level)
         return value - most * (value - within[0]), value + most * (within[1] - value)
