@@ -62,7 +62,7 @@ def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[
     `growing` ones make a run that exists larger: each says whether it adds to what there is, or is the new total.
     """
     for field in fields:
-        said = _said(field) if growing else field.told()
+        said = _said(field) if growing else field.described()
         if field.option.argument:
             kind, default = list[str] if field.several else str, Param.empty if field.needed else None
             argument = typer.Argument(metavar=field.name.upper(), help=said)

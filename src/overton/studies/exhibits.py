@@ -181,7 +181,7 @@ class Chart:
         return self.narrow if room is NARROW else self.spec
 
     @property
-    def told(self) -> str:
+    def caption(self) -> str:
         """The title with what the chart shows ('Shares by model: 3.0% (a) to 40.0% (b)'), if its form says so."""
         says = self.spec.get("usermeta", {}).get("says", "")
         return f"{self.title}: {says}" if says else self.title

@@ -122,7 +122,7 @@ class Field:
         limits = _range(self.option)
         return f"{self.named()} ({limits})" if limits else self.named()
 
-    def told(self) -> str:
+    def described(self) -> str:
         """Its text in one line: help, the values it takes, its default."""
         help_ = self.named()
         default = self.shown_default()

@@ -15,7 +15,7 @@ from overton.statistics.choice.design import Column, Conformity, Design, Situati
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
 from overton.statistics.logit import independent
 
-__all__ = ["SHORT", "Told", "alike", "fit_patterns", "no_tastes", "telling", "what_is_told", "why_not"]
+__all__ = ["SHORT", "Estimable", "alike", "estimable_part", "fit_patterns", "no_tastes", "taste_decisions", "why_not"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -31,7 +31,7 @@ _FAR = 12.0
 
 
 @dataclass(frozen=True)
-class Told:
+class Estimable:
     """Situations without the verdicts that can be excluded, and the design with its estimable part.
 
     `used` [M, K] says which model gave which verdict; `kept` are the design's columns to fit, `known` [P] which
@@ -46,7 +46,7 @@ class Told:
     start: JointFit
 
 
-def what_is_told(decisions: Decisions, conformity: Conformity) -> Told:
+def estimable_part(decisions: Decisions, conformity: Conformity) -> Estimable:
     """Leave out what the decisions exclude, until what remains has a finite maximum."""
     situations = count_situations(decisions)
     used = _used(situations, len(decisions.models))
@@ -62,7 +62,7 @@ def what_is_told(decisions: Decisions, conformity: Conformity) -> Told:
         if not excluded.any():
             break
         situations = situations.allow(situations.allowed & ~excluded)
-    return Told(situations, made, used, kept, known, start)
+    return Estimable(situations, made, used, kept, known, start)
 
 
 def _used(situations: Situations, models: int) -> Flags:
@@ -137,10 +137,10 @@ def no_tastes(decisions: Decisions) -> str | None:
     """
     if len(np.unique(decisions.model)) < 2:
         return _ALONE
-    return None if telling(decisions) else SHORT
+    return None if taste_decisions(decisions) else SHORT
 
 
-def telling(decisions: Decisions) -> int:
+def taste_decisions(decisions: Decisions) -> int:
     """How many decisions distinguish a taste for a dilemma from inertia: a model's third on it or later, or its second
     afresh."""
     cell = decisions.dilemma * len(decisions.models) + decisions.model

@@ -14,9 +14,9 @@ __all__ = [
     "Parameter",
     "Size",
     "critical",
+    "no_estimate",
     "parameter",
     "size",
-    "untold",
     "with_limits",
 ]
 
@@ -129,7 +129,7 @@ def with_limits(estimate: float, se: float, interval: tuple[float, float], reaso
     return Parameter(estimate, se, interval, _exp(estimate), (_exp(low), _exp(high)), reason)
 
 
-def untold(reason: str) -> Parameter:
+def no_estimate(reason: str) -> Parameter:
     """No number, and why."""
     return Parameter(nan, nan, (nan, nan), nan, (nan, nan), reason)
 

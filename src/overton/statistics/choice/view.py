@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from overton.statistics.choice.decisions import Decisions
 from overton.statistics.choice.design import Column, Design
 from overton.statistics.choice.estimators import Fitted
-from overton.statistics.choice.identification import SHORT, Told, why_not
+from overton.statistics.choice.identification import SHORT, Estimable, why_not
 from overton.statistics.choice.results import (
     ALL_MODELS,
     Parameter,
     Size,
     critical,
+    no_estimate,
     parameter,
     size,
-    untold,
     with_limits,
 )
 
@@ -39,15 +39,15 @@ _OF_LEVEL = 0.05
 class View:
     """A fit in the terms of the person who requested it: numbers by name, with intervals at `level`, or their reasons.
 
-    `untold_taste` says why there are no tastes, if they were requested.
+    `no_taste` says why there are no tastes, if they were requested.
     """
 
     decisions: Decisions
-    told: Told
+    estimable: Estimable
     design: Design
     fitted: Fitted
     level: float
-    untold_taste: str | None
+    no_taste: str | None
 
     @property
     def errors(self) -> float:
@@ -92,7 +92,7 @@ class View:
         root = self.fitted.spread.loading(self.fitted.dilemma)
         basis = self.design.basis
         scale = len(basis.T) / (len(basis.T) + 1)
-        used: NDArray[np.bool_] = np.any(self.told.used, axis=0)
+        used: NDArray[np.bool_] = np.any(self.estimable.used, axis=0)
         return {
             verdict: self._size(np.outer(basis[v], basis[v]) / scale, root)
             for v, verdict in enumerate(self.decisions.verdicts)
@@ -102,7 +102,7 @@ class View:
     def taste_spread(self) -> Size:
         """The standard deviation of tastes, or why there is none."""
         if not len(self.fitted.taste):
-            reason = self.untold_taste or "the effects of dilemmas are not determined either"
+            reason = self.no_taste or "the effects of dilemmas are not determined either"
             return Size(nan, nan, (nan, nan), reason)
         slopes = np.zeros(len(self.fitted.covariance))
         slopes[-1] = 1.0
@@ -143,16 +143,16 @@ class View:
         return self.fitted.kept.index(at)
 
     def _reason(self, column: Column) -> str | None:
-        if self.untold_taste == SHORT and column.kind == "inertia":
+        if self.no_taste == SHORT and column.kind == "inertia":
             return SHORT
-        (at,) = self.told.design.of(*column)
-        if not self.told.known[at]:
+        (at,) = self.estimable.design.of(*column)
+        if not self.estimable.known[at]:
             return why_not(self.decisions, column)
         return _LEVEL if self._level(np.eye(len(self.fitted.coefficients))[self._place(column)]) else None
 
     def _one(self, column: Column) -> Parameter:
         if reason := self._reason(column):
-            return untold(reason)
+            return no_estimate(reason)
         return self._number(np.eye(len(self.fitted.coefficients))[self._place(column)])
 
     def _number(self, weights: Array) -> Parameter:
@@ -168,17 +168,17 @@ class View:
         return with_limits(estimate, error, (low, high))
 
     def _preference(self, model: int, verdict: int) -> Parameter:
-        if not self.told.used[model, verdict]:
-            return untold(f"{self.decisions.models[model]} never gave this verdict")
-        if self.told.used[model].sum() == 1:
-            return untold(f"{self.decisions.models[model]} gave no other verdict")
-        if not all(self.told.known[at] for at in self.told.design.of("preference", model)):
-            return untold("the data do not separate it from other effects, or predict it perfectly")
+        if not self.estimable.used[model, verdict]:
+            return no_estimate(f"{self.decisions.models[model]} never gave this verdict")
+        if self.estimable.used[model].sum() == 1:
+            return no_estimate(f"{self.decisions.models[model]} gave no other verdict")
+        if not all(self.estimable.known[at] for at in self.estimable.design.of("preference", model)):
+            return no_estimate("the data do not separate it from other effects, or predict it perfectly")
         weights = np.zeros(len(self.fitted.coefficients))
         places = [self.fitted.kept.index(at) for at in self.design.of("preference", model)]
         weights[places] = self.design.bases[model][verdict]
         if self._level(weights):
-            return untold(_LEVEL)
+            return no_estimate(_LEVEL)
         return self._number(weights)
 
 

@@ -15,7 +15,7 @@ from overton.studies.labelled.shares import (
     shares_by_people,
     with_labels,
 )
-from overton.studies.labelled.units import Units, told, units_of, why_not
+from overton.studies.labelled.units import Units, units_of, usable_shares, why_not
 from overton.studies.labelled.variants import ENOUGH, Variants
 
 __all__ = [
@@ -27,8 +27,8 @@ __all__ = [
     "Variants",
     "placed",
     "shares_by_people",
-    "told",
     "units_of",
+    "usable_shares",
     "why_not",
     "with_labels",
 ]

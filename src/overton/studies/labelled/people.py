@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging.labelling import CANNOT_TELL, Labels
-from overton.studies.labelled.units import told
+from overton.studies.labelled.units import usable_shares
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,13 +44,13 @@ class People:
 def people_table(labels: Labels) -> pl.DataFrame:
     """What people said, one row for each unit and label: `id`, `label`, `share`, `chance`, `group`.
 
-    It has the rows by which shares are corrected: see `told`.
+    It has the rows by which shares are corrected: see `usable_shares`.
     """
     import polars as pl
 
     rows = [
         (asked.id, label, share, asked.chance, asked.group)
-        for place, shares in told(labels).items()
+        for place, shares in usable_shares(labels).items()
         for asked in (labels.task.rows[place],)
         for label, share in shares.items()
     ]

@@ -18,7 +18,7 @@ import msgspec
 from overton.judging.labelling import CANNOT_TELL, Labels, Task
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.statistics.estimate import not_computed
-from overton.studies.labelled.units import Units, check, told, why_not
+from overton.studies.labelled.units import Units, check, usable_shares, why_not
 from overton.studies.labelled.variants import ENOUGH, Variants, leading
 from overton.studies.plain import with_key
 
@@ -97,7 +97,7 @@ def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, leve
     from overton.judging.gathering import open_places
 
     check(labels.task, units, place)
-    said = told(labels)
+    said = usable_shares(labels)
     why = why_not(labels.task, units, len(said))
     made = None if why else _Made(labels.task, said, units, level)
     return LabelledShares(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from overton.studies.sheet import JudgedRows
 
-__all__ = ["Units", "check", "told", "units_of", "why_not"]
+__all__ = ["Units", "check", "units_of", "usable_shares", "why_not"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
         yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
 
 
-def told(labels: Labels) -> dict[int, Mapping[str, float]]:
+def usable_shares(labels: Labels) -> dict[int, Mapping[str, float]]:
     """People's shares of each row; if whole groups were drawn, only of groups that are completely labelled, since a
     person who stops has labelled the start of one, which is like no other part of it."""
     said = labels.shares()
