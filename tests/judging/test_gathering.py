@@ -113,7 +113,7 @@ def test_what_is_settled_stays_until_it_is_settled_anew() -> None:
     assert anew.settled == (Settled(1, "pro", "cy"),)
 
 
-def test_the_file_that_was_saved_last_stands_and_what_it_takes_back_goes() -> None:
+def test_the_file_that_was_saved_last_prevails_and_removes_what_it_takes_back() -> None:
     older = said(1, {0: "pro", 1: "pro", 2: "con"}, saved=10.0)
     newer = said(1, {0: "con", 2: "con"}, saved=20.0, taken_back=(1,))
     left = {0: "con", 2: "con"}

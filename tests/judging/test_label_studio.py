@@ -30,7 +30,7 @@ def annotation(label: str | None, who: Any = 3, **more: Any) -> dict[str, Any]:
     return {"result": [] if label is None else [value, remark], "completed_by": who, "lead_time": 4.5, **more}
 
 
-def test_tasks_hold_what_is_shown_and_no_label_of_the_judges() -> None:
+def test_tasks_have_what_is_shown_and_no_label_of_the_judges() -> None:
     made = json.loads(tasks(TASK, TEXTS))
     assert made[0]["data"] == {
         "overton_task": TASK.name,

@@ -81,7 +81,7 @@ async def test_a_hundred_units_by_keys_alone_closed_in_the_middle_and_saved(
     assert said.seconds.keys() == said.labels.keys()
 
 
-async def test_no_name_makes_a_file_that_stands_for_another(page: Page) -> None:
+async def test_no_name_makes_a_file_of_another_kind(page: Page) -> None:
     names = ["Ada L.", "../etc/passwd", "Task", "?!", "Åse Ærø", "a" * 99]
     made = await page.js(f"{json.dumps(names)}.map(fileName)")
     assert made == [

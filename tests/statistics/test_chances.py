@@ -35,7 +35,7 @@ def test_the_limits_are_those_of_comparisons() -> None:
 
 
 @pytest.mark.parametrize("items", [8, 12, 30])
-def test_chances_hold_where_half_of_the_items_are_alike(items: int) -> None:
+def test_chances_are_right_where_half_of_the_items_are_alike(items: int) -> None:
     rng, times = np.random.default_rng(items), 300
     error = 1 / sqrt(items)
     size = 3.0 * error
@@ -63,7 +63,7 @@ def test_chance_in_trials_makes_items_even() -> None:
     )
 
 
-def test_many_items_are_told_as_few_are_where_the_two_meet() -> None:
+def test_power_for_many_items_meets_that_for_few_where_the_two_meet() -> None:
     few, many = chances.SIMULATED, chances.SIMULATED + 1
     for size in (1.5, 2.5, 3.5):
         told = [NORMAL.power(size / sqrt(n), 1 / sqrt(n), n, LEVEL) for n in (few, many)]
@@ -79,5 +79,5 @@ def test_chances_are_the_same_every_time_and_what_never_varies_is_sure() -> None
     assert NORMAL.equivalent(0.1, 0.05, 0.0, 20, LEVEL) == 0.0
 
 
-def test_where_all_simulated_items_are_alike_nothing_is_told() -> None:
+def test_where_all_simulated_items_are_alike_there_is_no_power() -> None:
     assert Pulls(np.array([0.0] * 9_999 + [1.0])).power(1.0, 0.5, 5, LEVEL) < 0.05

@@ -29,7 +29,7 @@ def means(values: np.ndarray) -> object:
     return number(np.column_stack([values, np.ones(len(values))]), ratio, Jackknife().over(len(values)))
 
 
-def test_items_and_chance_in_trials_are_told_apart() -> None:
+def test_items_and_chance_in_trials_are_distinguished() -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(0, 2, (ITEMS, 1)) + rng.normal(0, 3, (ITEMS, TRIALS))
     whole = scatter(means(values.mean(1)))

@@ -22,7 +22,7 @@ WRONG: list[Any] = [None, True, -1, 2**70, 1e308, "", "\x00\x1b[2J", "1" * 5000,
 
 
 def lines_of(items: Items[Any]) -> list[str]:
-    """A few of the items that come with a study, as they stand in files."""
+    """A few of the items that come with a study, as they are in files."""
     assert items.starter is not None
     texts = texts_at(items.starter(), suffixes=items.suffixes, dataset=items.dataset)
     if len(texts) > 1:  # a file an issue, in another layout

@@ -1,4 +1,4 @@
-"""Options as they are declared: what may be given, in which words, and what is told of everything else."""
+"""Options as they are declared: what may be given, in which words, and what is said about everything else."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ def test_words_and_values_are_read_alike(words: dict[str, Any], values: dict[str
         ({"plane": True}, f"option plane: no such option; known are {', '.join(FIELDS)}"),
     ],
 )
-def test_what_cannot_be_is_told_with_its_place(given_: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_is_reported_with_its_place(given_: dict[str, Any], said: str) -> None:
     assert told(given_) == [said]
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     wrong = {"count": 0, "colours": ["green", "red", "red"], "stranger": 1, "kind": "mild"}
     assert [one.split(":")[0:2] for one in told(wrong)] == [
         ["option stranger", " no such option; known are " + ", ".join(FIELDS)],
@@ -134,7 +134,7 @@ def test_one_without_a_default_is_needed() -> None:
     assert options_of(Needing, {"needed": "4"}) == Needing(4)
 
 
-def test_a_field_tells_its_flag_default_and_values() -> None:
+def test_a_field_gives_its_flag_default_and_values() -> None:
     assert [FIELDS[name].flag for name in ("count", "heats", "most")] == ["--count", "--heat", "--most"]
     assert FIELDS["kind"].described() == "Which kind: loud, soft; loud by default."
     assert FIELDS["heats"].described() == "How hot; repeat; 0 by default."

@@ -74,7 +74,7 @@ def test_every_field_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> Non
     ]
 
 
-def test_lines_that_are_no_objects_and_ids_that_stand_twice_are_named(tmp_path: Path) -> None:
+def test_lines_that_are_no_objects_and_ids_that_occur_twice_are_named(tmp_path: Path) -> None:
     good = {"id": "a", "text": "?"}
     assert said(
         tmp_path, "[x", "[1]", good, '{"id": "b", "id": "c", "text": "?"}', good, '{"id": "d", "text": NaN}'
@@ -110,7 +110,7 @@ def test_what_is_wrong_in_a_list_has_its_number_and_a_broken_one_its_line(tmp_pa
     assert said(tmp_path, "[", "]") == ["error: contains an empty list"]
 
 
-def test_what_the_struct_itself_refuses_is_told(tmp_path: Path) -> None:
+def test_what_the_struct_itself_refuses_is_reported(tmp_path: Path) -> None:
     assert said(tmp_path, {"id": "a", "text": "a"}) == [
         "error: line 1: cannot be used: text and id must differ",
     ]
@@ -131,7 +131,7 @@ def test_a_study_may_check_more(tmp_path: Path) -> None:
     assert said(tmp_path, {"id": "a", "text": "!"}, items=items) == ["warning: line 1, text: is no question"]
 
 
-def test_there_are_not_more_lines_than_can_be_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_not_more_lines_than_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing.object_lines, "__kwdefaults__", {"noun": "line", "most": 2})
     lines: Sequence[Any] = [{"id": name, "text": "?"} for name in "abcd"]
     assert said(tmp_path, *lines) == ["error: line 3: is one line more than 2"]

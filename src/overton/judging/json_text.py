@@ -154,7 +154,7 @@ def _python(text: str) -> Any:
         if isinstance(node, ast.Dict):
             keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
             if len(set(keys)) < len(keys):
-                raise ValueError("a key stands twice")
+                raise ValueError("a key occurs twice")
     return ast.literal_eval(tree)
 
 

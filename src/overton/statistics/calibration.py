@@ -65,7 +65,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 def calibration(
-    told: ArrayLike,
+    probabilities: ArrayLike,
     counted: ArrayLike,
     other: tuple[ArrayLike, ArrayLike] | None = None,
     *,
@@ -74,11 +74,11 @@ def calibration(
 ) -> Calibration:
     """Compare probabilities with single answers.
 
-    `told`, the probabilities, and `counted` [prompts, options] cover all options (of two the first is used: the second
+    `probabilities` and `counted` [prompts, options] cover all options (of two the first is used: the second
     is the rest to 1); prompts without probabilities (NaN), or without an answer that names an option, are left out.
     `other` gives for every prompt the probability of no option, and the share of answers that name none.
     """
-    p, x = np.atleast_2d(np.asarray(told, float)), np.atleast_2d(np.asarray(counted, float))
+    p, x = np.atleast_2d(np.asarray(probabilities, float)), np.atleast_2d(np.asarray(counted, float))
     known = np.isfinite(p).all(1) & (x.sum(1) > 0)
     p, x = p[known], x[known]
     n = np.broadcast_to(x.sum(1, keepdims=True), x.shape)
@@ -92,7 +92,11 @@ def calibration(
     if p.shape[1] == 2:
         p, x, n = p[:, :1], x[:, :1], n[:, :1]
     line = _Line.fitted(p, x, n)
-    slope, offset, outward = line.slope(level), line.mean(1.0, level), line.mean(np.sign(line.told - 0.5), level)
+    slope, offset, outward = (
+        line.slope(level),
+        line.mean(1.0, level),
+        line.mean(np.sign(line.probabilities - 0.5), level),
+    )
     verdict, why = _verdict(line, [one for one in (offset, outward, apart) if one is not None], apart, level, band)
     return Calibration(len(p), answers, slope, offset, outward, _largest(p, x, n, level), apart, band, verdict, why)
 
@@ -103,7 +107,7 @@ class _Line(NamedTuple):
     coefficients: Array
     binomial: Array
     robust: Array
-    told: Array
+    probabilities: Array
     prompts: int
 
     @classmethod
@@ -136,16 +140,16 @@ class _Line(NamedTuple):
 
     def _slopes(self) -> tuple[Array, Array]:
         """The line's differences at the probabilities, and their derivatives by a and b."""
-        z = logit(np.clip(self.told, 1 - _SUREST, _SUREST))
+        z = logit(np.clip(self.probabilities, 1 - _SUREST, _SUREST))
         share = expit(self.coefficients[0] + self.coefficients[1] * z)
         # Probabilities beyond the range of logits are compared with the line's value at the end of that range.
-        return share - np.clip(self.told, 1 - _SUREST, _SUREST), (share * (1 - share))[:, None] * np.stack(
+        return share - np.clip(self.probabilities, 1 - _SUREST, _SUREST), (share * (1 - share))[:, None] * np.stack(
             [np.ones_like(z), z], -1
         )
 
     def slope(self, level: float) -> Estimate:
         """The calibration slope."""
-        if np.ptp(self.told) < 1e-9:
+        if np.ptp(self.probabilities) < 1e-9:
             return not_computed("the probability is the same at every prompt", level=level, n=self.prompts)
         return self._estimate(float(self.coefficients[1]), np.array([0.0, 1.0]), level)
 
@@ -165,14 +169,16 @@ def _largest(p: Array, x: Array, n: Array, level: float) -> Estimate:
     d = x / n - p
     at = np.unravel_index(int(np.abs(d).argmax()), d.shape)
     low, high = wilson_limits((x / n)[at], n[at], 1 - (1 - level) / d.size)
-    told, value = float(p[at]), float(d[at])
-    return Estimate(value, float(low) - told, float(high) - told, int(n[at]), "Wilson, Bonferroni over prompts", level)
+    at_prompt, value = float(p[at]), float(d[at])
+    return Estimate(
+        value, float(low) - at_prompt, float(high) - at_prompt, int(n[at]), "Wilson, Bonferroni over prompts", level
+    )
 
 
 def _apart(other: tuple[ArrayLike, ArrayLike], level: float) -> Estimate:
     """The mean over prompts of the share without an option minus its probability, with half an answer's uncertainty."""
-    told, shares = (np.asarray(one, float) for one in other)
-    d = shares - told
+    probabilities, shares = (np.asarray(one, float) for one in other)
+    d = shares - probabilities
     if len(d) < _FEWEST:
         return not_computed(f"fewer than {_FEWEST} prompts", level=level, n=len(d))
     error = sqrt(float(d.var(ddof=1)) / len(d) + (0.5 / (len(d) + 1)) ** 2)

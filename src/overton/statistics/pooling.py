@@ -120,9 +120,9 @@ def _fitted(scaled: Floats, tau: float) -> _Fit:
     first = _JEFFREYS
     for _ in range(_ROUNDS):
         further = _given(lines, tau)
-        belongs, told, _ = _first(scaled, first, further)
+        belongs, said, _ = _first(scaled, first, further)
         first = (belongs.sum(0) + _DOUBT * _JEFFREYS) / (things + _DOUBT)
-        pairs = further * ((belongs / (told + _TINY)).transpose(0, 2, 1) @ scaled[:, 1:].swapaxes(0, 1))
+        pairs = further * ((belongs / (said + _TINY)).transpose(0, 2, 1) @ scaled[:, 1:].swapaxes(0, 1))
         lines = _lines(pairs)
     further = _given(lines, tau)
     return _Fit(first, further, _first(scaled, first, further)[2])
@@ -131,10 +131,10 @@ def _fitted(scaled: Floats, tau: float) -> _Fit:
 def _first(scaled: Floats, first: Floats, further: Floats) -> tuple[Floats, Floats, float]:
     """What is known about leans [things, Y], what each condition says about them [conditions, things, Y], and how
     likely all of it is."""
-    told = scaled[:, 1:].swapaxes(0, 1) @ further.swapaxes(1, 2)
-    joint = first * scaled[:, 0] * told.prod(0) + _TINY
+    said = scaled[:, 1:].swapaxes(0, 1) @ further.swapaxes(1, 2)
+    joint = first * scaled[:, 0] * said.prod(0) + _TINY
     whole = joint.sum(-1, keepdims=True)
-    return joint / whole, told, float(np.log(whole).sum())
+    return joint / whole, said, float(np.log(whole).sum())
 
 
 def _given(lines: Floats, tau: float) -> Floats:

@@ -58,8 +58,8 @@ def _clauses(found: Sequence[Found]) -> Iterator[str]:
     for verdict, words in _WORDS.items():
         some = [one for one in found if _verdict(one[2]) == verdict]
         if some:
-            told = {f"'{one[1].name}'": _numbers(one, shown) for one in some}
-            yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(told, verdict)
+            said = {f"'{one[1].name}'": _numbers(one, shown) for one in some}
+            yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(said, verdict)
 
 
 def _verdict(one: Against) -> tuple[str, str]:

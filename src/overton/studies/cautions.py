@@ -42,7 +42,7 @@ _FEW = 20
 def few(count: int, items: str) -> Iterator[str]:
     """That there are few `items` ('issues'), and what that means for intervals; nothing if there are enough."""
     if count < FEWEST:
-        there = f"There are {count} {items}" if count != 1 else f"There is one of {items}"
+        there = f"There are {count} {items}" if count != 1 else f"The number of {items} is 1"
         yield f"{there}: too few for intervals over them, which need five."
     elif count < _FEW:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing about other kinds of {items}."

@@ -251,7 +251,7 @@ class Design:
         return sum(map(len, self.arms[arm][start:end])) * self.most.get(arm, 1)
 
     @property
-    def begun(self) -> int:
+    def first_round(self) -> int:
         """How many calls the first round can make."""
         return sum(self.cost(arm, 0, counts[0]) for arm, counts in self.looks.items())
 
@@ -267,7 +267,7 @@ class Design:
 
         alone = max((len(counts) for counts in self.looks.values()), default=1) if len(self.wanted.measures) > 1 else 0
         cut_short = _CUT_SHORT if self.calls is not None and max(self.most.values(), default=1) > 1 else 0
-        return most_looks(self.begun, self.whole, ROUND) + 1 + alone + cut_short
+        return most_looks(self.first_round, self.whole, ROUND) + 1 + alone + cut_short
 
     def chosen(self, decision: Decision, ended: Set[str]) -> list[Trial]:
         """The trials that a decision adds to those that have finished, in plan order."""

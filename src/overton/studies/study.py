@@ -217,7 +217,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
         Options, trials and conditions get the nulls added; a copy of the study has them once.
         """
         if len([role for role in self.roles if role.several]) > 1:
-            raise ValueError("several may judge in one role only: their records would not tell who judged what")
+            raise ValueError("several may judge in one role only: their records would not say who judged what")
         if self.several and JUDGE in self.record.__struct_fields__:
             raise ValueError(
                 f"where several may judge, the column {JUDGE!r} of records names who did: choose another name"

@@ -110,7 +110,7 @@ def _inertia(decisions: Decisions, mine: Flags, who: str) -> str:
         return f"{who} never changed its verdict (in {keeping.sum()} decisions): no finite estimate"
     if not stayed.any():
         return f"{who} never kept its verdict (in {keeping.sum()} decisions): no finite estimate"
-    return "the data do not tell it apart from other effects, or predict it perfectly"
+    return "the data do not separate it from other effects, or predict it perfectly"
 
 
 def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
@@ -126,7 +126,7 @@ def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
         return f"what others said most was followed in all {uneven.sum()} decisions: no finite estimate"
     if (given == heard[uneven].min(1)).all():
         return f"what others said was followed in none of {uneven.sum()} decisions: no finite estimate"
-    return "the data do not tell it apart from other effects, or predict it perfectly"
+    return "the data do not separate it from other effects, or predict it perfectly"
 
 
 def no_tastes(decisions: Decisions) -> str | None:

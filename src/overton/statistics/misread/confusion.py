@@ -124,6 +124,6 @@ def undoing(readings: Readings, given: Array, draws: int = _DRAWS, seed: int = 0
     """
     confusions = readings.confusions(draws, seed)
     if np.linalg.svd(confusions[0], compute_uv=False).min() < _TELLS_APART:
-        return Undoing(np.zeros((0, *confusions.shape[:0:-1])), "the judge hardly tells labels apart")
+        return Undoing(np.zeros((0, *confusions.shape[:0:-1])), "the judge hardly distinguishes the labels")
     scaled = confusions.swapaxes(1, 2) / np.maximum(given / given.sum(), _TRACE)[:, None]
     return Undoing(np.asarray(scaled @ np.linalg.pinv(confusions @ scaled)))

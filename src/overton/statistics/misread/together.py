@@ -74,6 +74,6 @@ def together(readings: Readings, seed: int = 0) -> Together:
 def _products(residues: Array, group: NDArray[np.int64]) -> Array:
     """The sum over pairs within groups of the product of their residues [some], from residues [some, n]."""
     order = np.argsort(group, kind="stable")
-    begins = np.flatnonzero(np.diff(group[order], prepend=-1))
-    sums = np.add.reduceat(residues[:, order], begins, axis=1)
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    sums = np.add.reduceat(residues[:, order], starts, axis=1)
     return np.asarray(((sums**2).sum(1) - (residues**2).sum(1)) / 2)

@@ -338,8 +338,8 @@ class Resampling:
         wide = sums.reshape(len(sums), -1)
         if len(wide) == self.groups:
             return wide
-        order, begins = self._members
-        return np.asarray(np.add.reduceat(wide[order], begins, axis=0))
+        order, starts = self._members
+        return np.asarray(np.add.reduceat(wide[order], starts, axis=0))
 
     @cached_property
     def _members(self) -> tuple[Ints, Ints]:

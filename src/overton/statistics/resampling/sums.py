@@ -57,8 +57,8 @@ class Sums(NamedTuple):
 
 def side_by_side(parts: Sequence[Sums], step: int) -> Iterator[Sums]:
     """All of them side by side, `step` ratios at a time."""
-    begins = np.cumsum([0, *(one.below.shape[1] for one in parts)])
-    of = np.concatenate([one.of + begin for one, begin in zip(parts, begins, strict=False)])
+    starts = np.cumsum([0, *(one.below.shape[1] for one in parts)])
+    of = np.concatenate([one.of + start for one, start in zip(parts, starts, strict=False)])
     above, below = (np.concatenate([one[side] for one in parts], axis=1) for side in (0, 1))
     numbers = [np.concatenate(columns) for columns in zip(*(one.numbers for one in parts), strict=True)]
     every = Sums(above, below, of, Numbers(*numbers))

@@ -1,9 +1,9 @@
-"""What a run's judge says of its units, corrected by the labels that people gave some of them: shares of every label,
-of all units, of each model's, and between models.
+"""What a run's judge says of its units, corrected by the labels that people gave to some of them: shares of every
+label, over all units, over each model's, and between models.
 
-`statistics.correction` has the formulas, docs/judges.md too. Where people differ, each counts in equal parts. Who
-cannot tell gives none of the labels; the share if all of these had been given a label stands beside it, so that the
-truth is bounded both ways.
+`statistics.correction` has the formulas, as has docs/judges.md. If people differ, each counts equally. Those who cannot
+tell give none of the labels; the share if all of them had given a label is shown beside it, so that the truth is
+bounded both ways.
 """
 
 from __future__ import annotations
