@@ -250,7 +250,7 @@ def test_a_key_that_stands_twice_is_an_error(folder: Folder, night_buses: dict[s
     text = json.dumps(night_buses)
     key, reason = one_error(folder({"a.json": text[:-1] + ', "question": "Another?"}'}))
     assert key == "'question'"
-    assert "stands twice" in reason
+    assert "occurs twice" in reason
 
 
 @pytest.mark.parametrize("name", ["night buses", "näacht", "x\x1b[31m", "..", "a" * 201])

@@ -84,8 +84,8 @@ def test_all_problems_are_named_at_once_with_line_and_key(tmp_path: Path) -> Non
         ({"comments": [{**COMMENT, "author": "x"}]}, "comments[0].'author'", "is not a key of this layout"),
         ({"text": None}, "text", "is null, not a text"),
         ({"text": "a\u0000b"}, "text", "contains the control character U+0000"),
-        ({"id": "../x"}, "id", "may hold letters"),
-        ({"id": ".x"}, "id", "may hold letters"),
+        ({"id": "../x"}, "id", "may contain the letters"),
+        ({"id": ".x"}, "id", "may contain the letters"),
     ],
 )
 def test_what_is_wrong_with_a_thread_is_said(tmp_path: Path, change: Any, key: str, reason: str) -> None:

@@ -173,7 +173,7 @@ def _about_the_ratio(tastes: LikelihoodRatio) -> Iterator[str]:
 def _about_the_end(fitted: Fitted, used: Estimator, decisions: int) -> Iterator[str]:
     if used == "as_published" and (reach := reaches(decisions)) < _FAR:
         yield (
-            f"run as by its authors, it stops after so few steps with {decisions:,} decisions that no number gets much"
+            f"as its authors ran it, it stops after so few steps with {decisions:,} decisions that no number gets much"
             f" further from zero than {reach:.1f}; refits, on which its intervals rest, stop even sooner"
         )
     if not fitted.converged:
