@@ -30,7 +30,7 @@ from items import DISTRIBUTIONS
 
 from overton.statistics.chances import NORMAL, Pulls, pulls_of
 from overton.statistics.comparing import Number
-from overton.statistics.detecting import Varying, apart, fewest_items, scatter, smallest_told
+from overton.statistics.detecting import Varying, apart, fewest_items, scatter, smallest_detectable
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import meeting
 
@@ -151,11 +151,11 @@ def _lifted(known: Start, size: float) -> float:
 def cell(what: What, items: int, count: int) -> Row:
     """A true difference that is detected with a chance of about 80%."""
     known = start(what)
-    size = smallest_told(known.varying.error(items, None), items, LEVEL, POWER, known.pulls)
+    size = smallest_detectable(known.varying.error(items, None), items, LEVEL, POWER, known.pulls)
     lift = _lifted(known, size)
     known, made = start(what, lift), simulated(what, items, count, lift)
     difference = float(np.mean([one.difference for one in made]))
-    said = [pulls.told(difference, varying.error(items, None), items, LEVEL) for varying, pulls in _known(known, made)]
+    said = [pulls.power(difference, varying.error(items, None), items, LEVEL) for varying, pulls in _known(known, made)]
     return Row(f"detected, {items} items", (said[0], said[1]), float(np.mean([one.told for one in made])))
 
 
@@ -198,10 +198,10 @@ def pilots(size: int, count: int, rng: np.random.Generator, *, skewed: bool) -> 
     difference = 0.25
 
     def needed(of: float) -> int:
-        return fewest_items(lambda n: NORMAL.told(difference, sqrt(of / n), n, LEVEL), POWER) or 1
+        return fewest_items(lambda n: NORMAL.power(difference, sqrt(of / n), n, LEVEL), POWER) or 1
 
     asked = np.array([needed(one) for one in variance])
-    power = np.mean([NORMAL.told(difference, sqrt(1 / n), int(n), LEVEL) for n in asked])
+    power = np.mean([NORMAL.power(difference, sqrt(1 / n), int(n), LEVEL) for n in asked])
     low, middle, high = np.quantile(asked / needed(1.0), (0.1, 0.5, 0.9))
     return float(low), float(middle), float(high), float(power)
 

@@ -69,5 +69,5 @@ def test_domains_are_listed_one_name_per_line(tmp_path: Path) -> None:
     assert [f"{finding.key}: {finding.reason}" for finding in check_items(generating.STUDY, tmp_path)] == [
         "line 2: 'public transport' is named twice",
         "line 3, byte 0: is not UTF-8 (byte 0xff); save the file as UTF-8",
-        "line 4: holds the control character U+0000 at position 1; remove it",
+        "line 4: contains the control character U+0000 at position 1; remove it",
     ]

@@ -24,12 +24,12 @@ def test_a_run_says_what_it_reached_and_why_it_stopped(overton: Any, tmp_path: P
     done = overton("run", *SIMULATED, "--trials", "4", "--precision", "share=0.35", "--out", "run")
     assert done.returncode == 0
     assert "share, the widest" in done.stdout
-    assert "only as often as it took" in done.stdout
+    assert "only as often as needed" in done.stdout
     report = (tmp_path / "run" / "report.html").read_text()
     for said in (
         "Trials of each, and why it got no more",
         "precise enough",
-        "Shares, with limits that hold",
+        "Shares, with limits that are valid",
         "share to within 0.35",
     ):
         assert said in report
@@ -100,7 +100,7 @@ def test_conversations_stop_by_item_and_say_so(
 ) -> None:
     done = overton("run", *of_items(name), "--out", "run")
     assert done.returncode == 0
-    assert "only as often as it took" in done.stdout
+    assert "only as often as needed" in done.stdout
     report = (tmp_path / "run" / "report.html").read_text()
     for words in ("Trials of each, and why it got no more", "precise enough", said):
         assert words in report

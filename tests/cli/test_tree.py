@@ -181,5 +181,5 @@ def test_what_cannot_grow_is_refused_by_extend(name: str, ran: Callable[[str], P
     fixed = [one for one in fields_of(study_named(name).options) if not one.option.extends and not one.option.follows]
     for field in fixed:
         assert f"{field.flag}: no such option" in refused("extend", str(ran(name)), field.flag, "3")
-        with pytest.raises(InputError, match="stays as it is"):
+        with pytest.raises(InputError, match="is fixed"):
             overton.extend(ran(name), **{field.name: 3})

@@ -148,7 +148,7 @@ def test_strangers_are_named_and_left_out(call: Run) -> None:
         "broken": "RuntimeError: half of it is not written yet",
         "leaving": "SystemExit",
         "older": "was written for version 99 of the study interface, and this Overton has version",
-        "nothing": "names something that is no Study",
+        "nothing": "names an object that is not a Study",
     }.items():
         for command in ("run", "plan"):
             assert reason in call("overton", command, name, "--model", "simulated/yes-sayer", code=2).stderr

@@ -78,5 +78,5 @@ def test_too_little_gives_a_reason_instead(units: list[list[str]], said: str) ->
 
 
 def test_a_cluster_for_each_unit_is_needed() -> None:
-    with pytest.raises(ValueError, match="one cluster a unit"):
+    with pytest.raises(ValueError, match="one cluster per unit"):
         alpha([["a", "b"]], [])

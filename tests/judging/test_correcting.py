@@ -24,7 +24,7 @@ def test_every_label_of_people_and_judge_has_a_share_and_unread_is_one() -> None
     assert (found.rows, found.labelled, found.population) == (200, 67, "these rows")
 
 
-def test_labels_joined_under_a_name_stand_beside_the_others() -> None:
+def test_labels_joined_under_a_name_are_added_to_the_others() -> None:
     found = correct(Table(JUDGED, PEOPLE, groups={"any": ["pro", "con"]}), these=True)
     assert found.all.shares["any"].judge == pytest.approx(0.8)
     assert found.all.shares["any"].corrected.value == 1.0
@@ -75,7 +75,7 @@ def test_agreement_looks_at_the_clusters_of_labelled_rows_only() -> None:
     assert found == share([judged == label for judged, label, _ in known], [writer for _, _, writer in known])
 
 
-def test_labels_that_are_no_plain_draw_are_told() -> None:
+def test_labels_that_are_no_plain_draw_are_reported() -> None:
     chosen = [label if judged == "pro" else None for label, judged in zip(TRUTH, JUDGED, strict=True)]
     (said,) = correct(Table(JUDGED, chosen)).warnings
     assert said.startswith("The judge gives 'pro' to 100.0% of the labelled rows and to 0.0% of the others")

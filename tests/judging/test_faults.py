@@ -1,4 +1,4 @@
-"""Replies that are no answers, told by their form."""
+"""Replies that are no answers, recognised by their form."""
 
 from __future__ import annotations
 

@@ -40,16 +40,16 @@ class Wrong:
 @pytest.mark.parametrize(
     "wrong",
     [
-        Wrong(Said("tother", 1, "ada", {}), "f: task: is 'tother', and the key is of"),
+        Wrong(Said("tother", 1, "ada", {}), "f: task: is 'tother', and the key that of"),
         Wrong(said(1, {3: "pro"}), "f: labels.3: page 1 did not ask for that row"),
         Wrong(said(1, {0: "maybe"}), "f: labels.0: is 'maybe'; it must be one of pro, con, cannot tell"),
         Wrong(said(3, {}), "f: page: is 3; the task has pages 1 to 2"),
         Wrong(said(-1, {}), "f: page: is -1"),
         Wrong(said(1, {}, " "), "f: person: must be a name"),
         Wrong(said(1, {}, "a" * 201), "f: person: must be a name"),
-        Wrong(said(1, {}, remarks={3: "x"}), "f: remarks.3: is of a row that was not asked for"),
+        Wrong(said(1, {}, remarks={3: "x"}), "f: remarks.3: is for a row that was not asked for"),
         Wrong(said(1, {}, seconds={0: -1.0}), "f: seconds.0: is -1.0; it must be 0 or more"),
-        Wrong(said(1, {}, taken_back=(3,)), "f: taken_back.3: is of a row that was not asked for"),
+        Wrong(said(1, {}, taken_back=(3,)), "f: taken_back.3: is for a row that was not asked for"),
         Wrong(said(1, {0: "pro"}, taken_back=(0,)), "f: taken_back.0: has a label, too"),
         Wrong(said(1, {}, saved=float("inf")), "f: saved: is inf; it must be 0 or more"),
     ],
@@ -63,13 +63,13 @@ def test_what_a_page_cannot_have_saved_is_refused_with_file_and_key(wrong: Wrong
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"labels": {}}, "labels: must have some"),
-        ({"labels": {CANNOT_TELL: "", "pro": ""}}, "labels: must have some"),
+        ({"labels": {}}, "labels: must not be empty"),
+        ({"labels": {CANNOT_TELL: "", "pro": ""}}, "labels: must not be empty"),
         ({"rows": (ROWS[0], ROWS[0])}, "rows: have an id twice"),
         ({"rows": (msgspec.structs.replace(ROWS[0], chance=0.0),)}, "chance: is 0.0"),
         ({"rows": (msgspec.structs.replace(ROWS[0], judged="x"),)}, "judged: is 'x'"),
-        ({"people": ((0, 0),)}, "asks for a row twice, or for one that there is not"),
-        ({"people": ((9,),)}, "asks for a row twice, or for one that there is not"),
+        ({"people": ((0, 0),)}, "asks for a row twice, or for one that does not exist"),
+        ({"people": ((9,),)}, "asks for a row twice, or for one that does not exist"),
     ],
 )
 def test_a_task_that_no_draw_makes_is_refused(change: dict[str, Any], told: str) -> None:
@@ -113,7 +113,7 @@ def test_what_is_settled_stays_until_it_is_settled_anew() -> None:
     assert anew.settled == (Settled(1, "pro", "cy"),)
 
 
-def test_the_file_that_was_saved_last_stands_and_what_it_takes_back_goes() -> None:
+def test_the_file_that_was_saved_last_prevails_and_removes_what_it_takes_back() -> None:
     older = said(1, {0: "pro", 1: "pro", 2: "con"}, saved=10.0)
     newer = said(1, {0: "con", 2: "con"}, saved=20.0, taken_back=(1,))
     left = {0: "con", 2: "con"}

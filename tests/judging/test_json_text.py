@@ -187,7 +187,7 @@ TOPIC = {
 }
 
 
-def test_every_field_is_asked_for_in_its_order_and_structs_stand_inside() -> None:
+def test_every_field_is_asked_for_in_its_order_and_structs_are_nested() -> None:
     schema = schema_of(Answer)
     assert list(schema["properties"]) == schema["required"] == ["reason", "verdict", "topics", "unread", "side"]
     assert schema["properties"] == {
@@ -223,7 +223,7 @@ def test_schemas_of_a_size_that_is_known_late_are_built() -> None:
 
 
 @pytest.mark.parametrize("text", [f"[{2**63}]", f"[-{2**63 + 1}]", "[" + "9" * 400 + "]", "[" + "9" * 5000 + "]"])
-def test_a_number_that_no_table_holds_is_no_answer(text: str) -> None:
+def test_a_number_that_no_table_can_store_is_no_answer(text: str) -> None:
     assert parse_json(text, list[int]).how == "invalid"
     assert parse_json(f"[{2**63 - 1}]", list[int]).value == [2**63 - 1]
 

@@ -30,7 +30,7 @@ def annotation(label: str | None, who: Any = 3, **more: Any) -> dict[str, Any]:
     return {"result": [] if label is None else [value, remark], "completed_by": who, "lead_time": 4.5, **more}
 
 
-def test_tasks_hold_what_is_shown_and_no_label_of_the_judges() -> None:
+def test_tasks_have_what_is_shown_and_no_label_of_the_judges() -> None:
     made = json.loads(tasks(TASK, TEXTS))
     assert made[0]["data"] == {
         "overton_task": TASK.name,
@@ -74,8 +74,8 @@ def test_each_persons_labels_are_counted_to_the_first_page_that_asks_for_the_row
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        (export(0, annotation("pro"), task="t0"), "f: [0].data.overton_task: is 't0', and the key is of"),
-        (export(7, annotation("pro")), "f: [0].annotations[0]: row 7 is asked for by no page"),
+        (export(0, annotation("pro"), task="t0"), "f: [0].data.overton_task: is 't0', and the key is that of"),
+        (export(7, annotation("pro")), "f: [0].annotations[0]: no page asks for row 7"),
         (export(0, annotation(None)), "f: [0].annotations[0]: has no single choice"),
         (export(0, annotation("pro"), annotation("con")), "f: [0].annotations[1]: 'user 3' labelled row 0 twice"),
     ],

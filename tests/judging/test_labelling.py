@@ -12,7 +12,7 @@ TASK = task_of(
 )
 
 
-def test_a_task_is_named_by_all_that_it_holds() -> None:
+def test_a_task_is_named_by_all_its_contents() -> None:
     assert TASK.name.startswith("t")
     assert not changed(TASK)
     assert changed(msgspec.structs.replace(TASK, seed=1))

@@ -50,7 +50,7 @@ def test_each_counts_in_equal_parts_until_a_row_is_settled() -> None:
     assert after.alpha == found.alpha  # of what each said alone
 
 
-def test_rows_weigh_as_many_as_stand_behind_them() -> None:
+def test_rows_weigh_as_many_as_they_represent() -> None:
     of = task(["pro", "con"] * 3, [0.1, 0.5] * 3)
     found = agreed_by_people(labelled(of, dict.fromkeys(range(6), "pro")))
     assert found.judge.same.value == pytest.approx(10 / 12)
@@ -77,7 +77,7 @@ def test_with_one_label_a_row_the_judges_kappa_is_cohens() -> None:
     assert found.pairs == ()
 
 
-def test_a_persons_pages_stand_together_unless_they_say_two_things() -> None:
+def test_a_persons_pages_are_joined_unless_they_say_two_things() -> None:
     of = task(["pro"] * 4)
     first = Said(of.name, 1, "ada", {0: "pro"})
     (pair,) = agreed_by_people(Labels(of, (first, Said(of.name, 2, "ada", {0: "con"})))).pairs

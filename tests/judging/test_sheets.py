@@ -112,7 +112,7 @@ def test_texts_stay_in_their_cells_where_several_signs_part_cells():
     assert sheet.splitlines()[1].startswith('"1","a;b","c\td","",')
 
 
-def test_a_text_that_no_cell_holds_says_how_much_is_left_out():
+def test_a_text_too_long_for_a_cell_says_how_much_is_left_out():
     sheet = write_sheet(key("critical"), [{"answer": "x" * 29_999 + ";=" + "y" * 5_000}])
     (row,) = csv.DictReader(io.StringIO(sheet))
     assert row["answer"].startswith("x" * 29_999)
@@ -163,15 +163,15 @@ def test_every_wrong_line_is_named_also_after_texts_of_several_lines():
     ]
     twice = text.replace("yes", "b") + f"1,x,s,{known.sheet}\r\n9,x,s,{known.sheet}\r\n2,x,s,other\r\n"
     assert reasons(twice, known) == [
-        "sheet.csv: line 8: row 1 stands in line 2 already",
+        "sheet.csv: line 8: row 1 is already in line 2",
         "sheet.csv: line 9: row '9' is not one of 1 to 3",
-        f"sheet.csv: line 10: is not of this key's sheet, {known.sheet}",
+        f"sheet.csv: line 10: does not belong to this key's sheet, {known.sheet}",
     ]
 
 
-def test_rows_and_columns_that_are_gone_are_told():
+def test_rows_and_columns_that_are_missing_are_reported():
     known = key("supportive", "critical")
-    assert "1 of 2 rows are gone" in reasons("\n".join(filled(known, "s", "c").splitlines()[:2]), known)[0]
+    assert "1 of 2 rows are missing" in reasons("\n".join(filled(known, "s", "c").splitlines()[:2]), known)[0]
     assert "has no column row, sheet" in reasons("answer,person\nx,s\n", known)[0]
     assert "has no column" in reasons("", known)[0]
 

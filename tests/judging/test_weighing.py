@@ -22,7 +22,7 @@ def test_probabilities_at_temperature_1_are_not_those_drawn_by() -> None:
     assert chances_at(reply, 1, ("A", "B"), "drawn") == {"A": 1.0, "B": 0.0}
 
 
-def test_labels_that_begin_alike_are_told_apart_by_the_next_token() -> None:
+def test_labels_that_start_alike_are_distinguished_by_the_next_token() -> None:
     spots = (
         spot(0, "support", support=0.8, neutral=0.2),
         spot(7, "ive", ive=0.75, s=0.25),
@@ -43,7 +43,7 @@ STANCES = Choice(("supportive", "critical", "balanced"), "stance")
     ("text", "named"),
     [("(B)", "B"), ("b.", "B"), ("I weighed both. (C)", "C"), ("A good answer it is", "A"), ("Neither", None)],
 )
-def test_a_label_stands_in_brackets_or_begins_the_reply(text: str, named: str | None) -> None:
+def test_a_label_is_in_brackets_or_starts_the_reply(text: str, named: str | None) -> None:
     assert LETTERS.named(text) == named
 
 
@@ -57,7 +57,7 @@ def test_a_label_stands_in_brackets_or_begins_the_reply(text: str, named: str | 
         ('{"distance": "critical"}', None),
     ],
 )
-def test_a_label_stands_under_its_key(text: str, named: str | None) -> None:
+def test_a_label_is_under_its_key(text: str, named: str | None) -> None:
     assert STANCES.named(text) == named
 
 
@@ -68,7 +68,7 @@ def told(text: str) -> Reply:
 @pytest.mark.parametrize(
     "text", ['{"stance": "critical"}', '```json\n{\n  "stance": "critical", "certainty": "likely"}\n```']
 )
-def test_the_label_that_stands_first_has_its_probabilities_in_the_order_of_the_labels(text: str) -> None:
+def test_the_label_that_comes_first_has_its_probabilities_in_the_order_of_the_labels(text: str) -> None:
     assert STANCES.chances(told(text)) == pytest.approx((0.2, 0.7, 0.0))
 
 

@@ -81,7 +81,7 @@ async def test_a_hundred_units_by_keys_alone_closed_in_the_middle_and_saved(
     assert said.seconds.keys() == said.labels.keys()
 
 
-async def test_no_name_makes_a_file_that_stands_for_another(page: Page) -> None:
+async def test_no_name_makes_a_file_of_another_kind(page: Page) -> None:
     names = ["Ada L.", "../etc/passwd", "Task", "?!", "Åse Ærø", "a" * 99]
     made = await page.js(f"{json.dumps(names)}.map(fileName)")
     assert made == [
@@ -191,11 +191,11 @@ async def test_a_file_is_taken_up_by_another_browser_and_that_of_another_task_is
     good = tmp_path / "ada.json"
     good.write_bytes(msgspec.json.encode(Said(task.name, 1, "Ada", half, {task.people[0][0]: "hm"}, {})))
     refused = {
-        "is of another task (other)": Said("other", 1, "Ada", half),
-        "is of page 2": Said(task.name, 2, "Ada", half),
+        "is for another task (other)": Said("other", 1, "Ada", half),
+        "is for page 2": Said(task.name, 2, "Ada", half),
         "not on this page": Said(task.name, 1, "Ada", {10**6: "pro"}),
-        'in this file holds what': Said(task.name, 1, "Ada", {task.people[0][0]: "supportive"}),
-        "no JSON": None,
+        'in this file contains what': Said(task.name, 1, "Ada", {task.people[0][0]: "supportive"}),
+        "not JSON": None,
     }  # fmt: skip
     async with fresh(browser_address) as page:
         await page.open(file)

@@ -28,13 +28,13 @@ def test_a_page_has_its_persons_rows_in_their_order_and_nothing_that_the_judge_s
         assert secret not in page.decode()
 
 
-def test_texts_of_many_rows_are_held_once_and_empty_ones_not_at_all(task: Task, units: list[Unit]) -> None:
+def test_texts_of_many_rows_are_stored_once_and_empty_ones_not_at_all(task: Task, units: list[Unit]) -> None:
     shown = held(page_of(task, units, 1))
     assert shown["texts"].count("The same question.") == 1
     assert all("Left out" not in shown["texts"][name] for one in shown["units"] for name, _ in one["texts"])
 
 
-def test_only_whole_groups_are_told_from_each_other(task: Task, units: list[Unit]) -> None:
+def test_only_whole_groups_are_distinguished(task: Task, units: list[Unit]) -> None:
     assert {one["group"] for one in held(page_of(task, units, 1))["units"]} == {None}
     whole = held(page_of(msgspec.structs.replace(task, design="whole"), units, 1))
     assert whole["units"][0]["group"] == 1
@@ -74,5 +74,5 @@ def test_a_page_to_settle_has_the_rows_in_question_and_says_what_it_is_for(task:
 def test_a_page_that_the_task_lacks_is_a_mistake(task: Task, units: list[Unit]) -> None:
     with pytest.raises(ValueError, match="a page that the task has"):
         page_of(task, units, 3)
-    with pytest.raises(ValueError, match="one unit a row"):
+    with pytest.raises(ValueError, match="one unit per row"):
         page_of(task, units[1:], 1)

@@ -26,7 +26,7 @@ def test_of_two_means_the_limits_are_students_of_their_difference_squared() -> N
 
 @pytest.mark.parametrize("effect", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("clusters", [5, 12, 50])
-def test_limits_of_the_variance_of_three_means_hold_the_truth(effect: float, clusters: int) -> None:
+def test_limits_of_the_variance_of_three_means_cover_the_truth(effect: float, clusters: int) -> None:
     rng = np.random.default_rng(clusters)
     truth, held = np.array([0, effect, 2 * effect]), []
     for _ in range(400):

@@ -15,7 +15,7 @@ def found(
     other: float = 0.0,
     told_other: float = 0.0,
 ) -> Calibration:
-    """A model whose logits are `sharper` than told, and that names no option with chance `other`."""
+    """A model whose answers are `sharper` than its probabilities, and that names no option with chance `other`."""
     rng = np.random.default_rng(seed)
     p = rng.random(prompts)
     answering = rng.binomial(answers, 1 - other, prompts)
@@ -24,7 +24,7 @@ def found(
     return calibration(np.stack([p, 1 - p], 1), np.stack([x, answering - x], 1), none)
 
 
-def test_answers_at_the_probabilities_told_agree() -> None:
+def test_answers_at_the_probabilities_agree() -> None:
     one = found(1)
     assert one.verdict == "agree"
     assert one.slope.low < 1 < one.slope.high
@@ -32,30 +32,30 @@ def test_answers_at_the_probabilities_told_agree() -> None:
     assert (one.prompts, one.answers) == (20, 400)
 
 
-def test_answers_much_surer_than_told_differ_and_the_slope_says_how() -> None:
+def test_answers_much_surer_than_the_probabilities_differ_and_the_slope_says_how() -> None:
     one = found(2, sharper=3.0)
     assert one.verdict == "differ"
     assert one.slope.low > 1
     assert one.outward.low > 0
 
 
-def test_refusals_that_were_not_told_of_differ_and_those_that_were_agree() -> None:
+def test_refusals_without_probability_differ_and_those_that_were_agree() -> None:
     assert found(3, other=0.3).verdict == "differ"
     assert found(3, other=0.3, told_other=0.3, answers=60).verdict == "agree"
 
 
-def test_few_answers_cannot_tell_and_it_is_said_how_far_they_may_be_off() -> None:
+def test_few_answers_decide_nothing_and_it_is_said_how_far_they_may_be_off() -> None:
     one = found(4, prompts=10, answers=3)
     assert one.verdict == "cannot tell"
     assert "may reach" in one.why
 
 
-def test_nothing_sampled_cannot_tell() -> None:
+def test_nothing_sampled_decides_nothing() -> None:
     one = calibration(np.empty((0, 2)), np.empty((0, 2)))
     assert (one.verdict, one.answers) == ("cannot tell", 0)
 
 
-def test_answers_that_are_always_alike_where_that_was_told_agree_without_end() -> None:
+def test_answers_that_are_always_alike_agree_with_certain_probabilities() -> None:
     p = np.repeat([0.0, 1.0], 10)
     one = calibration(np.stack([p, 1 - p], 1), np.stack([20 * p, 20 * (1 - p)], 1))
     assert one.verdict == "agree"

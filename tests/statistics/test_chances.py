@@ -35,7 +35,7 @@ def test_the_limits_are_those_of_comparisons() -> None:
 
 
 @pytest.mark.parametrize("items", [8, 12, 30])
-def test_chances_hold_where_half_of_the_items_are_alike(items: int) -> None:
+def test_chances_are_right_where_half_of_the_items_are_alike(items: int) -> None:
     rng, times = np.random.default_rng(items), 300
     error = 1 / sqrt(items)
     size = 3.0 * error
@@ -48,25 +48,25 @@ def test_chances_hold_where_half_of_the_items_are_alike(items: int) -> None:
     by_one = Pulls(base.ravel()[:900], alike=0.5)
     by_pairs = Pulls(pulls_of(mean((candidate - base).ravel()[:900])))
     for pulls in (by_one, by_pairs):
-        assert pulls.told(size, error, items, LEVEL) == pytest.approx(told, abs=0.07)
+        assert pulls.power(size, error, items, LEVEL) == pytest.approx(told, abs=0.07)
         assert pulls.equivalent(size, 2 * size, error, items, LEVEL) == pytest.approx(same, abs=0.07)
-    assert NORMAL.told(size, error, 8, LEVEL) > by_one.told(size, error, 8, LEVEL) + 0.05
+    assert NORMAL.power(size, error, 8, LEVEL) > by_one.power(size, error, 8, LEVEL) + 0.05
 
 
 def test_chance_in_trials_makes_items_even() -> None:
     uneven = Pulls(np.array([0.0] * 9 + [1.0]))
     even = uneven.with_chance(1.0)
     size = 1.0
-    assert uneven.told(size, 1 / sqrt(10), 10, LEVEL) < even.told(size, 1 / sqrt(10), 10, LEVEL)
-    assert even.told(size, 1 / sqrt(10), 10, LEVEL) == pytest.approx(
-        NORMAL.told(size, 1 / sqrt(10), 10, LEVEL), abs=0.03
+    assert uneven.power(size, 1 / sqrt(10), 10, LEVEL) < even.power(size, 1 / sqrt(10), 10, LEVEL)
+    assert even.power(size, 1 / sqrt(10), 10, LEVEL) == pytest.approx(
+        NORMAL.power(size, 1 / sqrt(10), 10, LEVEL), abs=0.03
     )
 
 
-def test_many_items_are_told_as_few_are_where_the_two_meet() -> None:
+def test_power_for_many_items_meets_that_for_few_where_the_two_meet() -> None:
     few, many = chances.SIMULATED, chances.SIMULATED + 1
     for size in (1.5, 2.5, 3.5):
-        told = [NORMAL.told(size / sqrt(n), 1 / sqrt(n), n, LEVEL) for n in (few, many)]
+        told = [NORMAL.power(size / sqrt(n), 1 / sqrt(n), n, LEVEL) for n in (few, many)]
         same = [NORMAL.equivalent(0, size / sqrt(n), 1 / sqrt(n), n, LEVEL) for n in (few, many)]
         assert told[0] == pytest.approx(told[1], abs=0.03)
         assert same[0] == pytest.approx(same[1], abs=0.03)
@@ -74,10 +74,10 @@ def test_many_items_are_told_as_few_are_where_the_two_meet() -> None:
 
 def test_chances_are_the_same_every_time_and_what_never_varies_is_sure() -> None:
     seen = np.array([0.1, 0.5, 0.2, 0.9, 0.3])
-    assert Pulls(seen).told(0.5, 0.2, 20, LEVEL) == Pulls(seen).told(0.5, 0.2, 20, LEVEL)
-    assert NORMAL.told(0.1, 0.0, 20, LEVEL) == 1.0
+    assert Pulls(seen).power(0.5, 0.2, 20, LEVEL) == Pulls(seen).power(0.5, 0.2, 20, LEVEL)
+    assert NORMAL.power(0.1, 0.0, 20, LEVEL) == 1.0
     assert NORMAL.equivalent(0.1, 0.05, 0.0, 20, LEVEL) == 0.0
 
 
-def test_where_all_simulated_items_are_alike_nothing_is_told() -> None:
-    assert Pulls(np.array([0.0] * 9_999 + [1.0])).told(1.0, 0.5, 5, LEVEL) < 0.05
+def test_where_all_simulated_items_are_alike_there_is_no_power() -> None:
+    assert Pulls(np.array([0.0] * 9_999 + [1.0])).power(1.0, 0.5, 5, LEVEL) < 0.05

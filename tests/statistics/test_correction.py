@@ -148,7 +148,7 @@ def test_a_group_that_nobody_labelled_has_no_number() -> None:
     assert isnan(difference(found.corrected, found.corrected).value)
 
 
-def test_rows_that_were_all_certain_to_be_drawn_tell_nothing_of_the_others() -> None:
+def test_rows_that_were_all_certain_to_be_drawn_say_nothing_about_the_others() -> None:
     people = np.tile([1.0, 0.0], 30)
     draw = Draw(np.arange(60) < 30, np.ones(60), np.arange(60), True)
     found, _ = corrected(draw, share(people, people), [])
@@ -169,7 +169,7 @@ def simulated(chance: np.random.Generator, errors: float, prevalence: float, clu
     ("errors", "prevalence", "clusters", "whole"),
     [(0.05, 0.4, False, False), (0.2, 0.1, False, False), (0.1, 0.4, True, False), (0.1, 0.4, True, True)],
 )
-def test_intervals_hold_the_share_of_rows_like_these_as_often_as_they_say(
+def test_intervals_cover_the_share_of_rows_like_these_as_often_as_they_say(
     errors: float, prevalence: float, clusters: bool, whole: bool
 ) -> None:
     chance = np.random.default_rng(7)

@@ -16,7 +16,7 @@ from overton.statistics.detecting import (
     by_chance,
     fewest_items,
     scatter,
-    smallest_told,
+    smallest_detectable,
     trials_needed,
 )
 from overton.statistics.resampling import Jackknife
@@ -29,7 +29,7 @@ def means(values: np.ndarray) -> object:
     return number(np.column_stack([values, np.ones(len(values))]), ratio, Jackknife().over(len(values)))
 
 
-def test_items_and_chance_in_trials_are_told_apart() -> None:
+def test_items_and_chance_in_trials_are_distinguished() -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(0, 2, (ITEMS, 1)) + rng.normal(0, 3, (ITEMS, TRIALS))
     whole = scatter(means(values.mean(1)))
@@ -48,18 +48,18 @@ def test_chances_are_those_of_comparisons(items: int) -> None:
     told = np.mean([one.own.low > 0 for one in gaps])
     same = np.mean([one.equivalence.low > -2 * size and one.equivalence.high < 2 * size for one in gaps])
     error = 1 / sqrt(items)
-    assert NORMAL.told(size, error, items, 0.95) == pytest.approx(told, abs=0.07)
+    assert NORMAL.power(size, error, items, 0.95) == pytest.approx(told, abs=0.07)
     assert NORMAL.equivalent(size, 2 * size, error, items, 0.95) == pytest.approx(same, abs=0.07)
 
 
 def test_the_fewest_items_are_enough_and_one_less_is_not() -> None:
     def chance(items: int) -> float:
-        return NORMAL.told(0.3, 1 / sqrt(items), items, 0.95)
+        return NORMAL.power(0.3, 1 / sqrt(items), items, 0.95)
 
     items = fewest_items(chance, 0.8)
     assert items is not None
     assert chance(items) >= 0.8 > chance(items - 1)
-    assert smallest_told(1 / sqrt(items), items, 0.95, 0.8) == pytest.approx(0.3, rel=0.02)
+    assert smallest_detectable(1 / sqrt(items), items, 0.95, 0.8) == pytest.approx(0.3, rel=0.02)
 
 
 def test_what_never_becomes_likely_has_no_number() -> None:

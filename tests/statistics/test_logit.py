@@ -91,7 +91,7 @@ def test_a_group_of_equal_answers_has_no_intercept_and_leaves_the_others() -> No
     np.testing.assert_allclose(found.slopes, expected.slopes)
 
 
-def test_columns_that_cannot_be_told_apart_have_no_value_and_leave_the_others() -> None:
+def test_columns_that_cannot_be_separated_have_no_value_and_leave_the_others() -> None:
     successes, trials, design, group = simulated()
     doubled = np.column_stack([design, design[:, 0]])
     found = fit_logit(successes, trials, doubled, group, 6)
@@ -117,7 +117,7 @@ def test_no_answers_give_nothing() -> None:
     assert found.n == 0
 
 
-def test_dispersion_is_about_one_where_the_model_holds_and_more_where_answers_cluster() -> None:
+def test_dispersion_is_about_one_where_the_model_is_right_and_more_where_answers_cluster() -> None:
     successes, trials, design, group = simulated(rows=3000)
     assert fit_logit(successes, trials, design, group, 6).dispersion == pytest.approx(1, abs=0.1)
     rng = np.random.default_rng(1)

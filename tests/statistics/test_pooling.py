@@ -39,7 +39,7 @@ def test_chances_are_nearer_the_truth_than_shares_of_few_answers(letter: float) 
     assert pooled < 0.65 * plain
 
 
-def test_limits_from_draws_hold_the_truth_about_as_often_as_they_say() -> None:
+def test_limits_from_draws_cover_the_truth_about_as_often_as_they_say() -> None:
     """93 and 95 in a hundred were measured over 16 data sets, from 82 to 100 in one: they share fitted numbers."""
     held = []
     for seed in DATASETS:

@@ -14,7 +14,7 @@ def test_wilson_limits_are_scipys(count: int, n: int) -> None:
 
 
 @given(st.floats(0, 1), st.floats(0.5, 1e6))
-def test_wilson_limits_hold_the_share_within_0_and_1(share: float, n: float) -> None:
+def test_wilson_limits_contain_the_share_within_0_and_1(share: float, n: float) -> None:
     low, high = wilson_limits(share, n)
     assert 0 <= low <= share <= high <= 1
 
@@ -33,7 +33,7 @@ def test_one_stratum_gives_the_plain_difference() -> None:
     assert mantel_haenszel([8], [10], [3], [10]).difference() == pytest.approx(0.5)
 
 
-def test_strata_are_weighed_by_what_they_tell() -> None:
+def test_strata_are_weighted_by_their_information() -> None:
     # Weights 10 * 10 / 20 = 5 and 1 * 3 / 4 = 0.75; the stratum with one value of the factor says nothing.
     found = mantel_haenszel([8, 1, 4], [10, 1, 4], [3, 0, 0], [10, 3, 0])
     assert found.difference() == pytest.approx((5 * 0.5 + 0.75 * 1) / 5.75)

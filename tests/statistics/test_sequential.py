@@ -38,7 +38,7 @@ def test_nothing_is_known_without_answers() -> None:
 
 
 @pytest.mark.parametrize("chance", [0.02, 0.1, 0.3, 0.5])
-def test_limits_of_a_share_hold_wherever_a_run_stops_since_they_are_narrow(chance: float) -> None:
+def test_limits_of_a_share_are_valid_wherever_a_run_stops_since_they_are_narrow(chance: float) -> None:
     """The chances of all courses are added up: none is drawn."""
     counts, width = looks(12, 180), 0.1
     level = divided(0.95, len(counts))

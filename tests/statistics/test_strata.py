@@ -64,7 +64,7 @@ def test_strata_that_are_all_sure_leave_little_doubt_and_never_none() -> None:
     assert 0 < found.variance < 0.015**2
 
 
-def test_a_stratum_weighs_what_it_is_told_to_however_often_it_was_asked() -> None:
+def test_a_stratum_has_the_weight_it_is_given_however_often_it_was_asked() -> None:
     yes, of = np.array([200.0, 0.0]), np.array([200.0, 200.0])
     assert mean_of_strata(yes, of, np.array([0.5, 0.5])).mean == pytest.approx(0.5, abs=0.01)
     assert mean_of_strata(yes * 2, of * [2, 1], np.array([0.5, 0.5])).mean == pytest.approx(0.5, abs=0.01)

@@ -1,4 +1,4 @@
-"""A study whose blocks are broken is told how."""
+"""A study whose blocks are broken is told why."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def judged(records: Any, wanted: Any) -> Judged:
         ({"like": lambda record, trial: None}, "like() returns something other than its own records"),
     ],
 )
-def test_what_is_wrong_with_blocks_is_told(case: Case, changed: dict[str, Any], told: str) -> None:
+def test_what_is_wrong_with_blocks_is_reported(case: Case, changed: dict[str, Any], told: str) -> None:
     assert STUDY.blocks is not None
     broken = replace(case, study=replace(STUDY, blocks=replace(STUDY.blocks, **changed)))
     broken.__dict__["whole"] = case.whole

@@ -25,7 +25,7 @@ def judged(judge: Measured, *subjects: str) -> str:
         ("openai/o3", False),
     ],
 )
-def test_a_models_name_tells_whether_it_is_small(spec, small):
+def test_a_models_name_says_whether_it_is_small(spec, small):
     assert is_small(spec) == small
 
 

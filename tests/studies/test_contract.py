@@ -43,7 +43,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "more": {"systems": ["You write for a newspaper."]},
     },
 }
-"""How each study is held: few items, simulated models. A study that is added to the registry has its line here."""
+"""How each study is run: few items, simulated models. A study that is added to the registry gets a line here."""
 
 
 @pytest.fixture(scope="module", params=asking_names())

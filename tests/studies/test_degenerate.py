@@ -33,7 +33,7 @@ def test_babble_follows_from_the_seed_alone_and_has_the_words_asked_for() -> Non
     assert len(reply("degenerate", max_tokens=5).text.split()) == 5
 
 
-def test_a_loop_goes_on_until_there_is_no_room() -> None:
+def test_a_loop_continues_until_there_is_no_room() -> None:
     looping = reply("degenerate/looping", max_tokens=100)
 
     assert (len(looping.text.split()), looping.finish) == (100, "length")

@@ -1,4 +1,4 @@
-"""Replies with faults of form, counted and told."""
+"""Replies with faults of form, counted and reported."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_records_of_older_runs_have_no_counts() -> None:
 def test_a_model_with_many_faults_is_named_and_one_without_is_not() -> None:
     (said,) = fault_warnings(count_faults(RECORDS, "heat"), "answers")
     assert said == (
-        "x: 66.7% of its answers are none by their form (2 of 3: 1 empty, 1 cut off, 1 looping). Numbers without them"
-        " stand beside the headline."
+        "x: 66.7% of its answers are no answers by their form (2 of 3: 1 empty, 1 cut off, 1 looping). Numbers"
+        " without them are shown beside the headline."
     )
 
 
 @pytest.mark.parametrize(("model", "last"), [("x", "headline"), ("z", "faults")])
-def test_faults_stand_before_the_numbers_where_many_are_and_else_after(model: str, last: str) -> None:
+def test_faults_come_before_the_numbers_where_there_are_many_and_otherwise_after(model: str, last: str) -> None:
     rare = pl.DataFrame({"model": "z", "heat": 0.5, "faults": [["cut"], *[[] for _ in range(19)]]})
     faults = fault_section(count_faults(pl.concat([RECORDS, rare]).filter(model=model), "heat"), "answers", "Heat", "")
     made = with_faults([Section("headline", "Score", []), None], faults, ["One thing."])

@@ -26,13 +26,13 @@ def candidate(low: float, high: float, *, clusters: int = 30, **more: object) ->
     return Candidate(clusters=clusters, **{**made, **more})  # type: ignore[arg-type]
 
 
-def test_an_interval_beyond_nothing_is_an_effect_and_its_side_is_told() -> None:
+def test_an_interval_beyond_nothing_is_an_effect_and_its_side_is_reported() -> None:
     assert [one.sentence for one in weighed([candidate(0.1, 0.3)])] == ["More."]
     assert [one.sentence for one in weighed([candidate(-0.3, -0.1)])] == ["Less."]
     assert [one.what for one in weighed([candidate(0.1, 0.3)])] == ["effect"]
 
 
-def test_an_interval_that_holds_nothing_is_no_finding() -> None:
+def test_an_interval_that_covers_the_null_is_no_finding() -> None:
     assert weighed([candidate(-0.1, 0.3)]) == []
 
 
@@ -42,7 +42,7 @@ def test_what_carries_a_sentence_alone_does_not_among_many() -> None:
     assert weighed([just, *[nothing] * 20]) == []
 
 
-def test_the_interval_told_is_the_corrected_one() -> None:
+def test_the_reported_interval_is_the_corrected_one() -> None:
     (found,) = weighed([candidate(0.3, 0.5), candidate(-0.3, 0.3)])
     assert found.number is not None
     assert found.number.low < 0.3
@@ -51,7 +51,7 @@ def test_the_interval_told_is_the_corrected_one() -> None:
     assert "97.5% interval" in evidence(found)
 
 
-def test_what_is_ruled_out_is_told_where_it_is_worth_telling() -> None:
+def test_what_is_ruled_out_is_reported_where_it_says_something() -> None:
     def within(held: Estimate) -> str:
         return f"No more than {held.high:.1f}."
 
@@ -72,7 +72,7 @@ def test_four_items_carry_nothing() -> None:
     assert weighed([candidate(0.2, 0.3, clusters=4)]) == []
 
 
-def test_where_a_model_stands_is_told_of_few_items_with_the_caution_that_they_are() -> None:
+def test_where_a_model_stands_is_reported_for_few_items_with_the_caution_that_they_are() -> None:
     thin, void = (
         standing("m", "It stands.", 2, "issues", "x"),
         standing("m", "None.", 9, "issues", "x", void="Letters."),

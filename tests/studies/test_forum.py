@@ -36,7 +36,7 @@ def test_a_text_is_shown_as_its_readers_saw_it(raw: str | None, shown: str) -> N
 
 
 @given(st.text())
-def test_any_text_can_be_shown_and_holds_no_control_characters(text: str) -> None:
+def test_any_text_can_be_shown_and_contains_no_control_characters(text: str) -> None:
     assert not set(plain(text)) & set("\r\x00\x1b\x7f\u200b")
 
 

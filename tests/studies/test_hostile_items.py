@@ -22,7 +22,7 @@ WRONG: list[Any] = [None, True, -1, 2**70, 1e308, "", "\x00\x1b[2J", "1" * 5000,
 
 
 def lines_of(items: Items[Any]) -> list[str]:
-    """A few of the items that come with a study, as they stand in files."""
+    """A few of the items that come with a study, as they are in files."""
     assert items.starter is not None
     texts = texts_at(items.starter(), suffixes=items.suffixes, dataset=items.dataset)
     if len(texts) > 1:  # a file an issue, in another layout
@@ -71,7 +71,7 @@ def test_whatever_is_in_a_file_of_items_is_found_and_never_raised(
         (b'{"id": "\xff"}', "line 1, byte 8", "is not UTF-8"),
         (b'{"a": ' + b"[" * 100_000, "line 1", "is nested more than 32 levels deep"),
         (b'{"id": ' + b"9" * 5000 + b"}", "line 1", "is not valid JSON: "),
-        (b'{"id": "a", "id": "b"}', "line 1, 'id'", "this key stands twice in one object"),
+        (b'{"id": "a", "id": "b"}', "line 1, 'id'", "this key occurs twice in one object"),
         (b'{"id": NaN}', "line 1", "is not valid JSON: NaN is not a JSON value"),
         (b"{}" + b" " * 6_000_000, "line 1", "is longer than 5,000,000 bytes"),
         ("{}".encode("utf-16"), "line 1, byte 0", "is not UTF-8"),
@@ -90,4 +90,4 @@ def test_an_id_of_thousands_of_digits_is_a_finding(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"id": "' + "7" * 5000 + '"}\n')
     reasons = [finding.reason for finding in ISSUES.parsed([FileText(path)], ISSUES.reading()).findings]
-    assert any("may hold letters a to z, digits" in reason for reason in reasons)
+    assert any("may contain the letters a to z, digits" in reason for reason in reasons)

@@ -19,7 +19,7 @@ def moved(text: str, form: Form) -> tuple[str, list[str]]:
     return messages[0].content, told.schema["required"]
 
 
-def test_keys_that_have_a_line_each_keep_their_words_and_the_reason_is_told_last() -> None:
+def test_keys_on_lines_of_their_own_keep_their_words_and_the_reason_comes_last() -> None:
     asked = filled("judge", "system")
     text, keys = moved(asked, stances.FORM)
     assert same_but_for_order(text, asked)

@@ -92,7 +92,7 @@ def test_with_few_labels_the_judge_leads_and_it_is_said() -> None:
     (told, *_) = labelled_section([few]).exhibits
     assert isinstance(told, Callout)
     assert told.summary
-    assert f"with {ENOUGH} the corrected number leads" in told.text
+    assert f"from {ENOUGH} on the corrected number leads" in told.text
 
 
 def test_a_table_begins_with_the_number_that_leads() -> None:
@@ -118,7 +118,7 @@ def test_a_run_that_grew_after_the_draw_is_not_corrected_and_says_why() -> None:
     grown = Units([*UNITS.id, "new"], [*JUDGED, "pro"], [*UNITS.group, "g"], [*MODELS, "a"])
     made = found(of, as_judged(of), units=grown)
     assert made.shares == {}
-    assert "drawn from 400, and the run has 401 now" in made.why
+    assert "drawn from 400, and the run now has 401" in made.why
     (told, *_) = labelled_section([made]).exhibits
     assert isinstance(told, Callout)
 

@@ -1,4 +1,4 @@
-"""A study of another package with nulls of its own holds the contract; one whose null is broken is told how."""
+"""A study of another package with nulls of its own keeps the contract; one whose null is broken is told why."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def with_null(study: Any, **changed: Any) -> Any:
     )
 
 
-def test_the_null_of_the_page_holds_the_contract(study: Any, tmp_path: Path) -> None:
+def test_the_null_of_the_page_keeps_the_contract(study: Any, tmp_path: Path) -> None:
     held(study, tmp_path)
 
 
@@ -71,12 +71,12 @@ def test_the_null_of_the_page_holds_the_contract(study: Any, tmp_path: Path) -> 
         ({"help": " "}, "say in the help"),
     ],
 )
-def test_what_is_wrong_with_a_null_is_told(study: Any, changed: Any, told: str, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_null_is_reported(study: Any, changed: Any, told: str, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=re.escape(told)):
         held(with_null(study, **changed), tmp_path)
 
 
-def test_a_null_of_other_parts_than_its_measure_is_told(study: Any, tmp_path: Path) -> None:
+def test_a_null_of_other_parts_than_its_measure_is_reported(study: Any, tmp_path: Path) -> None:
     own = study.nulls[0].sides
 
     def wider(results: Any, rows: Any, how: Any) -> Any:
@@ -92,7 +92,7 @@ def test_a_null_of_other_parts_than_its_measure_is_told(study: Any, tmp_path: Pa
         held(with_null(study, sides=wider), tmp_path)
 
 
-def test_a_null_that_changes_the_design_is_told(study: Any, tmp_path: Path) -> None:
+def test_a_null_that_changes_the_design_is_reported(study: Any, tmp_path: Path) -> None:
     acquiescence = import_module("acquiescence")
 
     def leaking(questions: Any, options: Any, seed: int) -> Any:

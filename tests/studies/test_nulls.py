@@ -72,7 +72,7 @@ def test_the_design_is_the_same_with_nulls_and_without(name: str, starter: Any) 
 
 
 @pytest.mark.parametrize("name", WITH_NULLS)
-def test_conditions_of_nulls_are_told_apart(name: str, starter: Any) -> None:
+def test_conditions_of_nulls_are_distinguished(name: str, starter: Any) -> None:
     study = study_named(name)
     items, options = starter(study)
     chosen = msgspec.structs.replace(options, nulls=(askable(study.nulls)[0].name,))
@@ -146,9 +146,7 @@ def test_records_of_nulls_are_no_part_of_the_design() -> None:
         ([0.8, 0.9], [0.1, 0.2], "cannot tell"),
     ],
 )
-def test_a_headline_stands_clear_of_its_null_or_not(
-    observed: Sequence[float], null: Sequence[float], verdict: str
-) -> None:
+def test_a_headline_is_clear_of_its_null_or_not(observed: Sequence[float], null: Sequence[float], verdict: str) -> None:
     ((measure, _, one),) = found(observed, null)
     assert measure is SHARE
     assert one.verdict == verdict
@@ -158,7 +156,7 @@ def test_a_headline_stands_clear_of_its_null_or_not(
     assert "'nothing'" in said.sentence
 
 
-def test_nulls_of_one_verdict_stand_together_in_the_sentence() -> None:
+def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:
     observed = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8]
     nulls = {
         "low": [0.1, 0.2, 0.1, 0.0, 0.1, 0.2],
@@ -173,11 +171,9 @@ def test_nulls_of_one_verdict_stand_together_in_the_sentence() -> None:
     made = against(declared, COMPARING, Results(records(observed, [])), How())
     (said,) = findings_against(made, COMPARING)
     above, untold, factor = said.sentence.split("; it ")
-    assert above.startswith(
-        f"{SHARE.title} of m (81.7%) stands clear of its nulls, above 'low' (11.7%, difference +70.0 ["
-    )
+    assert above.startswith(f"{SHARE.title} of m (81.7%) is clearly above its nulls 'low' (11.7%, difference +70.0 [")
     assert " and 'lower' (8.3%, difference +73.3 [" in above
-    assert untold == "cannot be told from its null 'wild' (66.7%)"
+    assert untold == "cannot be distinguished from its null 'wild' (66.7%)"
     assert factor == "may or may not be the same with 'wilder' (66.7%)."
 
 
@@ -217,7 +213,7 @@ def test_the_json_of_a_headline_has_the_variant() -> None:
     assert "against_null" not in document["models"]["m"]["share"]
 
 
-def test_a_chart_and_a_table_hold_every_headline_beside_its_null() -> None:
+def test_a_chart_and_a_table_show_every_headline_beside_its_null() -> None:
     (section,) = sections_against(found([0.8] * 5 + [0.7], [0.1] * 5 + [0.2]), "items", 0.95)
     chart, table, _ = section.exhibits
     assert [dot["series"] for dot in chart.spec["data"]["values"]] == ["observed", "nothing"]  # type: ignore[union-attr]

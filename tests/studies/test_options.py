@@ -1,4 +1,4 @@
-"""Options as they are declared: what may be given, in which words, and what is told of everything else."""
+"""Options as they are declared: what may be given, in which words, and what is said about everything else."""
 
 from __future__ import annotations
 
@@ -103,18 +103,18 @@ def test_words_and_values_are_read_alike(words: dict[str, Any], values: dict[str
         ({"kind": ["loud"]}, "option kind: ['loud']: must be a word"),
         ({"colours": ["green"]}, "option colours: green: must be one of red, blue"),
         ({"colours": [None]}, "option colours: None: must be a word"),
-        ({"orders": "2-b"}, "option orders: 2-b: must be numbers joined by '-', as 2-1-3"),
-        ({"orders": "²-1"}, "option orders: ²-1: must be numbers joined by '-', as 2-1-3"),
+        ({"orders": "2-b"}, "option orders: 2-b: must be numbers joined by '-', such as 2-1-3"),
+        ({"orders": "²-1"}, "option orders: ²-1: must be numbers joined by '-', such as 2-1-3"),
         ({"orders": ["1-2", (1, 2)]}, "option orders: 1-2: is given twice"),
         ({"plain": "maybe"}, "option plain: maybe: must be true or false"),
         ({"plane": True}, f"option plane: no such option; known are {', '.join(FIELDS)}"),
     ],
 )
-def test_what_cannot_be_is_told_with_its_place(given_: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_is_reported_with_its_place(given_: dict[str, Any], said: str) -> None:
     assert told(given_) == [said]
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     wrong = {"count": 0, "colours": ["green", "red", "red"], "stranger": 1, "kind": "mild"}
     assert [one.split(":")[0:2] for one in told(wrong)] == [
         ["option stranger", " no such option; known are " + ", ".join(FIELDS)],
@@ -134,13 +134,13 @@ def test_one_without_a_default_is_needed() -> None:
     assert options_of(Needing, {"needed": "4"}) == Needing(4)
 
 
-def test_a_field_tells_its_flag_default_and_values() -> None:
+def test_a_field_gives_its_flag_default_and_values() -> None:
     assert [FIELDS[name].flag for name in ("count", "heats", "most")] == ["--count", "--heat", "--most"]
-    assert FIELDS["kind"].told() == "Which kind: loud, soft; loud by default."
-    assert FIELDS["heats"].told() == "How hot; repeatable; 0 by default."
-    assert FIELDS["most"].told() == "At most."
+    assert FIELDS["kind"].described() == "Which kind: loud, soft; loud by default."
+    assert FIELDS["heats"].described() == "How hot; repeat; 0 by default."
+    assert FIELDS["most"].described() == "At most."
     (long,) = fields_of(msgspec.defstruct("Long", [("size", Annotated[int, Option("Size")], 40_000)]))
-    assert long.told() == "Size; 40,000 by default."
+    assert long.described() == "Size; 40,000 by default."
 
 
 def test_a_field_that_declares_nothing_or_what_nobody_can_write_is_a_mistake() -> None:
@@ -159,7 +159,7 @@ class TestChanged:
         assert changed(Needing(7), {"other": 2}) == Needing(7, 2)
 
     def test_what_stays_and_what_there_is_not_is_refused(self) -> None:
-        with pytest.raises(InputError, match="option kind: stays as it is; count, heats can be extended"):
+        with pytest.raises(InputError, match="option kind: is fixed; count, heats can be extended"):
             changed(Options(), {"kind": "soft"})
         with pytest.raises(InputError, match="option sort: no such option"):
             changed(Options(), {"sort": "soft"})

@@ -17,7 +17,7 @@ ASKED = tuple(Asked(f"m/c/{place}", "a", "m/c", 0.25) for place in range(3))
 TASK = Task("t", "s", "stance", "j", "?", {}, 0, "plain", {}, 1, ASKED, ((0, 1, 2), (0, 1)))
 
 
-def test_people_who_differ_stand_in_parts_and_what_is_settled_alone() -> None:
+def test_people_who_differ_count_in_parts_and_what_is_settled_alone() -> None:
     said = (Said("t", 1, "Ann", {0: "a", 1: "a", 2: CANNOT_TELL}), Said("t", 2, "Bob", {0: "b", 1: "b"}))
     table = people_table(Labels(TASK, said, (Settled(1, "b", "Ann"),)))
     assert table.columns == ["id", "label", "share", "chance", "group"]

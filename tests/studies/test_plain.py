@@ -117,7 +117,7 @@ def test_a_shape_moves_flattens_leaves_out_and_sets_variants_side_by_side() -> N
     }
 
 
-def test_a_variant_that_cannot_be_told_says_why_in_its_place() -> None:
+def test_a_variant_that_cannot_be_computed_says_why_in_its_place() -> None:
     made = plain(whole(fixed=None, not_computed={"fixed": "one template only", "other": "no reason"}))
     assert made["inner"]["share"]["letter_balanced"] == number(not_computed("one template only"))
     assert made["inner"]["side_letter_balanced"] is None
@@ -137,7 +137,7 @@ def test_a_document_names_its_study_its_schema_and_the_level_of_its_intervals() 
 @pytest.mark.parametrize(
     "value", [whole(), whole(fixed=None), whole(inner=None, fixed=None), whole(fixed=None, not_computed={"fixed": "x"})]
 )
-def test_the_schema_of_a_type_holds_for_its_values(value: Whole) -> None:
+def test_the_schema_of_a_type_fits_its_values(value: Whole) -> None:
     derived = schema(Whole, "mine", 3)
     Draft202012Validator.check_schema(derived)
     Draft202012Validator(derived).validate(document("mine", 3, value))
@@ -165,9 +165,9 @@ def test_a_key_that_no_type_declares_is_none_of_the_schemas() -> None:
         Draft202012Validator(schema(Whole, "mine", 3)).validate(made)
 
 
-def test_what_json_cannot_hold_has_no_schema() -> None:
+def test_what_json_cannot_represent_has_no_schema() -> None:
     class Strange(msgspec.Struct):
         value: object
 
-    with pytest.raises(TypeError, match="nothing that JSON can hold"):
+    with pytest.raises(TypeError, match="cannot be written as JSON"):
         schema(Strange, "mine", 1)

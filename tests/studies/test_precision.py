@@ -1,4 +1,4 @@
-"""Where a run goes on: whole balanced blocks, from what has ended and from nothing else."""
+"""Where a run continues: whole balanced blocks, from what has finished and from nothing else."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_blocks_are_whole_and_balanced_in_every_round(measures: dict[str, float]
                 assert counts <= {*of.looks[Arm(item, arm)]}
 
 
-def test_it_goes_on_where_it_is_not_precise_and_nowhere_else() -> None:
+def test_it_continues_where_it_is_not_precise_and_nowhere_else() -> None:
     last, _ = course(design(Wanted({"own": 0.5})))[-1]
     got = Counter(dict.fromkeys(ITEMS, 0))
     for stop in last.stops:
@@ -111,7 +111,7 @@ def test_blocks_go_where_they_narrow_the_headline_most() -> None:
     assert {trial.item for trial in decisions[1][1]} == {"a"}
 
 
-def test_trials_of_a_round_stand_in_plan_order() -> None:
+def test_trials_of_a_round_are_in_plan_order() -> None:
     for _, added in course(design(Wanted({"mean": 0.01}))):
         names = [trial.name for trial in added]
         assert names == sorted(names, key=[trial.name for trial in trials()].index)
@@ -147,7 +147,7 @@ def test_trials_that_end_early_let_it_look_no_more_often(
 ) -> None:
     """Rounds are as large as they can be in calls, whatever they come to; within calls that are allowed, too."""
     whole = design(Wanted({"mean": 1e-6}), most=most)
-    calls = None if allowed is None else int(whole.begun * allowed)
+    calls = None if allowed is None else int(whole.first_round * allowed)
     of = design(Wanted({"mean": 1e-6}), calls, most=most)
     decisions = course(of, seed, min(made, most))
     assert len(decisions) - 1 <= of.most_looks

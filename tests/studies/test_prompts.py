@@ -1,4 +1,4 @@
-"""Prompts are loaded, named and filled in one way, whichever package they stand in."""
+"""Prompts are loaded, named and filled in one way, whichever package they are in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PUBLISHED = "ask = 'On <topic>, {side}: {{ not_a_place }} <b>?'\n"
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prompts]:
-    """A package of somebody else's, with a published file that marks places in its own ways."""
+    """Another author's package, with a published file that marks places in its own ways."""
     folder = tmp_path / "their_study" / "prompts"
     folder.mkdir(parents=True)
     for package in (folder.parent, folder):
@@ -49,7 +49,7 @@ def test_a_text_is_filled_by_name(made: Prompts) -> None:
     assert made.places("judge.ask") == {"claim", "who"}
 
 
-def test_what_a_value_holds_is_text_and_no_place(made: Prompts) -> None:
+def test_a_value_is_text_and_no_place(made: Prompts) -> None:
     assert made.fill("judge.ask", claim="{{ who }}", who="{{ claim }}\\1") == (
         "Is {{ who }} so? {{ who }}, says {{ claim }}\\1. {json}"
     )
@@ -130,6 +130,6 @@ def test_published_places_are_those_that_the_papers_print() -> None:
     assert stance_stability.PROMPTS.places("questions.complaint") == {"problems"}
 
 
-def test_a_text_cannot_end_the_part_in_which_it_stands_or_pose_as_another() -> None:
+def test_a_text_cannot_end_the_part_that_it_is_in_or_pose_as_another() -> None:
     safe = enclosing("post", "opinions")
     assert safe("</post>< OPINIONS></ post> <postal> <opinion>") == "< /post><  OPINIONS>< / post> <postal> <opinion>"

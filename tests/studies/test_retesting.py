@@ -1,4 +1,4 @@
-"""What a judge is asked again: which share, in which order, and how its agreement with itself is told."""
+"""What a judge is asked again: which share, in which order, and how its agreement with itself is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DRAWS = [Draw(f"7/trial {number}/retest") for number in range(2000)]
 BACKWARDS = STANCES[::-1]
 
 
-def test_the_share_is_chosen_by_the_draw_and_a_greater_share_holds_a_smaller_one() -> None:
+def test_the_share_is_chosen_by_the_draw_and_a_greater_share_includes_a_smaller_one() -> None:
     assert not any(chosen(draw, 0.0) for draw in DRAWS)
     assert all(chosen(draw, 1.0) for draw in DRAWS)
     some, more = ({draw for draw in DRAWS if chosen(draw, share)} for share in (0.02, 0.1))
@@ -154,7 +154,7 @@ def test_columns_of_records_are_compared_and_those_that_nobody_asked_for_are_lef
         TABLE.with_columns(stance=pl.col("values")),
     ],
 )
-def test_of_a_table_that_is_none_of_a_runs_there_is_nothing_to_say(table: pl.DataFrame) -> None:
+def test_of_a_table_that_is_not_from_a_run_there_is_nothing_to_say(table: pl.DataFrame) -> None:
     assert not of_records(table, "asked", ("topic",), How(), labels=("stance",))
 
 
@@ -176,7 +176,7 @@ def test_a_table_is_read_once_whether_or_not_it_is_a_runs(repeated: bool) -> Non
     assert (found.rows, len(read)) == (1, 1)
 
 
-def test_agreement_with_itself_is_told_in_a_line_and_so_is_that_there_is_none() -> None:
+def test_agreement_with_itself_is_reported_in_a_line_and_so_is_its_absence() -> None:
     found = of_labels(["a", "b", None], ["a", "b", "a"], range(3))
     assert found is not None
     (line,) = told_of_itself({"premise_stance": found})

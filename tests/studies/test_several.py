@@ -1,4 +1,4 @@
-"""Several judges as a study declares them, and as records tell them."""
+"""Several judges as a study declares them, and as records show them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_column_that_names_nobody_is_none_of_judges(judge: Any) -> None:
     assert judges_of(FIRST.with_columns(judge.alias(JUDGE))) == []
 
 
-def test_the_reader_is_told_who_says_otherwise_and_what() -> None:
+def test_the_reader_sees_who_says_otherwise_and_what() -> None:
     rows, others = FIRST.drop(JUDGE), {"two": OTHER.drop(JUDGE)}
     judges, differ, otherwise = differing(rows, others, ["trial"], {"label": "Label"})
     told = [[one.labels[code] if code >= 0 else None for code in one.codes] for one in (judges, differ, otherwise)]

@@ -24,7 +24,7 @@ def test_what_is_agreed_on_and_what_each_label_is_worth(found: SheetAgreement) -
     assert labels.rows == [["match", 20, CONFIRMED]]
 
 
-def test_leniency_is_told_of_matches_only_and_an_empty_sheet_has_no_labels(found: SheetAgreement) -> None:
+def test_leniency_is_reported_for_matches_only_and_an_empty_sheet_has_no_labels(found: SheetAgreement) -> None:
     stance = SheetAgreement("s", "stance-stability", "stance", "j", False, 6, 6, SAME, KAPPA, {}, {})
     (whole,) = agreement_tables(stance)
     assert [column.title for column in whole.columns] == [

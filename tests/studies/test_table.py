@@ -83,7 +83,7 @@ def test_cells_of_text_become_what_their_column_is() -> None:
     assert read["note"].to_list() == [" as is ", "", None, "\n"]
 
 
-def test_every_kind_of_wrong_cell_is_told_by_its_line() -> None:
+def test_every_kind_of_wrong_cell_is_reported_by_its_line() -> None:
     columns = {
         "thing": ["", "b", "c"],
         "colour": ["pink", "azure", "red"],
@@ -98,7 +98,7 @@ def test_every_kind_of_wrong_cell_is_told_by_its_line() -> None:
         "line 2, sold: is 'perhaps'; it must be true or false, or empty",
         "line 2, thing: is empty; it must not be empty",
         "line 2, weight: is 'nan'; it must be a number from 0",
-        "line 3, owner: is empty; it must be there in every row or in none",
+        "line 3, owner: is empty; it must be present in every row or in none",
         "line 3, size: is '1.5'; it must be a whole number, 0 to 9",
         "line 3, sold: is '2'; it must be true or false, or empty",
         "line 3, weight: is 'inf'; it must be a number from 0",
@@ -113,12 +113,12 @@ def test_rows_of_other_files_are_numbered_from_one() -> None:
     )
 
 
-def test_a_row_that_stands_twice_is_told_with_the_first() -> None:
+def test_a_row_that_occurs_twice_is_reported_with_the_first() -> None:
     columns = {"thing": ["a", "a", "a"], "colour": [None, "azure", None], "owner": ["me", "me", "me"]}
     assert reasons(lambda: TABLE.read(raw(columns))) == ["line 4: is line 2 again"]
 
 
-def test_columns_that_are_missing_or_stand_twice_are_named() -> None:
+def test_columns_that_are_missing_or_occur_twice_are_named() -> None:
     assert reasons(lambda: TABLE.read(raw({"size": ["1"]}))) == [": has no column thing; a table of things has thing"]
     twice = raw({"thing": ["a"], "size": ["1"], "steps": ["1"]})
     assert reasons(lambda: TABLE.read(twice)) == [": has the column size twice, as size and steps"]
@@ -153,20 +153,20 @@ def test_a_frame_is_checked_by_the_same_declaration() -> None:
         ({"thing": ["a", "b"], "owner": ["me", None]}, "owner: is empty in some row"),
         ({"thing": ["a"], "colour": ["pink"]}, "colour: 'pink' is none of red, light-blue"),
         ({"thing": ["a"], "size": [10]}, "size: must be 0 to 9"),
-        ({"thing": ["a"], "size": [1.5]}, "size: holds other values than whole numbers"),
-        ({"thing": ["a"], "size": [float("nan")]}, "size: holds other values than whole numbers"),
-        ({"thing": ["a"], "size": ["one"]}, "size: holds other values than whole numbers"),
+        ({"thing": ["a"], "size": [1.5]}, "size: contains other values than whole numbers"),
+        ({"thing": ["a"], "size": [float("nan")]}, "size: contains other values than whole numbers"),
+        ({"thing": ["a"], "size": ["one"]}, "size: contains other values than whole numbers"),
         ({"thing": ["a"], "weight": [float("inf")]}, "weight: must be from 0"),
-        ({"thing": ["a"], "parts": ["x y"]}, "parts: holds other values than lists"),
-        ({"thing": [["a"]]}, "thing: holds other values than texts"),
-        ({"thing": [{"a": 1}]}, "thing: holds other values than texts"),
-        ({"thing": [b"\xff"]}, "thing: holds other values than texts"),
-        ({"thing": [object()]}, "thing: holds other values than texts"),
+        ({"thing": ["a"], "parts": ["x y"]}, "parts: contains other values than lists"),
+        ({"thing": [["a"]]}, "thing: contains other values than texts"),
+        ({"thing": [{"a": 1}]}, "thing: contains other values than texts"),
+        ({"thing": [b"\xff"]}, "thing: contains other values than texts"),
+        ({"thing": [object()]}, "thing: contains other values than texts"),
         ({"thing": ["a"], "colour": ["red"], "weight": pl.Series([None], dtype=pl.Float64)}, ""),
         ({"thing": ["a", "a"], "colour": ["red"] * 2, "weight": [1, 1]}, "thing a: stands there more than once"),
     ],
 )
-def test_what_is_wrong_with_a_frame_is_told_by_column(columns: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_with_a_frame_is_reported_by_column(columns: dict[str, Any], said: str) -> None:
     if not said:  # an optional column that is empty throughout is as good as none
         assert "weight" not in TABLE.check(pl.DataFrame(columns)).columns
         return
@@ -177,7 +177,7 @@ def test_a_column_that_measures_need_besides_must_be_there() -> None:
     assert reasons(lambda: TABLE.check(pl.DataFrame({"thing": ["a"]}), ["size"])) == ["size: this column is missing"]
 
 
-def test_a_rule_holds_where_all_its_columns_are_there() -> None:
+def test_a_rule_applies_where_all_its_columns_are_present() -> None:
     assert TABLE.read(raw({"thing": ["a"], "weight": [""]})).height == 1
     assert TABLE.check(pl.DataFrame({"thing": ["a"], "weight": [1.0]})).height == 1
 
@@ -211,7 +211,7 @@ def test_every_column_of_a_record_is_documented(record: type[msgspec.Struct]) ->
     assert all(row.meaning for row in rows)
 
 
-def test_a_records_columns_tell_their_kinds_and_values() -> None:
+def test_a_records_columns_say_their_kinds_and_values() -> None:
     class Row(msgspec.Struct):
         side: Annotated[Literal["pro", "con"] | None, told("whose")]
         places: Annotated[tuple[int, ...], told("where")]
@@ -240,7 +240,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), table=st.sampled_from(ALL))
-def test_whatever_text_a_table_holds_it_is_read_or_refused(data: st.DataObject, table: Table) -> None:
+def test_whatever_text_a_table_contains_it_is_read_or_refused(data: st.DataObject, table: Table) -> None:
     names = [column.name for column in table.columns]
     rows = data.draw(st.lists(st.tuples(*(CELLS for _ in names)), min_size=1, max_size=4))
     given_ = raw(dict(zip(names, zip(*rows, strict=True), strict=True)), schema=dict.fromkeys(names, pl.String))
@@ -256,7 +256,7 @@ def test_whatever_text_a_table_holds_it_is_read_or_refused(data: st.DataObject, 
 
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.lists(VALUES, min_size=8, max_size=8), min_size=1, max_size=3))
-def test_whatever_json_lines_hold_they_are_read_or_refused(
+def test_whatever_json_lines_contain_they_are_read_or_refused(
     rows: list[list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("lines") / "t.jsonl"

@@ -26,7 +26,7 @@ from overton.hosts import local
 from overton.hosts.local import Plan
 from overton.hosts.local.opening import Opened
 from overton.statistics.chances import Pulls
-from overton.statistics.detecting import MOST_ITEMS, Varying, apart, between, fewest_items, smallest_told
+from overton.statistics.detecting import MOST_ITEMS, Varying, apart, between, fewest_items, smallest_detectable
 from overton.statistics.resampling import FEWEST, Jackknife
 from overton.studies.comparing import WHOLE, Contribution, Measure
 from overton.studies.detecting import Detection, Needing, Seen, varying, varying_apart
@@ -313,8 +313,8 @@ def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) ->
         head,
         spread_items=sqrt(varies.items),
         spread_trials=sqrt(varies.trials) if told else None,
-        chance=pulls.told(head.difference, error, head.items, level) if enough else None,
-        smallest=smallest_told(error, head.items, level, power, pulls) if enough else None,
+        chance=pulls.power(head.difference, error, head.items, level) if enough else None,
+        smallest=smallest_detectable(error, head.items, level, power, pulls) if enough else None,
         chance_equivalent=pulls.equivalent(margin / 2, margin, error, head.items, level) if enough else None,
         needed=tuple(_rows(head, found, costs, trials, several)),
     )
@@ -338,7 +338,7 @@ def _rows(head: Detection, found: _Apart, costs: _Costs, trials: int | None, sev
 def _fewest(head: Detection, error: Callable[[int], float], pulls: Pulls) -> tuple[int | None, int | None]:
     """Items until the difference is detected, and until one of half the margin is found equivalent."""
     level, margin = head.level, head.margin
-    told = fewest_items(lambda n: pulls.told(head.difference, error(n), n, level), head.power)
+    told = fewest_items(lambda n: pulls.power(head.difference, error(n), n, level), head.power)
     same = fewest_items(lambda n: pulls.equivalent(margin / 2, margin, error(n), n, level), head.power)
     return _at_most(told), _at_most(same)
 

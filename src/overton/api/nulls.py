@@ -11,7 +11,7 @@ from overton.calls import Trial
 from overton.hosts.local.folder import RunFolder
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.planning import course_of
-from overton.studies.nulls import Null, askable, told_apart
+from overton.studies.nulls import Null, askable, renamed
 from overton.studies.study import AnyStudy
 
 __all__ = ["not_asked"]
@@ -53,7 +53,7 @@ def _calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
 
 
 def _of_first(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
-    found = told_apart(null, items, options, seed)
+    found = renamed(null, items, options, seed)
     first = next(found, None)
     if first is not None:
         yield first

@@ -62,7 +62,7 @@ def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[
     `growing` ones enlarge an existing run: each says whether it adds to what the run has, or is the new total.
     """
     for field in fields:
-        said = _growing_help(field) if growing else field.told()
+        said = _growing_help(field) if growing else field.described()
         if field.option.argument:
             kind, default = list[str] if field.several else str, Param.empty if field.needed else None
             argument = typer.Argument(metavar=field.name.upper(), help=said)

@@ -1,7 +1,7 @@
 """Free text to labels: patterns, JSON by schema, repair, faults of form, and how well judges agree.
 
-A judge is a measuring instrument: what is read here says how it was read, so that invalid and repaired output can be
-counted beside every figure that rests on it. No language model and no network in here.
+A judge is a measuring instrument: readings say how they were read, so that invalid and repaired output can be counted
+beside every figure that rests on it. No language model and no network in here.
 """
 
 from overton.judging.agreement import cohen_kappa, fleiss_kappa, overlap, share

@@ -1,8 +1,8 @@
 """Agreement of judges with each other, and of a judge with the person who filled in a sheet.
 
-Shares, Cohen's kappa for two and Fleiss' kappa for more, with their intervals. Everywhere, `clusters` names the group
+Shares, Cohen's kappa for two and Fleiss' kappa for more, with their intervals. Throughout, `clusters` names the group
 that each item belongs to (the six paraphrases of one issue, say), since items of one group are not independent; without
-it each item stands alone.
+it each item is independent.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def share(flags: Sequence[bool], clusters: Sequence[Hashable] | None = None, *, 
     """The share of true flags with Wilson's score interval (Wilson 1927).
 
     With `clusters` the interval is computed for the effective number of flags, n divided by the design effect (Kish
-    1965), never more than n; where all flags are equal no design effect can be seen, and the number of clusters stands
-    for it. `n` counts the flags.
+    1965), never more than n; if all flags are equal the design effect cannot be estimated, and the number of clusters
+    is used instead. `n` counts the flags.
     """
     import numpy as np
 
@@ -68,9 +68,9 @@ def cohen_kappa(
     """Agreement of two judges beyond chance on the same items in the same order (Cohen 1960).
 
     The interval is the large-sample one of Fleiss, Cohen and Everitt (1969), from each item's linear influence on
-    kappa, summed over clusters where they are given. `n` counts the items. Not computed where only one category
-    occurs, since chance alone then agrees fully; without an interval where the judges never disagree, since the
-    large-sample one has no width there.
+    kappa, summed over clusters if they are given. `n` counts the items. Not computed if only one category occurs, since
+    chance alone then agrees fully; without an interval if the judges never disagree, since the large-sample one then
+    has no width.
 
     Raises:
         ValueError: the sequences differ in length.
@@ -99,8 +99,8 @@ def fleiss_kappa(
     """Agreement beyond chance of two judges or more (Fleiss 1971); `ratings[judge][item]`, every item by every judge.
 
     The interval is the large-sample one from each item's linear influence (Gwet 2008, generalised pi), summed over
-    clusters where they are given; it does not assume, as Fleiss' own standard error does, that judges agree by
-    chance. `n` counts the items. What cannot be computed is as for `cohen_kappa`.
+    clusters if they are given; unlike Fleiss' own standard error, it does not assume that judges agree by chance. `n`
+    counts the items. The same cases as for `cohen_kappa` are not computed.
 
     Raises:
         ValueError: fewer than two judges, or sequences that differ in length.
@@ -108,7 +108,7 @@ def fleiss_kappa(
     import numpy as np
 
     if len(ratings) < 2:
-        raise ValueError("agreement needs two judges at least")
+        raise ValueError("agreement needs at least two judges")
     codes, k = _codes(ratings)
     judges, n = codes.shape
     if n == 0:
@@ -131,8 +131,8 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Krippendorff's alpha for labels without order (2004, section 11.3), every item by every judge.
 
-    Where nothing is missing it is 1 - (1 - k) (1 - 1 / (m n)) of Fleiss' kappa k, m judges and n items, and so is its
-    interval. `n` counts the items. What cannot be computed is as for `fleiss_kappa`.
+    If nothing is missing it is 1 - (1 - k) (1 - 1 / (m n)) of Fleiss' kappa k, m judges and n items, and so is its
+    interval. `n` counts the items. The same cases as for `fleiss_kappa` are not computed.
 
     Raises:
         ValueError: fewer than two judges, or sequences that differ in length.
@@ -152,10 +152,10 @@ def overlap(
     *,
     level: float = 0.95,
 ) -> Estimate:
-    """The mean Jaccard index of two sets for each item: what both hold over what either holds (Jaccard 1912); 1 where
-    both are empty. `n` counts the items.
+    """The mean Jaccard index of two sets for each item: the size of their intersection over that of their union
+    (Jaccard 1912); 1 if both are empty. `n` counts the items.
 
-    The interval is over clusters, by the one rule for intervals over items, so that it takes five of them.
+    The interval is over clusters, by the one rule for intervals over items, and so needs five of them.
 
     Raises:
         ValueError: the sequences differ in length.
@@ -212,7 +212,7 @@ def _sums(values: NDArray[Any], clusters: Sequence[Hashable]) -> NDArray[Any]:
     import numpy as np
 
     if len(clusters) != len(values):
-        raise ValueError("one cluster an item is needed")
+        raise ValueError("one cluster per item is needed")
     numbers: dict[Hashable, int] = {}
     index = [numbers.setdefault(cluster, len(numbers)) for cluster in clusters]
     return np.bincount(index, weights=values)
@@ -225,9 +225,9 @@ def _z(level: float) -> float:
 class SheetAgreement(msgspec.Struct, frozen=True):
     """Agreement of a judge with a person.
 
-    `same` is the share of units that both label alike and `kappa` Cohen's; where the sheet was stratified both are for
-    the population that it was drawn from. `by_label` is the share of a judge's label that the person confirms.
-    `confusion[judge][person]` counts rows; `drawn` of them there were, `blank` were left empty.
+    `same` is the share of units that both label alike and `kappa` Cohen's; if the sheet was stratified both are for the
+    population that it was drawn from. `by_label` is the share of a judge's label that the person confirms.
+    `confusion[judge][person]` counts rows; `drawn` of them were on the sheet, `blank` were left empty.
     """
 
     sheet: str
@@ -246,9 +246,9 @@ class SheetAgreement(msgspec.Struct, frozen=True):
 def agree(key: Key, answers: Answers, *, level: float = 0.95) -> SheetAgreement:
     """The agreement on the rows that were filled in.
 
-    A plain sheet has intervals that take units of one group (turns of a conversation) as alike. A stratified sheet
-    weighs each label by how often the judge gives it; its intervals are large-sample ones for stratified draws
-    (Cochran 1977, section 5.9, on each row's linear influence).
+    Intervals of a plain sheet treat units of one group (turns of a conversation) as alike. A stratified sheet weights
+    each label by how often the judge gives it; its intervals are large-sample ones for stratified draws (Cochran 1977,
+    section 5.9, on each row's linear influence).
 
     Raises:
         InputError: the key is of another kind of sheet.
@@ -277,7 +277,7 @@ def agree(key: Key, answers: Answers, *, level: float = 0.95) -> SheetAgreement:
 
 def leniency(found: SheetAgreement, label: str) -> Estimate:
     """Of the rows on which judge and person differ, the share to which the judge alone gives `label`, with Wilson's
-    interval: 1 where all its errors are to see it where it is not (PluralEval, appendix A.5)."""
+    interval: 1 if all its errors are to see the label where it is absent (PluralEval, appendix A.5)."""
     apart = [
         judge == label
         for judge, said in found.confusion.items()
@@ -289,7 +289,7 @@ def leniency(found: SheetAgreement, label: str) -> Estimate:
 
 
 def _weighted(judged: Sequence[str], said: Sequence[str], key: Key, level: float) -> tuple[Estimate, Estimate]:
-    """Share and kappa in the population, from as many of each label as there happen to be."""
+    """Share and kappa in the population, from the numbers of each label that happened to be drawn."""
     import numpy as np
 
     n, known = len(judged), {label: number for number, label in enumerate(key.labels)}
@@ -306,7 +306,7 @@ def _weighted(judged: Sequence[str], said: Sequence[str], key: Key, level: float
     agreed = _agreed(observed, _variance(same, weight, first), weight, level)
     if chance > 1 - 1e-12:
         return agreed, not_computed(_ONE_CATEGORY, level=level, n=n)
-    # As for a plain draw (see `cohen_kappa`), but the judge's own shares are known.
+    # As for a plain draw (see `cohen_kappa`), except that the judge's own shares are known.
     influence = (same * (1 - chance) - (1 - observed) * strata[second]) / (1 - chance) ** 2
     kappa, variance = (observed - chance) / (1 - chance), _variance(influence, weight, first)
     if variance <= _NOTHING:
@@ -330,7 +330,7 @@ def _variance(influence: NDArray[Any], weight: NDArray[Any], stratum: NDArray[An
 
 
 def _agreed(observed: float, variance: float, weight: NDArray[Any], level: float) -> Estimate:
-    """A weighted share; where all rows are alike it has Wilson's interval for so many equally weighted ones (Kish)."""
+    """A weighted share; if all rows are alike, with Wilson's interval for as many equally weighted ones (Kish)."""
     from overton.statistics.proportions import wilson_limits
 
     n = len(weight)

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha for labels without order, where people labelled different units.
+"""Krippendorff's alpha for labels without order, if people labelled different units.
 
 Written from the formulas: Krippendorff 2004, 'Content Analysis', chapter 11; 2011, 'Computing Krippendorff's
 alpha-reliability', section C.
@@ -26,7 +26,7 @@ __all__ = ["alpha"]
 def alpha(
     units: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
 ) -> Estimate:
-    """Krippendorff's alpha of nominal labels; `units` has, for each unit, the labels that it was given, by whomever.
+    """Krippendorff's alpha of nominal labels; `units` has, for each unit, the labels that it was given by anyone.
 
     A unit with fewer than two labels says nothing, and `n` counts the others. With o(c) the coincidences of label c
     with itself (a unit of m labels adds its ordered pairs of c, each 1 / (m - 1)), n(c) how often c occurs and n all
@@ -35,11 +35,11 @@ def alpha(
         alpha = 1 - (n - 1) (n - sum o(c)) / (n^2 - sum n(c)^2)
 
     The interval leaves units out in turn, or whole clusters of them (see `statistics.resampling`): what is drawn is
-    units, and a unit's labels stay together. Not computed where no unit has two labels or one label only occurs, since
-    nothing can then be disagreed on; without an interval where nobody disagrees.
+    units, and a unit's labels stay together. Not computed if no unit has two labels or only one label occurs, since
+    disagreement is then impossible; without an interval if nobody disagrees.
 
     Raises:
-        ValueError: there are not as many clusters as units.
+        ValueError: the numbers of clusters and units differ.
     """
     import numpy as np
 
@@ -47,7 +47,7 @@ def alpha(
 
     paired = [place for place, labels in enumerate(units) if len(labels) > 1]
     if clusters is not None and len(clusters) != len(units):
-        raise ValueError("one cluster a unit is needed")
+        raise ValueError("one cluster per unit is needed")
     if not paired:
         return not_computed("no unit has two labels", level=level)
     kinds: dict[Hashable, int] = {}

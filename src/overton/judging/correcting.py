@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["UNREAD", "Agreed", "Corrected", "Difference", "Group", "Judged", "Table", "correct"]
 
 UNREAD = "unread"
-"""The label of what a judge read and gave no usable label."""
+"""The label for rows that a judge read without giving a usable label."""
 
 _RARE = 0.001
-"""Labelled rows whose judged labels are as unlike the others' as chance makes them this seldom are no plain draw."""
+"""Labelled rows whose judged labels differ from the others' as much as chance allows this rarely are no plain draw."""
 
 
 class Corrected(msgspec.Struct, frozen=True):
-    """A number three times: by the judge alone (NaN where it says nothing), corrected, by the labelled rows alone."""
+    """A number three times: by the judge alone (NaN if it says nothing), corrected, and by the labelled rows alone."""
 
     judge: float
     corrected: Estimate
@@ -36,7 +36,7 @@ class Corrected(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """The shares of every label, and the mean where labels have numbers."""
+    """The shares of every label, and the mean if labels have numbers."""
 
     shares: dict[str, Corrected]
     mean: Corrected | None
@@ -60,7 +60,7 @@ class Agreed(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """Everything that is told of a judged table; `population` says of which rows it speaks."""
+    """All results for a judged table; `population` says which rows they describe."""
 
     rows: int
     labelled: int
@@ -74,10 +74,10 @@ class Judged(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with the judge's label, the people's (None where nobody labelled), and what they belong to.
+    """Rows with the judge's label, the people's (None if nobody labelled), and what they belong to.
 
-    `chance` is each row's chance to be labelled, None where labels are a plain draw; `groups` join labels under a name;
-    `values` are labels' numbers, whose mean is wanted.
+    `chance` is each row's probability of being labelled, None if labels are a plain draw; `groups` join labels under a
+    name; `values` are labels' numbers, whose mean is requested.
     """
 
     judged: Sequence[str]
@@ -90,12 +90,12 @@ class Table:
 
 
 def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged:
-    """The shares of all labels (and of joined ones), their mean, of all rows, of each group and between groups.
+    """The shares of all labels (and of joined ones), and their mean, for all rows, each group and between groups.
 
-    With `these` they are those of just these rows; else of rows like these, from which these were drawn.
+    With `these` they describe just these rows; otherwise rows like these, from which these were drawn.
 
     Raises:
-        InputError: nothing is labelled; a group or number of a label that nobody gave.
+        InputError: nothing is labelled; or a group or number for a label that nobody gave.
     """
     import numpy as np
 
@@ -172,15 +172,15 @@ def _mean(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float
 
     from overton.statistics.correction import Labels
 
-    def told(said: NDArray[Any], numbers: Mapping[str, float]) -> NDArray[np.float64]:
+    def numbered(said: NDArray[Any], numbers: Mapping[str, float]) -> NDArray[np.float64]:
         return np.array([numbers.get(one, 0.0) for one in said.tolist()], float)
 
     counts = dict.fromkeys(values, 1.0)
     return Labels(
-        told(people, values),
-        told(judged, values),
-        told(people, counts),
-        told(judged, counts),
+        numbered(people, values),
+        numbered(judged, values),
+        numbered(people, counts),
+        numbered(judged, counts),
         lowest=min(values.values()),
         highest=max(values.values()),
         share=False,
@@ -191,10 +191,10 @@ def _found(draw: Any, labels: Labels, inside: list[Any], level: float) -> list[C
     from overton.statistics.correction import corrected
 
     every, groups = corrected(draw, labels, inside, level)
-    return [_told(one) for one in (every, *groups)]
+    return [_corrected(one) for one in (every, *groups)]
 
 
-def _told(three: Three) -> Corrected:
+def _corrected(three: Three) -> Corrected:
     return Corrected(three.judge, three.corrected, three.labelled)
 
 
@@ -217,7 +217,7 @@ def _minus(one: Corrected, other: Corrected) -> Corrected:
 
 
 def _agreement(judged: Sequence[str], people: Sequence[str], clusters: Sequence[str] | None, level: float) -> Agreed:
-    """Of the labelled rows, those of one cluster taken as alike."""
+    """On the labelled rows, treating those of one cluster as alike."""
     same = [one == two for one, two in zip(judged, people, strict=True)]
     return Agreed(
         krippendorff_alpha([judged, people], clusters, level=level),
@@ -240,6 +240,6 @@ def _warnings(judged: NDArray[Any], labelled: NDArray[Any], *, plain: bool) -> l
     worst = int(np.abs(shares[0] - shares[1]).argmax())
     return [
         f"The judge gives {str(names[worst])!r} to {100 * shares[0, worst]:.1f}% of the labelled rows and to"
-        f" {100 * shares[1, worst]:.1f}% of the others: these labels are no plain draw. Where rows had unequal chances,"
-        " say them (--chance)."
+        f" {100 * shares[1, worst]:.1f}% of the others: these labels are no plain draw. If rows had unequal chances,"
+        " give them (--chance)."
     ]

@@ -1,4 +1,4 @@
-"""Which units people label, how likely each was to be taken, and which of them each person gets in which order."""
+"""Which units people label, how likely each was to be drawn, and which of them each person gets in which order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["chosen", "dealt"]
 def chosen(
     given: Sequence[str | None], groups: Sequence[str], *, size: int = 100, seed: int = 0, design: Design = "plain"
 ) -> list[tuple[int, float]]:
-    """The places of about `size` labelled units, each with the chance that the draw had to take it, in (0, 1].
+    """The places of about `size` labelled units, each with the probability with which it was drawn, in (0, 1].
 
     `given` are the judge's labels (None is never drawn), `groups` what each unit belongs to. 'plain' and 'stratified'
-    draw as `sheets.draw` does, in random order. 'whole' takes as many groups as hold `size` rows on average, each as
-    likely as any other, with every labelled row in the order of `given`. How many groups that is follows from all of
-    them: were groups drawn until there are `size` rows, long ones would be likelier, by nobody knows how much.
+    draw as `sheets.draw` does, in random order. 'whole' takes as many groups as have `size` rows on average, all
+    equally likely, with every labelled row in the order of `given`. How many groups that is follows from all of them:
+    if groups were drawn until there are `size` rows, long ones would be likelier by an unknown amount.
 
     Raises:
         InputError: `size` is less than one, or there is nothing to draw.
@@ -33,12 +33,12 @@ def chosen(
     if design == "plain":
         labelled = sum(label is not None for label in given)
         return [(place, len(places) / labelled) for place in places]
-    there, taken = Counter(given), Counter(given[place] for place in places)
-    return [(place, taken[given[place]] / there[given[place]]) for place in places]
+    available, taken = Counter(given), Counter(given[place] for place in places)
+    return [(place, taken[given[place]] / available[given[place]]) for place in places]
 
 
 def _whole(given: Sequence[str | None], groups: Sequence[str], size: int, seed: int) -> list[tuple[int, float]]:
-    draw(given, size=size, seed=seed)  # which says what is wrong with the size, and where nothing is labelled
+    draw(given, size=size, seed=seed)  # which raises if the size is wrong, or nothing is labelled
     rows: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
         if given[place] is not None:
@@ -54,9 +54,9 @@ def dealt(
 ) -> tuple[tuple[int, ...], ...]:
     """For each person the places of their rows, in an order of their own.
 
-    `groups` says what each drawn row belongs to. The first `shared` rows are everybody's, the others go to one person
-    each, evenly. With `whole`, groups are kept together: as many are everybody's as hold `shared` rows, each other one
-    goes to whoever has the fewest rows, and the rows of a group stand in the order in which they are here.
+    `groups` says what each drawn row belongs to. The first `shared` rows go to everybody, the others to one person
+    each, evenly. With `whole`, groups are kept together: as many go to everybody as have `shared` rows, each other one
+    to the person with the fewest rows, and the rows of a group keep their order.
 
     Raises:
         InputError: there are no people, or `shared` is negative.
@@ -65,25 +65,25 @@ def dealt(
     problems += [Problem("--shared", str(shared), "must be 0 or more")] if shared < 0 else []
     if problems:
         raise InputError(problems)
-    held: dict[str, list[int]] = {}
+    members: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
-        held.setdefault(group if whole else str(place), []).append(place)
-    everybody, others = _shared(held, shared)
+        members.setdefault(group if whole else str(place), []).append(place)
+    everybody, others = _shared(members, shared)
     hands = [list(everybody) for _ in range(people)]
     rows = [0] * people
     for name in others:
         least = rows.index(min(rows))
         hands[least].append(name)
-        rows[least] += len(held[name])
+        rows[least] += len(members[name])
     ordered = (Draw(f"{seed}/page/{number}").shuffle(hand) for number, hand in enumerate(hands, 1))
-    return tuple(tuple(place for name in hand for place in held[name]) for hand in ordered)
+    return tuple(tuple(place for name in hand for place in members[name]) for hand in ordered)
 
 
-def _shared(held: Mapping[str, Sequence[int]], shared: int) -> tuple[list[str], list[str]]:
-    """The names of the groups that hold the first `shared` rows, and those of the others."""
-    names, rows = list(held), 0
+def _shared(members: Mapping[str, Sequence[int]], shared: int) -> tuple[list[str], list[str]]:
+    """The names of the groups with the first `shared` rows, and those of the others."""
+    names, rows = list(members), 0
     for number, name in enumerate(names):
         if rows >= shared:
             return names[:number], names[number:]
-        rows += len(held[name])
+        rows += len(members[name])
     return names, []

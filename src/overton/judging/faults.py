@@ -1,6 +1,6 @@
-"""Replies that are no answers, told by their form alone: empty, cut off, echoing what was shown, looping, said before.
+"""Replies that are no answers, recognised by their form alone: empty, cut off, echoing, looping, repeating.
 
-Nothing here knows what a reply means. Each threshold is a choice of ours, at which texts that people wrote pass: see
+Nothing here knows what a reply means. Each threshold is a choice of ours that texts written by people pass: see
 `docs/statistics.md` for how many do.
 """
 
@@ -18,18 +18,18 @@ Fault = Literal["empty", "cut", "echo", "loop", "duplicate"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 """What a reply can be instead of an answer.
 
-empty      it holds no letter and no digit
-cut        it ended because it had no room left
-echo       four fifths of it or more are what it was shown, in runs of eight words or more
-loop       half of it or more it has said already, in runs of four words
-duplicate  it says what an earlier reply said: nine tenths of all runs of four words of both are in both
+empty      it has no letter and no digit
+cut        it ended because it ran out of room
+echo       at least four fifths of it repeat what it was shown, in runs of eight words or more
+loop       at least half of it repeats itself, in runs of four words
+duplicate  it says what an earlier reply said: they share nine tenths of all runs of four words in either
 """
 
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
 _ECHOED_RUN, _MOST_ECHOED, _SHORTEST_ECHO = 8, 0.8, 4
 _RUN, _MOST_LOOPED, _SHORTEST_LOOP = 4, 0.5, 24
 _MOST_SHARED = 0.9
-# Scripts that put no space between words are read by character, and so is a word that no language has.
+# Scripts that put no space between words are read by character, and so are words too long for any language.
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]{{1,40}}(?!\w)|\w")
 
@@ -44,40 +44,40 @@ def faults_of(
     sources: Iterable[str] = (),
     earlier: Iterable[str] = (),
 ) -> tuple[Fault, ...]:
-    """What is wrong with the form of a reply, in the order of `FAULTS`; () where nothing is.
+    """What is wrong with the form of a reply, in the order of `FAULTS`; () if nothing is.
 
     `finish` is the provider's word for why it ended. `shown` are the texts that it must not merely repeat (the prompt,
-    the post, the belief), `sources` those that it may quote from but not hold whole, four fifths or more, `earlier`
+    the post, the belief), `sources` those that it may quote from but not contain whole, four fifths or more, `earlier`
     the replies that it should differ from. Case and punctuation do not count. A reply of fewer than four words is no
-    echo: an answer of one letter stands in its prompt.
+    echo: an answer of one letter always occurs in its prompt.
     """
     words = _words(text)
-    told: dict[Fault, bool] = {
+    found: dict[Fault, bool] = {
         "empty": not words,
         "cut": is_cut(finish),
         "echo": echoes(text, shown) or any(_echoes(one, text) for one in sources),
         "loop": _loops(words),
         "duplicate": repeats(text, earlier),
     }
-    return tuple(fault for fault in FAULTS if told[fault])
+    return tuple(fault for fault in FAULTS if found[fault])
 
 
 def is_cut(finish: str) -> bool:
-    """Whether a provider's word says that a reply ended for want of room."""
+    """Whether a provider's word says that a reply ended for lack of room."""
     return finish.casefold() in _CUT
 
 
 def echoes(text: str, shown: Iterable[str]) -> bool:
-    """Whether a text is an echo of one of those shown, as `faults_of` has it."""
+    """Whether a text is an echo of one of those shown, as in `faults_of`."""
     return any(_echoes(text, one) for one in shown)
 
 
 def repeats(text: str, earlier: Iterable[str]) -> bool:
-    """Whether a text says something, and the same as an earlier one: a duplicate, as `faults_of` has it."""
+    """Whether a text says something, and the same as an earlier one: a duplicate, as in `faults_of`."""
     return bool(_words(text)) and any(_same(text, one) for one in earlier)
 
 
-# Prompts, pages and earlier replies are met again by the next reply.
+# The next reply needs the same prompts, pages and earlier replies again.
 @lru_cache(maxsize=128)
 def _words(text: str) -> Words:
     return tuple(_WORD.findall(text.casefold()))

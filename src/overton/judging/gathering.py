@@ -1,6 +1,6 @@
-"""What people saved of their labels, checked against the task and put together; nothing of theirs is trusted.
+"""The labels that people saved, checked against the task and put together; none of their files is trusted.
 
-Values in, values out: where a file lies is known to whoever calls, and stands in every message.
+Values in, values out: the caller knows where a file is and passes its place, which every message names.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MOST_PROBLEMS = 20
 
 
 def check_task(task: Task, place: str) -> None:
-    """Refuse a task that is not as it was written, or that no draw can have made.
+    """Refuse a task that differs from what was written, or that no draw can have made.
 
     Raises:
-        InputError: it is; says how.
+        InputError: it does; says how.
     """
     problems = [Problem(place, key, reason) for key, reason in _odd(task)]
     if problems:
@@ -37,11 +37,11 @@ def _odd(task: Task) -> Iterator[tuple[str, str]]:
     if changed(task):
         yield (
             "name",
-            "does not fit the rest, which was changed after it was written: find it as it was, or draw again",
+            "does not fit the rest, which was changed after it was written: restore the original, or draw again",
         )
         return
     if not task.labels or CANNOT_TELL in task.labels:
-        yield "labels", f"must have some, and none that is {CANNOT_TELL!r}"
+        yield "labels", f"must not be empty, and not include {CANNOT_TELL!r}"
     if len({row.id for row in task.rows}) < len(task.rows):
         yield "rows", "have an id twice"
     for place, row in enumerate(task.rows):
@@ -51,11 +51,11 @@ def _odd(task: Task) -> Iterator[tuple[str, str]]:
             yield f"rows[{place}].judged", f"is {quoted(row.judged)}, which is none of the task's labels"
     for page, places in enumerate(task.people, 1):
         if len(set(places)) < len(places) or any(not 0 <= place < len(task.rows) for place in places):
-            yield f"people[{page - 1}]", "asks for a row twice, or for one that there is not"
+            yield f"people[{page - 1}]", "asks for a row twice, or for one that does not exist"
 
 
 def check_labels(labels: Labels, place: str) -> None:
-    """Refuse kept labels that people cannot have given.
+    """Refuse stored labels that people cannot have given.
 
     Raises:
         InputError: every key that is wrong.
@@ -69,7 +69,7 @@ def check_labels(labels: Labels, place: str) -> None:
     labelled = {row for one in labels.said for row in one.labels}
     for number, one in enumerate(labels.settled):
         if one.place not in labelled or one.label not in (*labels.task.labels, CANNOT_TELL):
-            problems.append(Problem(place, f"settled[{number}]", "is of a row that nobody labelled, or no label"))
+            problems.append(Problem(place, f"settled[{number}]", "is for a row that nobody labelled, or is no label"))
     if len({(one.page, one.person) for one in labels.said}) < len(labels.said):
         problems.append(Problem(place, "said", "has a person's page twice"))
     if len({one.place for one in labels.settled}) < len(labels.settled):
@@ -79,7 +79,7 @@ def check_labels(labels: Labels, place: str) -> None:
 
 
 def checked(task: Task, said: Said, place: str) -> Said:
-    """What one person said, if it is of this task and holds nothing that its page did not ask.
+    """What one person said, if it belongs to this task and has nothing that its page did not ask for.
 
     Raises:
         InputError: every key that is wrong, and what to do.
@@ -92,7 +92,7 @@ def checked(task: Task, said: Said, place: str) -> Said:
 
 def _wrong(task: Task, said: Said) -> Iterator[tuple[str, str]]:
     if said.task != task.name:
-        yield "task", f"is {quoted(said.task)}, and the key is of {task.name}: name the key of these labels (--key)"
+        yield "task", f"is {quoted(said.task)}, and the key that of {task.name}: name the key of these labels (--key)"
         return
     if not 0 < len(said.person.strip()) <= _LONGEST_NAME:
         yield "person", f"must be a name of at most {_LONGEST_NAME} characters: write it into the file"
@@ -107,8 +107,8 @@ def _wrong(task: Task, said: Said) -> Iterator[tuple[str, str]]:
         elif label != CANNOT_TELL and label not in task.labels:
             yield f"labels.{row}", f"is {quoted(label)}; it must be one of {', '.join([*task.labels, CANNOT_TELL])}"
     for name, rows in (("remarks", said.remarks), ("seconds", said.seconds)):
-        yield from ((f"{name}.{row}", "is of a row that was not asked for") for row in rows if row not in asked)
-    yield from ((f"taken_back.{row}", "is of a row that was not asked for") for row in set(said.taken_back) - asked)
+        yield from ((f"{name}.{row}", "is for a row that was not asked for") for row in rows if row not in asked)
+    yield from ((f"taken_back.{row}", "is for a row that was not asked for") for row in set(said.taken_back) - asked)
     yield from ((f"taken_back.{row}", "has a label, too") for row in said.taken_back if row in said.labels)
     if not (isfinite(said.saved) and said.saved >= 0):
         yield "saved", f"is {said.saved!r}; it must be 0 or more"
@@ -117,18 +117,18 @@ def _wrong(task: Task, said: Said) -> Iterator[tuple[str, str]]:
             yield f"seconds.{row}", f"is {seconds!r}; it must be 0 or more"
 
 
-def gathered(task: Task, told: Sequence[tuple[str, Said]], before: Labels | None = None) -> Labels:
-    """All labels of a task: those that were known `before`, and those of files, each with its place, already `checked`.
+def gathered(task: Task, new: Sequence[tuple[str, Said]], before: Labels | None = None) -> Labels:
+    """All labels of a task: those known `before`, and those of `new` files, each with its place, already `checked`.
 
-    A person's labels of one page join: what the file that was saved last says stands (where that is not known, what a
-    file says now), what it leaves out stays as it was, and what it takes back goes. So do settled labels.
+    A person's labels of one page are merged: the file that was saved last prevails (if that is not known, the new
+    file), what it leaves out stays as it was, and what it takes back is removed. The same goes for settled labels.
 
     Raises:
-        InputError: two files say different things of one page by one person, and which is newer is not known; two
-            settle a row differently; a row is settled that nobody labelled.
+        InputError: two files say different things about one page by one person, and which is newer is not known; two
+            settle a row differently; or a row is settled that nobody labelled.
     """
     pages: dict[tuple[int, str], tuple[str, Said]] = {}
-    for place, said in told:
+    for place, said in new:
         known = pages.get((said.page, said.person))
         pages[said.page, said.person] = (place, said) if known is None else (place, _joined(known, place, said))
     kept = {(one.page, one.person): one for one in before.said} if before else {}
@@ -145,7 +145,7 @@ def gathered(task: Task, told: Sequence[tuple[str, Said]], before: Labels | None
 
 
 def _joined(known: tuple[str, Said], place: str, said: Said) -> Said:
-    """Two files of one page by one person, where one goes on from the other."""
+    """Two files of one page by one person, of which one continues the other."""
     where, other = known
     unlike = [row for row, label in said.labels.items() if other.labels.get(row, label) != label]
     if unlike and not (said.saved and other.saved):
@@ -156,7 +156,7 @@ def _joined(known: tuple[str, Said], place: str, said: Said) -> Said:
 
 
 def _over(before: Said, now: Said) -> Said:
-    """What a person said before, and now of the same page; the other way round where it is known to have been."""
+    """What a person said before, and now on the same page; the other way round if the times say so."""
     if 0 < now.saved < before.saved:
         before, now = now, before
     labels = {row: label for row, label in before.labels.items() if row not in now.taken_back} | now.labels
@@ -177,18 +177,18 @@ def _settled(files: Iterable[tuple[str, Said]], labelled: Collection[int]) -> di
                 raise InputError([Problem(place, f"labels.{row}", "settles a row that nobody labelled: take it out")])
             known = found.setdefault(row, Settled(row, label, said.person))
             if known.label != label:
-                told = f"settles as {quoted(label)} what {quoted(known.by)} settles as {quoted(known.label)}"
-                raise InputError([Problem(place, f"labels.{row}", f"{told}: name one of the files")])
+                reason = f"settles as {quoted(label)} what {quoted(known.by)} settles as {quoted(known.label)}"
+                raise InputError([Problem(place, f"labels.{row}", f"{reason}: name one of the files")])
     return found
 
 
 def coders(labels: Labels) -> list[tuple[str, Mapping[int, str]]]:
-    """What each person said, by row. Pages of one person stand together, or where they say two things of a row, each
-    under the person's name with the page's number."""
-    told: dict[str, list[Said]] = {}
+    """What each person said, by row. Pages of one person are joined; if they say two things about a row, each is under
+    the person's name with the page's number."""
+    by_person: dict[str, list[Said]] = {}
     for one in labels.said:
-        told.setdefault(one.person, []).append(one)
-    return [coder for name, pages in told.items() for coder in _coders(name, pages)]
+        by_person.setdefault(one.person, []).append(one)
+    return [coder for name, pages in by_person.items() for coder in _coders(name, pages)]
 
 
 def _coders(name: str, pages: Sequence[Said]) -> list[tuple[str, Mapping[int, str]]]:
@@ -200,7 +200,7 @@ def _coders(name: str, pages: Sequence[Said]) -> list[tuple[str, Mapping[int, st
 
 
 def open_places(labels: Labels) -> list[int]:
-    """The rows that people differ on and have not settled."""
+    """The rows on which people differ without having settled it."""
     settled = {one.place for one in labels.settled}
     votes: dict[int, set[str]] = {}
     for one in labels.said:

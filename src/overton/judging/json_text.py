@@ -1,4 +1,4 @@
-"""JSON as a model is asked for it, by schema, and out of its reply: as it is, or by repairs that keep its meaning."""
+"""JSON requested from a model by schema, and read from its reply: as it is, or by repairs that keep its meaning."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MAX_CHARACTERS = 200_000
 MAX_DEPTH = 32
 """Values nested deeper are not read."""
 
-# How many opening brackets of a text are tried as the beginning of its JSON.
+# How many opening brackets of a text are tried as the start of its JSON.
 _MAX_STARTS = 64
 
 _MAX_TRIED = 2 * MAX_CHARACTERS
-"""Characters of all parts of a text that are tried: parts of parts are read again."""
+"""Characters that are tried in total: parts of parts are read again."""
 
-# A string that does not close reaches to the end, so that no text makes these patterns try the same part twice.
+# A string that does not close extends to the end, so that no text makes these patterns try the same part twice.
 _DOUBLE = r"\"(?:[^\"\\]|\\.)*+(?:\"|\\?\Z)"
 _STRING = rf"{_DOUBLE}|'(?:[^'\\]|\\.)*+(?:'|\\?\Z)"
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
@@ -47,12 +47,12 @@ def parse_json(text: str) -> Reading[Any]: ...
 @overload
 def parse_json(text: str, kind: type[T]) -> Reading[T]: ...
 def parse_json(text: str, kind: Any = Any) -> Reading[Any]:
-    """The JSON value that `text` holds, as `kind` (a msgspec struct or any type that msgspec converts to).
+    """The JSON value in `text`, as `kind` (a msgspec struct or any type that msgspec converts to).
 
-    As is where the whole text is JSON of that kind. Else these are tried: the contents of code fences; JSON between
+    As is if the whole text is JSON of that kind. Otherwise these are tried: the contents of code fences; JSON between
     other words; line breaks inside strings, trailing commas, and Python's literals (single quotes, True, None, read
-    by `ast.literal_eval`, never by eval). A text that holds two different values of the kind is invalid, since
-    nothing tells which of them was meant. Never raises, whatever the text.
+    by `ast.literal_eval`, never by eval). A text with two different values of the kind is invalid, since nothing shows
+    which of them was meant. Never raises, whatever the text.
     """
     if len(text) > MAX_CHARACTERS:
         return Reading.invalid(f"it is longer than {MAX_CHARACTERS:,} characters")
@@ -68,7 +68,7 @@ def parse_json(text: str, kind: Any = Any) -> Reading[Any]:
 
 
 def _found(text: str, kind: Any) -> tuple[list[Any], str]:
-    """The different values of `kind` in code fences, else anywhere; where none, what was wrong with the first part."""
+    """The different values of `kind` in code fences, otherwise anywhere; if none, what was wrong with the first."""
     values: list[Any] = []
     problem = ""
     for sources in (_FENCE.findall(text), [text]):
@@ -84,7 +84,7 @@ def _found(text: str, kind: Any) -> tuple[list[Any], str]:
 
 
 def _values(source: str, kind: Any) -> tuple[list[Any], str]:
-    """The values in `source` from left to right; inside a part that is none, its own parts are tried."""
+    """The values in `source` from left to right; a part that is not one is searched for values inside it."""
     values, problem, start, tried = [], "", 0, 0
     for _ in range(_MAX_STARTS):
         match = _OPENING.search(source, start)
@@ -104,7 +104,7 @@ def _values(source: str, kind: Any) -> tuple[list[Any], str]:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Where the bracket that opens at `start` has closed, strings skipped; None where it does not, or is too deep."""
+    """Where the bracket that opens at `start` has closed, skipping strings; None if it does not, or is too deep."""
     depth = 0
     for match in _TOKEN.finditer(text, start):
         depth += bool(match[2]) - bool(match[3])
@@ -148,18 +148,18 @@ def _loose(text: str) -> Any:
 
 def _python(text: str) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes that Python does not know: the text is not our code
+        warnings.simplefilter("ignore")  # about escapes that Python does not know: the text is not our code
         tree = ast.parse(_JSON_WORD.sub(lambda match: match[1] or _AS_PYTHON[match[2]], text), mode="eval")
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
             keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
             if len(set(keys)) < len(keys):
-                raise ValueError("a key stands twice")
+                raise ValueError("a key occurs twice")
     return ast.literal_eval(tree)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object, unless a key stands in it twice with different values."""
+    """The object, unless a key occurs twice in it with different values."""
     value: dict[str, Any] = {}
     for key, inner in pairs:
         if value.setdefault(key, inner) != inner:
@@ -168,10 +168,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """`value` if it is made of what JSON can hold, and its texts and numbers of what a table can; tuples become lists.
+    """`value` if it is made of JSON values, with texts and numbers that a table can store; tuples become lists.
 
     Raises:
-        ValueError, TypeError: it holds anything else, or is nested too deeply.
+        ValueError, TypeError: it contains anything else, or is nested too deeply.
     """
     if isinstance(value, str):
         value.encode()
@@ -179,7 +179,7 @@ def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("not a finite number")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError("a number that no table holds")
+        raise ValueError("a number that no table can store")
     if value is None or isinstance(value, bool | int | float):
         return value
     if depth == 0:
@@ -198,20 +198,20 @@ _TOLD_ELSEWHERE = ("title", "description", "default")
 
 
 def asked(**keywords: Any) -> msgspec.Meta:
-    """What a field's schema says besides its type, without being checked where a reply is read.
+    """What a field's schema says besides its type, not checked when a reply is read.
 
-    A label is asked for as `Annotated[str, asked(enum=LABELS)]`: 'Critical' for 'critical' can then be read, and a
-    reply that breaks the rule be asked for again in words of the study's own.
+    A label is requested as `Annotated[str, asked(enum=LABELS)]`: 'Critical' for 'critical' can then be read, and a
+    reply that breaks the rule can be requested again in words of the study's own.
     """
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in keywords.items()}
     return msgspec.Meta(extra_json_schema=plain)
 
 
 def schema_of(kind: Any, *, only: Sequence[str] = ()) -> Schema:
-    """The JSON schema of a struct, or of a list of them, flat and closed, as endpoints and grammars want it.
+    """The JSON schema of a struct, or of a list of them, flat and closed, as endpoints and grammars need it.
 
-    Every field is asked for, also one that has a default for replies without it; of a struct, those named in `only`.
-    Fields stand in the struct's order, since models write them in this order. No struct may hold itself.
+    Every field is requested, even one that has a default for replies without it; with `only`, the named fields. Fields
+    are in the struct's order, since models write them in this order. No struct may contain itself.
     """
     (schema,), components = msgspec.json.schema_components([kind])
     closed = _closed(schema, components)
@@ -231,7 +231,7 @@ def object_schema(**properties: Schema) -> Schema:
 
 
 def list_schema(items: Schema, least: int | None = None, most: int | None = None) -> Schema:
-    """A list of `least` to `most` members, None where it has no such bound."""
+    """A list of `least` to `most` members, None for no bound."""
     bounds = {"minItems": least, "maxItems": most}
     return {"type": "array", "items": items} | {key: bound for key, bound in bounds.items() if bound is not None}
 

@@ -1,7 +1,7 @@
 """Label Studio's files: tasks and labelling interface out, its JSON export back in as what each person said.
 
-The form is that of its documentation (Label Studio task format; Choices, Text and TextArea tags): tasks are a list of
-objects with `data`, of which an export has `annotations`, each with `result` and `completed_by`. Text in, text out.
+The format is that of its documentation (Label Studio task format; Choices, Text and TextArea tags): tasks are a list of
+objects with `data`, to which an export adds `annotations`, each with `result` and `completed_by`. Text in, text out.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ class _Annotation(msgspec.Struct, frozen=True):
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """One task of an export, with what people said of it; without `annotations` it is one that nobody has seen yet."""
+    """One task of an export, with what people said of it; without `annotations` if nobody has seen it yet."""
 
     data: _Data
     annotations: list[_Annotation] = []
 
 
 def tasks(task: Task, texts: Sequence[Mapping[str, str]]) -> str:
-    """The rows of a task as JSON to import: what is shown of each, and by what it is known again; no label of the
-    judge's. `texts` has, for each row, texts by heading; all rows have the headings of all.
+    """The rows of a task as JSON to import: what is shown of each, and how it is identified afterwards; no label of the
+    judge's. `texts` has, for each row, texts by heading; all rows get the headings of all.
 
     Raises:
-        ValueError: not as many texts as rows.
+        ValueError: the numbers of texts and rows differ.
     """
     heads = _heads(texts)
     if len(texts) != len(task.rows):
@@ -83,35 +83,35 @@ def interface(task: Task, texts: Sequence[Mapping[str, str]]) -> str:
         lines += [f'  <Header size="5" value={_attribute(head)}/>', f'  <Text name="{key}" value="${key}"/>']
     lines.append(f'  <Choices name="{_LABEL}" toName="{first}" choice="single" required="true">')
     labels = {**task.labels, CANNOT_TELL: "none of these can be said"}
-    lines += [f"    <Choice value={quoteattr(name)} hint={_attribute(told)}/>" for name, told in labels.items()]
+    lines += [f"    <Choice value={quoteattr(name)} hint={_attribute(meaning)}/>" for name, meaning in labels.items()]
     lines += ["  </Choices>", f'  <TextArea name="{_REMARK}" toName="{first}" placeholder="Remark"/>', "</View>", ""]
     return "\n".join(lines)
 
 
 def _heads(texts: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The headings, by the name under which a task has the text."""
+    """The headings, by the name that a task gives to the text."""
     known = dict.fromkeys(head for shown in texts for head in shown)
     return {f"text_{number}": head for number, head in enumerate(known, 1)}
 
 
 def _attribute(text: str) -> str:
-    """A text as an attribute's value. Label Studio takes what follows a '$' for a field of the task: a space does."""
+    """A text as an attribute's value. In Label Studio '$' starts the name of a task's field, but not before a space."""
     return quoteattr(" ".join(text.split()).replace("$", "$ "), {"\n": " "})
 
 
 def said_by(task: Task, export: Sequence[Exported], place: str) -> list[Said]:
-    """What each person said, a page at a time. An export knows no pages: a row is counted to the first that asks for
-    it. Skipped rows say nothing.
+    """What each person said, page by page. An export knows no pages: a row counts for the first page that asks for it.
+    Skipped rows say nothing.
 
     Raises:
-        InputError: rows of another task, two labels of one row by one person, or no single choice.
+        InputError: rows of another task, two labels of one row by one person, or not exactly one choice.
     """
     problems: list[Problem] = []
     found: dict[tuple[str, int], dict[int, tuple[str, str, float]]] = {}
     pages = {row: page for page in range(len(task.people), 0, -1) for row in task.people[page - 1]}
     for where, row, who, one in _given(task, export, place, problems):
         if row not in pages:
-            problems.append(Problem(place, where, f"row {row} is asked for by no page"))
+            problems.append(Problem(place, where, f"no page asks for row {row}"))
             continue
         said = (_label(one), _remark(one), one.lead_time or 0.0)
         known = found.setdefault((who, pages[row]), {}).setdefault(row, said)
@@ -126,10 +126,10 @@ def said_by(task: Task, export: Sequence[Exported], place: str) -> list[Said]:
 def _given(
     task: Task, export: Sequence[Exported], place: str, problems: list[Problem]
 ) -> Iterator[tuple[str, int, str, _Annotation]]:
-    """Each annotation that holds a label: where it stands, of which row, by whom."""
+    """Each annotation with a label: its place, its row, and who gave it."""
     for number, one in enumerate(export):
         if one.data.overton_task != task.name:
-            reason = f"is {quoted(one.data.overton_task)}, and the key is of {task.name}: name its key (--key)"
+            reason = f"is {quoted(one.data.overton_task)}, and the key is that of {task.name}: name its key (--key)"
             problems.append(Problem(place, f"[{number}].data.{_TASK}", reason))
             continue
         for count, annotation in enumerate(one.annotations):
@@ -148,21 +148,21 @@ def _label(one: _Annotation) -> str:
 
 
 def _remark(one: _Annotation) -> str:
-    told = [result.value.text for result in one.result if result.from_name == _REMARK]
-    return "\n".join(line for text in told for line in ([text] if isinstance(text, str) else text))
+    texts = [result.value.text for result in one.result if result.from_name == _REMARK]
+    return "\n".join(line for text in texts for line in ([text] if isinstance(text, str) else text))
 
 
 def _name(who: _Who | int | str | None) -> str:
-    """Who labelled, by the name, the address or the number that Label Studio has of them."""
+    """Who labelled, by the name, address or number in Label Studio."""
     if isinstance(who, _Who):
         return " ".join(filter(None, (who.first_name, who.last_name))) or who.email or f"user {who.id}"
     return f"user {who}" if isinstance(who, int) else who or "user"
 
 
 def _said(task: Task, page: int, who: str, rows: Mapping[int, tuple[str, str, float]]) -> Said:
-    held: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "labels": {row: label for row, (label, _, _) in sorted(rows.items())},
         "remarks": {row: remark for row, (_, remark, _) in sorted(rows.items()) if remark},
         "seconds": {row: seconds for row, (_, _, seconds) in sorted(rows.items()) if seconds},
     }
-    return Said(task.name, page, who, **held)
+    return Said(task.name, page, who, **parts)

@@ -1,7 +1,7 @@
 """People's labels: what they are asked to label, what each of them said, and what they settled on.
 
-Text in, text out: `Task` is what a draw asks of people (its file is not for them: it holds the judge's labels), `Said`
-what one person's page saves, and `Labels` what a run keeps of both.
+Text in, text out: `Task` is what a draw asks of people (its file is not for them: it has the judge's labels), `Said`
+what one person's page saves, and `Labels` what a run stores of both.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import msgspec
 __all__ = ["CANNOT_TELL", "Asked", "Design", "Labels", "Said", "Settled", "Task", "changed", "task_of"]
 
 CANNOT_TELL = "cannot tell"
-"""What a person says of a unit that has no label for them; counted, and bounded both ways."""
+"""What a person says of a unit for which they can choose no label; counted, and bounded both ways."""
 
 Design = Literal["plain", "stratified", "whole"]
-"""How units were drawn: each as likely as any other, as many of each judged label as can be, or whole groups."""
+"""How units were drawn: all equally likely, each judged label as equally often as possible, or whole groups."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """One label that is asked for.
+    """One label that is requested.
 
     `id` is the study's name of the unit, `judged` what the judge called it, `group` what it belongs to (a conversation,
-    a thread of one model) and `chance` how likely the draw was to take it, in (0, 1].
+    a thread of one model) and `chance` the probability with which it was drawn, in (0, 1].
     """
 
     id: str
@@ -35,11 +35,11 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What people are asked, with what they are not shown.
+    """What people are asked, including what they are not shown.
 
-    `name` follows from everything else. `what` is the label in question, `labels` those it can be with their
-    definitions. `population` counts what the judge labelled, by label; `groups` how many groups there are. `rows` are
-    what is labelled by anybody; `people` has, for each page, the places in `rows` that it asks for, in its order.
+    `name` follows from everything else. `what` is the label in question, `labels` the values that it can have, with
+    their definitions. `population` counts what the judge labelled, by label; `groups` how many groups there are. `rows`
+    are those that anybody labels; `people` has, for each page, the places in `rows` that it asks for, in its order.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Said(msgspec.Struct, frozen=True):
     """What one person said: by the row's place, a label or `CANNOT_TELL`.
 
     `task` is the task's name and `page` which of its pages it was, from 1 (0: the page on which people settle what they
-    differ on). `seconds` is how long each row was looked at. `taken_back` are rows that had a label and have none, and
-    `saved` says when this was saved, in seconds since 1970: 0 where that is not known.
+    differ on). `seconds` is how long each row was looked at. `taken_back` are rows whose label was removed, and `saved`
+    says when this was saved, in seconds since 1970: 0 if that is not known.
     """
 
     task: str
@@ -83,7 +83,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Labels(msgspec.Struct, frozen=True):
-    """What a run keeps of one task: the task, each person's labels, and those that were settled."""
+    """What a run stores of one task: the task, each person's labels, and those that were settled."""
 
     task: Task
     said: tuple[Said, ...]
@@ -91,7 +91,7 @@ class Labels(msgspec.Struct, frozen=True):
 
     def shares(self) -> dict[int, Mapping[str, float]]:
         """People's value of each labelled row, by its place: the settled label, or until it is settled each person's
-        in equal parts. `CANNOT_TELL` is a label here."""
+        with equal weight. `CANNOT_TELL` is a label here."""
         votes: dict[int, list[str]] = {}
         for one in self.said:
             for place, label in one.labels.items():
@@ -110,5 +110,5 @@ def task_of(task: Task) -> Task:
 
 
 def changed(task: Task) -> bool:
-    """Whether a task is another than it was when it was written, by accident."""
+    """Whether a task differs from what it was when written, by accident."""
     return task_of(task).name != task.name

@@ -1,7 +1,7 @@
 """How well people agree with each other on what they labelled, and a judge with them.
 
-Until people settle what they differ on, each counts in equal parts. `CANNOT_TELL` is a label like any other here: two
-people who cannot tell agree. What was settled afterwards is no agreement: alpha and kappa are of what each said alone.
+Until people settle what they differ on, each counts equally. `CANNOT_TELL` is a label like any other here: two people
+who cannot tell agree. What was settled afterwards is not agreement: alpha and kappa are over what each said alone.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     _Coder = tuple[str, Mapping[int, str]]
     _Said = tuple[Array, Array, Array, NDArray[np.int64]]
-    """Of each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
+    """For each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
 
 __all__ = ["OfJudge", "Pair", "People", "Person", "Weighed", "agreed_by_people", "beside", "mean_gap", "mean_of"]
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """What each row counts (1 / its chance), and the group of rows that it is alike with."""
+    """The weight of each row (1 / its chance), and the group of rows that it is alike with."""
 
     weights: Sequence[float]
     groups: Sequence[str]
@@ -50,7 +50,7 @@ class Person(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two people on the `n` rows that both labelled: the share alike, and Cohen's kappa."""
+    """Two people on the `n` rows that both labelled: the share of equal labels, and Cohen's kappa."""
 
     a: str
     b: str
@@ -60,11 +60,11 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class OfJudge(msgspec.Struct, frozen=True):
-    """A judge against people, each row weighed by how many stand behind it (1 / chance).
+    """A judge against people, each row weighted by how many it represents (1 / chance).
 
-    `same` is how much of people's label is the judge's (equal parts where people differ), `kappa` the same beyond
-    chance; `by_label` is what people confirm of each label that the judge gives. `confusion[judge][people]` are rows as
-    they were labelled, in equal parts, and not weighed.
+    `same` is how much of people's label is the judge's (in equal parts if people differ), `kappa` the same beyond
+    chance; `by_label` is what people confirm of each label that the judge gives. `confusion[judge][people]` counts
+    labelled rows, in equal parts if people differ, and unweighted.
     """
 
     same: Estimate
@@ -74,10 +74,10 @@ class OfJudge(msgspec.Struct, frozen=True):
 
 
 class People(msgspec.Struct, frozen=True):
-    """Agreement on one task, whose labels are judged `by` somebody.
+    """Agreement on one task, whose labels were judged `by` somebody.
 
     Of `asked` rows `labelled` have a label, `shared` have two or more; on `settled` rows people settled what they
-    differed on, on `open` ones they did not yet. `alpha` is Krippendorff's, over shared rows.
+    differed on, on `open` ones not yet. `alpha` is Krippendorff's, over shared rows.
     """
 
     task: str
@@ -99,7 +99,7 @@ class People(msgspec.Struct, frozen=True):
 def agreed_by_people(labels: Labels, *, level: float = 0.95) -> People:
     """The agreement of people with each other and of the judge with them.
 
-    Intervals take rows of one group (turns of a conversation) as alike.
+    Intervals treat rows of one group (turns of a conversation) as alike.
     """
     task, named = labels.task, coders(labels)
     votes = Counter(place for _, said in named for place in said)
@@ -127,9 +127,9 @@ def agreed_by_people(labels: Labels, *, level: float = 0.95) -> People:
 def beside(
     one: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]], rows: Weighed, *, level: float = 0.95
 ) -> tuple[Estimate, Estimate]:
-    """How far two who labelled the same rows agree: the share alike, and Cohen's kappa.
+    """How far two who labelled the same rows agree: the share of equal labels, and Cohen's kappa.
 
-    Each says of a row how much of it a label has, 1 in all: people who differ do so in equal parts.
+    Each gives every label its part of a row, 1 in all: people who differ give equal parts.
     """
     if not one:
         return (not_computed("they labelled no row in common", level=level),) * 2
@@ -139,7 +139,7 @@ def beside(
 
 
 def mean_of(values: Sequence[float], rows: Weighed, *, level: float = 0.95) -> Estimate:
-    """The weighed mean of values from 0 to 1."""
+    """The weighted mean of values from 0 to 1."""
     import numpy as np
 
     if not values:
@@ -148,8 +148,8 @@ def mean_of(values: Sequence[float], rows: Weighed, *, level: float = 0.95) -> E
 
 
 def mean_gap(gaps: Sequence[float], rows: Weighed, *, level: float = 0.95) -> Estimate:
-    """The weighted mean of differences of two labellings row by row, from -1 to 1: Student's limits, and where no row
-    differs, those of a share that was never seen, to both sides."""
+    """The weighted mean of row-by-row differences of two labellings, from -1 to 1: Student's limits, or if no row
+    differs, those of a share that was never observed, to both sides."""
     import numpy as np
 
     if any(gaps):
@@ -232,7 +232,7 @@ def _same(said: _Said, level: float) -> Estimate:
 
 
 def _confirmed(column: int, said: _Said, level: float) -> Estimate:
-    """Of the rows that the judge gives one label, how much people confirm."""
+    """How many of the rows to which the judge gives one label people confirm."""
     people, judged, weight, groups = said
     rows = judged[:, column] > 0
     return _share(people[rows, column], weight[rows], groups[rows], level)
@@ -243,8 +243,8 @@ def _share(values: Array, weight: Array, groups: NDArray[np.int64], level: float
 
 
 def _mean(values: Array, weight: Array, groups: NDArray[np.int64], level: float, *, lowest: float = 0.0) -> Estimate:
-    """A weighted mean of values from `lowest` to 1, by the rule for labelled rows alone (`statistics.correction`): a
-    share's where nothing is below 0."""
+    """A weighted mean of values from `lowest` to 1, by the rule for labelled rows alone (`statistics.correction`): that
+    of a share if nothing is below 0."""
     import numpy as np
 
     from overton.statistics.correction import Draw, Labels, corrected
@@ -256,7 +256,7 @@ def _mean(values: Array, weight: Array, groups: NDArray[np.int64], level: float,
 
 
 def _kappa(said: _Said, level: float) -> Estimate:
-    """Cohen's kappa of weighted rows in which people's labels may be parted."""
+    """Cohen's kappa of weighted rows in which people's labels may be split."""
     import numpy as np
 
     from overton.statistics.resampling import Jackknife
@@ -270,7 +270,7 @@ def _kappa(said: _Said, level: float) -> Estimate:
 
 
 def _beyond_chance(sums: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Kappa of sums [..., blocks, 1 + 2 labels]: what is alike, people's labels, the judge's."""
+    """Kappa of sums [..., blocks, 1 + 2 labels]: equal labels, people's labels, the judge's."""
     import numpy as np
 
     same, labels = sums[..., 0, 0], sums[..., 0, 1:]

@@ -18,10 +18,10 @@ How = Literal["as is", "repaired", "invalid"]
 class Reading(Generic[T]):
     """A value read from a text.
 
-    `how` is 'as is' where the text was exactly in the form asked for, 'repaired' where the value was plain but its
-    form was not, 'invalid' where there is no value to read: `value` is then None and `problem` says why, in words
-    that can be sent back to the writer. A value that has a problem all the same is usable, but not all that was asked
-    for. `dropped` counts what the text names besides and that does not exist or was named before.
+    `how` is 'as is' if the text was exactly in the requested form, 'repaired' if the value was clear but its form was
+    different, 'invalid' if there is no value to read: `value` is then None and `problem` says why, in words that can be
+    sent back to the writer. A value that has a problem all the same is usable, but not all that was requested.
+    `dropped` counts further things that the text names and that do not exist or were named before.
     """
 
     value: T | None
@@ -31,7 +31,7 @@ class Reading(Generic[T]):
 
     @property
     def repaired(self) -> bool:
-        """Whether the form was not that asked for."""
+        """Whether the form was not the requested one."""
         return self.how == "repaired"
 
     @classmethod
@@ -43,8 +43,8 @@ class Reading(Generic[T]):
 def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
     """The one of `choices` that `text` names.
 
-    As is where it stands alone, spelled exactly. Repaired where just one of them occurs in the text as whole words,
-    in any case; a choice that contains another ('not fair', 'fair') is seen first. A text that names none of them, or
+    As is if it is the whole text, spelled exactly. Repaired if just one of them occurs in the text as whole words, in
+    any case; a choice that contains another ('not fair', 'fair') is matched first. A text that names none of them, or
     two, is invalid.
     """
     alone = text.strip()
@@ -59,7 +59,7 @@ def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
 
 
 def _named(text: str, choices: Sequence[str]) -> list[str]:
-    """The choices that occur, in the order in which they are given."""
+    """The choices that occur, in the given order."""
     by_length = sorted(choices, key=len, reverse=True)
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, by_length))})(?!\w)", re.IGNORECASE)
     found = {match.casefold() for match in pattern.findall(text)} if choices else set()

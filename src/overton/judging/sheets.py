@@ -1,6 +1,6 @@
-"""Sheets for people: a judge's labels drawn, hidden, and read back beside a person's.
+"""Sheets for people: a judge's labels drawn, hidden, and compared with a person's when the sheet is read back.
 
-A sheet is CSV: what the judge saw, and an empty column for the person. The judge's labels stand in a key apart, so
+A sheet is CSV: what the judge saw, and an empty column for the person. The judge's labels are in a separate key, so
 that the person cannot see them. No files here: text in, text out.
 """
 
@@ -20,14 +20,14 @@ from overton.untrusted import cell, uncelled
 __all__ = ["Answers", "Key", "KeyRow", "changed", "draw", "key_of", "read_sheet", "write_sheet"]
 
 _PERSON = "person"
-"""The column that a person fills in."""
+"""The column for the person to fill in."""
 
 _ROW, _SHEET = "row", "sheet"
 _OWN = (_ROW, _SHEET, _PERSON)
 _DELIMITERS = (",", ";", "\t")
 _LARGEST_CELL = 10_000_000
 _LONGEST_TEXT = 30_000
-"""Characters of a text that a cell holds; past 32,767 a spreadsheet cuts it off, or goes on in the next row."""
+"""Characters of a text that a cell contains; beyond 32,767 a spreadsheet cuts it off, or continues in the next row."""
 
 
 class KeyRow(msgspec.Struct, frozen=True):
@@ -41,9 +41,9 @@ class KeyRow(msgspec.Struct, frozen=True):
 class Key(msgspec.Struct, frozen=True):
     """What the person is not shown.
 
-    `sheet` names the sheet; `what` is the label that was judged ('stance'), `labels` those that it can be, `judge` who
-    gave them. `population` counts, by label, what the rows were drawn from; `stratified` says that they were drawn
-    label by label. `rows` are in the order of the sheet.
+    `sheet` names the sheet; `what` is the label that was judged ('stance'), `labels` the values that it can have,
+    `judge` who gave them. `population` counts, by label, what the rows were drawn from; `stratified` says that they
+    were drawn label by label. `rows` are in the order of the sheet.
     """
 
     sheet: str
@@ -58,7 +58,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """A sheet as a person filled it in: their label of each of the key's rows, None where they left it empty."""
+    """A sheet as a person filled it in: their label for each of the key's rows, None if they left it empty."""
 
     labels: tuple[str | None, ...]
 
@@ -69,10 +69,10 @@ class Answers(msgspec.Struct, frozen=True):
 
 
 def draw(labels: Sequence[str | None], *, size: int = 500, seed: int = 0, stratified: bool = False) -> list[int]:
-    """The places of `size` labelled units, in random order; all of them where there are fewer.
+    """The places of `size` labelled units, in random order; all of them if there are fewer.
 
-    Those without a label (None) are never drawn. Each is as likely as any other, or with `stratified` there are as many
-    of each label as can be, so that rare labels are checked as well as common ones.
+    Those without a label (None) are never drawn. All are equally likely, or with `stratified` labels are as equally
+    frequent as possible, so that rare labels are checked as well as common ones.
 
     Raises:
         InputError: `size` is less than one, or there is nothing to draw.
@@ -117,31 +117,31 @@ def key_of(
     stratified: bool,
     population: Mapping[str, int],
 ) -> Key:
-    """The key of a sheet; its name follows from everything in it, and no spreadsheet takes it for a number."""
+    """The key of a sheet; its name follows from everything in it, and spreadsheets do not take it for a number."""
     key = Key("", study, what, judge, tuple(labels), seed, stratified, dict(population), tuple(rows))
     return msgspec.structs.replace(key, sheet=f"s{sha256(msgspec.json.encode(key, order='sorted')).hexdigest()[:12]}")
 
 
 def changed(key: Key) -> bool:
-    """Whether a key is another than it was when it was written, by accident: its name follows from everything in it."""
+    """Whether a key differs from what it was when written, by accident: its name follows from everything in it."""
     made = msgspec.structs.asdict(key)
     name = made.pop("sheet")
     return bool(key_of(made.pop("rows"), **made).sheet != name)
 
 
 def write_sheet(key: Key, texts: Sequence[Mapping[str, str]]) -> str:
-    """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, by which its key is known again.
+    """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, which identifies its key.
 
-    `texts` are what a person sees of each of the key's rows. Every cell stands in quotation marks, and `untrusted.cell`
-    keeps each from being a formula, whatever a program takes to be between cells. A text too long for a spreadsheet's
-    cell ends with how much is left out.
+    `texts` are what a person sees of each of the key's rows. Every cell is in quotation marks, and `untrusted.cell`
+    keeps each from being a formula, whatever delimiter a program assumes. A text too long for a spreadsheet's cell ends
+    with how much is left out.
 
     Raises:
-        ValueError: not as many texts as rows, or a text under a name of ours.
+        ValueError: the numbers of texts and rows differ, or a text has a name of ours.
     """
     columns = list(texts[0]) if texts else []
     if len(texts) != len(key.rows) or set(columns) & set(_OWN):
-        raise ValueError("one set of texts a row is needed, under names of their own")
+        raise ValueError("one set of texts per row is needed, under names of their own")
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     writer.writerow([_ROW, *map(_fitted, columns), _PERSON, _SHEET])
@@ -157,13 +157,13 @@ def _fitted(text: str) -> str:
 
 
 def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
-    """A filled sheet. A label is read in any case, and by any beginning that only one label has ('sup', 's').
+    """A filled sheet. A label is read in any case, and by any prefix that only one label has ('sup', 's').
 
-    Rows may be in any order, other columns may be changed or gone, and rows left empty are counted.
+    Rows may be in any order, other columns may be changed or missing, and rows left empty are counted.
 
     Raises:
-        InputError: by line, every label that is none, row that is not of this sheet or stands twice, and rows that are
-            gone.
+        InputError: by line, every label that is not valid, row that does not belong to this sheet or occurs twice, and
+            rows that are missing.
     """
     found: dict[int, str | None] = {}
     lines: dict[int, int] = {}
@@ -182,7 +182,7 @@ def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
             problems.append(Problem(place, f"line {line}, {_PERSON}", f"is {said[:60]!r}; it must be one of {wanted}"))
     missing = len(key.rows) - len(found)
     if missing and not problems:
-        problems.append(Problem(place, "", f"{missing} of {len(key.rows)} rows are gone; leave a row empty instead"))
+        problems.append(Problem(place, "", f"{missing} of {len(key.rows)} rows are missing; leave a row empty instead"))
     if problems:
         raise InputError(problems)
     return Answers(tuple(found[row] for row in range(1, len(key.rows) + 1)))
@@ -196,9 +196,9 @@ def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
     before = csv.field_size_limit(_LARGEST_CELL)
     try:
         reader = csv.DictReader(io.StringIO(body, newline=""), delimiter=delimiter)
-        gone = [name for name in _OWN if name not in (reader.fieldnames or ())]
-        if gone:
-            raise InputError([Problem(place, "line 1", f"has no column {', '.join(gone)}; keep those of the sheet")])
+        missing = [name for name in _OWN if name not in (reader.fieldnames or ())]
+        if missing:
+            raise InputError([Problem(place, "line 1", f"has no column {', '.join(missing)}; keep those of the sheet")])
         line = reader.line_num + 1
         for cells in reader:
             if any(cells.values()):
@@ -214,15 +214,15 @@ def _wrong_row(cells: Mapping[str, str], key: Key, lines: Mapping[int, int]) -> 
     """Why a row cannot be used, or ''."""
     number = cells[_ROW].strip()
     if cells[_SHEET].strip() != key.sheet:
-        return f"is not of this key's sheet, {key.sheet}"
+        return f"does not belong to this key's sheet, {key.sheet}"
     if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(key.rows)):
         return f"row {number[:20]!r} is not one of 1 to {len(key.rows)}"
-    return f"row {number} stands in line {lines[int(number)]} already" if int(number) in lines else ""
+    return f"row {number} is already in line {lines[int(number)]}" if int(number) in lines else ""
 
 
 def _label(said: str, labels: Sequence[str]) -> str | None:
     """The label that was meant."""
     text = said.casefold()
     whole = [label for label in labels if label.casefold() == text]
-    begun = [label for label in labels if label.casefold().startswith(text)]
-    return (whole or begun)[0] if len(whole) == 1 or (not whole and len(begun) == 1) else None
+    started = [label for label in labels if label.casefold().startswith(text)]
+    return (whole or started)[0] if len(whole) == 1 or (not whole and len(started) == 1) else None

@@ -1,4 +1,4 @@
-"""The probability of each option where one of them falls in a reply, from what the endpoint told of that place."""
+"""The probability of each option at the place of a reply where one of them occurs, as the endpoint reported it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from overton.calls import Form, Reply, Spot, options_named
 __all__ = ["At", "Choice", "chances_at"]
 
 At = Literal["plain", "drawn"]
-"""At temperature 1, or with what the endpoint drew by."""
+"""At temperature 1, or with the probabilities that the endpoint sampled from."""
 
 
 def chances_at(reply: Reply, start: int, options: Sequence[str], at: At = "drawn") -> dict[str, float] | None:
-    """P(option) where one of `options` begins at the character `start` of the reply; what they lack of 1 is other.
+    """P(option) where one of `options` starts at the character `start` of the reply; the rest to 1 is other text.
 
-    Alternatives of one meaning are added up. Where the token that was drawn begins several options ('support' of
-    'supports' and 'supportive'), the next token tells them apart, its probabilities times those of the way there. An
-    alternative that was not drawn and begins several is other. None where nothing is known of the place.
+    Alternatives with one meaning are added up. If the sampled token starts several options ('support' of 'supports' and
+    'supportive'), the next token distinguishes them, its probabilities multiplied by those of the tokens before it. An
+    alternative that was not sampled and starts several counts as other text. None if nothing is known about the place.
     """
     total, way, said = dict.fromkeys(options, 0.0), 1.0, ""
     place = start
@@ -44,7 +44,7 @@ def chances_at(reply: Reply, start: int, options: Sequence[str], at: At = "drawn
 
 
 def _spot_at(reply: Reply, place: int) -> Spot | None:
-    """The spot whose token holds the character at `place`."""
+    """The spot whose token contains the character at `place`."""
     return next((spot for spot in reply.spots if spot.at <= place < spot.at + len(spot.token)), None)
 
 
@@ -52,33 +52,33 @@ def _spot_at(reply: Reply, place: int) -> Spot | None:
 class Choice:
     """A closed set of labels, one of which a judge's reply names.
 
-    With a `key` the reply is a JSON object that has the label under it: as its first key, since behind a reason or
+    With a `key` the reply is a JSON object that has the label under it: as its first key, since after a reason or
     another label its probability would be the one after these, and not the share of the judge's answers. Without one
-    the label stands in brackets, or begins the reply.
+    the label is in brackets, or starts the reply.
     """
 
     labels: tuple[str, ...]
     key: str = ""
 
     def weighed(self, form: Form | None) -> Form:
-        """The form with the probabilities of all labels wanted."""
+        """The form that requests the probabilities of all labels."""
         return msgspec.structs.replace(form or Form(), weigh=self.labels)
 
     def named(self, text: str) -> str | None:
-        """The label that a reply names, wherever its key stands; None where it names none."""
+        """The label that a reply names, wherever its key is; None if it names none."""
         found = self._found(text)
         return None if found is None else self._spelled(found[1])
 
     def chances(self, reply: Reply) -> tuple[float, ...] | None:
-        """P of each label at temperature 1, whatever the judge was set to: the same of every judge.
+        """P of each label at temperature 1, whatever the judge's temperature: comparable between all judges.
 
-        None where the endpoint told nothing of the label that is named, or it does not stand first under its key.
+        None if the endpoint reported nothing for the label that is named, or it does not come first under its key.
         """
         found = self._found(reply.text)
         if found is None or (self.key and _SAID.search(reply.text[: found.start()])):
             return None
-        told = chances_at(reply, found.start(1), self.labels, "plain")
-        return None if told is None else tuple([told[label] for label in self.labels])
+        known = chances_at(reply, found.start(1), self.labels, "plain")
+        return None if known is None else tuple([known[label] for label in self.labels])
 
     def _found(self, text: str) -> re.Match[str] | None:
         any_ = f"({'|'.join(re.escape(one) for one in sorted(self.labels, key=len, reverse=True))})(?!\\w)"

@@ -1,4 +1,4 @@
-"""Pages on which people label what a judge labelled: one HTML file a person, which works offline. Knows no study."""
+"""Pages on which people label what a judge labelled: one HTML file per person, which works offline. Knows no study."""
 
 from overton.labelling.page import Unit, page_of
 

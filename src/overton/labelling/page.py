@@ -1,4 +1,4 @@
-"""A page for one person: each unit with all that the judge saw and nothing that it said, and one key a label."""
+"""A page for one person: each unit with all that the judge saw and nothing that it said, and one key per label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from overton.reporting.text import encoded, inside_script
 __all__ = ["Unit", "page_of"]
 
 _KEYS = "123456789abcdfghijklmnopqstvwxyz"
-"""What is pressed for a label, in order: digits, then the letters that do nothing else. Labels past these have none."""
+"""The keys for labels, in order: digits, then the letters with no other function. Labels past these have none."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Unit:
 
 
 class _Shown(msgspec.Struct, frozen=True):
-    """One unit on the page: its place among the task's rows, the number of its group from 1 where groups are shown
-    whole, and pairs of the numbers of a heading and of a text."""
+    """One unit on the page: its place among the task's rows, the number of its group from 1 if groups are shown whole,
+    and pairs of the numbers of a heading and of a text."""
 
     place: int
     group: int | None
@@ -49,17 +49,17 @@ def page_of(
 
     With `places` it is page 0, on which people settle what they say of these rows.
 
-    The file loads nothing and holds none of the judge's labels, names of models, or names of rows and groups: they
-    could say what a label will be. Texts stand in it as JSON that no markup can end.
+    The file loads nothing and contains none of the judge's labels, names of models, or names of rows and groups: these
+    could give a label away. Texts are in it as JSON that no markup can end.
 
     Raises:
-        ValueError: there are not as many units as rows, or no such page.
+        ValueError: the numbers of units and rows differ, or there is no such page.
     """
     if len(units) != len(task.rows) or not (1 <= number <= len(task.people) if places is None else number == 0):
-        raise ValueError("one unit a row is needed, and a page that the task has")
+        raise ValueError("one unit per row is needed, and a page that the task has")
     shown = task.people[number - 1] if places is None else tuple(places)
     asked, *decide = task.question.split("\n\n")
-    held = encoded(_held(task, units, shown, number, row=row, group=group))
+    content = encoded(_content(task, units, shown, number, row=row, group=group))
     text = filled(
         _own("label.html"),
         asset("shared.css") + _own("label.css"),
@@ -70,15 +70,15 @@ def page_of(
         asked=asked,
         decide=decide,
         row=row,
-        held=inside_script(held),
+        held=inside_script(content),
     )
     return text.encode()
 
 
-def _held(
+def _content(
     task: Task, units: Sequence[Unit], asked: Sequence[int], number: int, *, row: str, group: str
 ) -> dict[str, Any]:
-    """What the page's script reads; a text that stands in several units is held once."""
+    """What the page's script reads; a text that occurs in several units is included once."""
     texts: dict[str, int] = {}
     groups: dict[str, int] = {}
     shown = [

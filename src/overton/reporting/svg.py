@@ -145,7 +145,7 @@ def inline(chart: Chart) -> Markup:
 
 def _inline(chart: Chart, room: Room) -> Markup:
     svg = drawn(chart, "transparent", room)
-    described = visible(f"{chart.told}. {chart.description}")
+    described = visible(f"{chart.caption}. {chart.description}")
     return cleaned(svg, f"{chart.name}-{room.name}", described, room)
 
 

@@ -1,4 +1,4 @@
-"""Intervals, tests and models for counts. No language model in sight."""
+"""Intervals, tests and models for counts. No language model here."""
 
 from overton.statistics.estimate import NO_INTERVAL, NOT_COMPUTED, Estimate, Led, led, not_computed
 

@@ -1,4 +1,4 @@
-"""How much means differ that are of the same clusters: their variance with an interval, and what chance alone gives."""
+"""How much means over the same clusters differ: their variance with an interval, and what chance alone gives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class Between(NamedTuple):
-    """The variance (sample, k - 1) of k means, its limits, and what it would be on average if the truth were none."""
+    """The variance (sample, k - 1) of k means, its limits, and its expectation if the true means were equal."""
 
     value: float
     low: float
@@ -24,11 +24,11 @@ class Between(NamedTuple):
 
 def between(means: Array, parts: Array, groups: int, level: float) -> Between:
     """The variance of k means [k] whose influence values are `parts` [groups, k], of so many groups; NaN for the limits
-    where no mean varies.
+    if no mean varies.
 
     Limits are those of the root of the sum of squares about the mean of the means, by Student's t with the standard
-    error that it has in its own direction; the lower one is 0 unless an F test tells the means apart, whose degrees of
-    freedom are Greenhouse and Geisser's (1959). Of two means they are Student's limits of the difference, squared.
+    error that it has in its own direction; the lower one is 0 unless an F test separates the means, whose degrees of
+    freedom are Greenhouse and Geisser's (1959). For two means they are Student's limits of the difference, squared.
     """
     k = len(means)
     away = means - means.mean()

@@ -1,14 +1,14 @@
-"""Whether probabilities that a model told are the shares of what it answers, by prompts at which both are known.
+"""Whether a model's token probabilities are the shares of its answers, from prompts at which both are known.
 
-At prompt j the model told p_j for an option, and of n_j single answers x_j chose it. Cox's line (1958, Biometrika
-45:562)
+At prompt j the model gave an option the probability p_j, and of n_j single answers x_j chose it. Cox's line (1958,
+Biometrika 45:562)
 
     logit P(option at j) = a + b logit p_j
 
-has a = 0 and b = 1 where both agree; b is the calibration slope (below 1: told too surely). It is fitted to the answers
+has a = 0 and b = 1 if the two agree; b is the calibration slope (below 1: overconfident). It is fitted to the answers
 with a normal prior of standard deviation 1 around agreement, which weighs as much as a handful of answers and keeps it
-finite where every answer is alike. Errors are the larger of two: those of binomial answers, and those that the prompts'
-own scatter shows, each drawn whole (Liang and Zeger 1986), with Student's t. Differences are on the scale of shares.
+finite if every answer is alike. Errors are the larger of two: those of binomial answers, and those from the prompts'
+own scatter, with whole prompts drawn (Liang and Zeger 1986), with Student's t. Differences are on the scale of shares.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ Array = NDArray[np.float64]
 Verdict = Literal["agree", "differ", "cannot tell"]
 
 BAND = 0.1
-"""How far shares may lie from what was told, wherever it was told, and still be said to agree."""
+"""How far shares may lie from the probabilities, at any of these, and still be said to agree."""
 
 _FEWEST = 5
-"""Prompts that a line takes."""
+"""Prompts that a line needs."""
 _SUREST = 0.995
-"""A logit is taken of no surer a probability, nor of a less sure one than what this leaves of 1."""
+"""Logits are taken of probabilities no higher than this, and no lower than 1 minus this."""
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """How what a model told compares with what it answers.
+    """How a model's probabilities compare with its answers.
 
-    `slope` is b. `offset` is the line's difference (share minus told), its mean over prompts; `outward` the mean of the
-    same counted away from one half, above 0 where answers are surer than what was told. `largest` is the largest
-    difference of a single prompt, noise and all, with limits for all prompts together (Bonferroni). `other` is how much
-    more often single answers name no option than was told, None where nothing is known of it. Shares are on [0, 1],
-    differences on [-1, 1]; `prompts` and `answers` count what there was.
+    `slope` is b. `offset` is the line's difference (share minus probability), its mean over prompts; `outward` the mean
+    of the same counted away from one half, above 0 if answers are surer than the probabilities. `largest` is the
+    largest difference at a single prompt, noise and all, with limits for all prompts together (Bonferroni). `other` is
+    how much more often single answers name no option than the probabilities imply, None if that is not known. Shares
+    are on [0, 1], differences on [-1, 1]; `prompts` and `answers` are counts.
 
-    They `differ` where the line's difference at some prompt surely lies beyond `band`, wherever one looks along the
-    line (Scheffé), or `other` does; they `agree` where the intervals of `offset`, `outward` and `other` lie within it;
-    else nothing can be told, and `why` says what is lacking.
+    They `differ` if the line's difference at some prompt surely lies beyond `band`, anywhere along the line (Scheffé),
+    or `other` does; they `agree` if the intervals of `offset`, `outward` and `other` lie within it; otherwise this
+    cannot be decided, and `why` says what is lacking.
     """
 
     prompts: int
@@ -65,7 +65,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 def calibration(
-    told: ArrayLike,
+    probabilities: ArrayLike,
     counted: ArrayLike,
     other: tuple[ArrayLike, ArrayLike] | None = None,
     *,
@@ -74,11 +74,11 @@ def calibration(
 ) -> Calibration:
     """Compare probabilities with single answers.
 
-    `told` and `counted` [prompts, options] are of all the options there are (of two the first is taken: the second is
-    what it lacks of 1); prompts of which none was told (NaN), or of whose answers none names an option, are left out.
-    `other` gives for every prompt the probability of no option that was told, and the share of answers that name none.
+    `probabilities` and `counted` [prompts, options] cover all options (of two the first is used: the second
+    is the rest to 1); prompts without probabilities (NaN), or without an answer that names an option, are left out.
+    `other` gives for every prompt the probability of no option, and the share of answers that name none.
     """
-    p, x = np.atleast_2d(np.asarray(told, float)), np.atleast_2d(np.asarray(counted, float))
+    p, x = np.atleast_2d(np.asarray(probabilities, float)), np.atleast_2d(np.asarray(counted, float))
     known = np.isfinite(p).all(1) & (x.sum(1) > 0)
     p, x = p[known], x[known]
     n = np.broadcast_to(x.sum(1, keepdims=True), x.shape)
@@ -92,18 +92,22 @@ def calibration(
     if p.shape[1] == 2:
         p, x, n = p[:, :1], x[:, :1], n[:, :1]
     line = _Line.fitted(p, x, n)
-    slope, offset, outward = line.slope(level), line.mean(1.0, level), line.mean(np.sign(line.told - 0.5), level)
+    slope, offset, outward = (
+        line.slope(level),
+        line.mean(1.0, level),
+        line.mean(np.sign(line.probabilities - 0.5), level),
+    )
     verdict, why = _verdict(line, [one for one in (offset, outward, apart) if one is not None], apart, level, band)
     return Calibration(len(p), answers, slope, offset, outward, _largest(p, x, n, level), apart, band, verdict, why)
 
 
 class _Line(NamedTuple):
-    """A fitted line [a, b]: their covariance by binomial answers and by the prompts' scatter, and what it is of."""
+    """A fitted line [a, b]: the covariances by binomial answers and by the prompts' scatter, and its data."""
 
     coefficients: Array
     binomial: Array
     robust: Array
-    told: Array
+    probabilities: Array
     prompts: int
 
     @classmethod
@@ -121,7 +125,7 @@ class _Line(NamedTuple):
                 break
         score = np.einsum("jk,jka->ja", x - n * expit(design @ found), design)
         covariance = np.linalg.inv(bent)
-        several = p.shape[1] / (p.shape[1] - 1) if p.shape[1] > 1 else 1.0  # options of a prompt tell of one another
+        several = p.shape[1] / (p.shape[1] - 1) if p.shape[1] > 1 else 1.0  # options of a prompt determine one another
         scale = len(p) / max(len(p) - 2, 1)
         return cls(found, several * covariance, scale * covariance @ score.T @ score @ covariance, p.ravel(), len(p))
 
@@ -135,18 +139,18 @@ class _Line(NamedTuple):
         return Estimate(value, value - half, value + half, self.prompts, "Cox's line over prompts", level)
 
     def _slopes(self) -> tuple[Array, Array]:
-        """The line's differences at what was told, and their derivatives by a and b."""
-        z = logit(np.clip(self.told, 1 - _SUREST, _SUREST))
+        """The line's differences at the probabilities, and their derivatives by a and b."""
+        z = logit(np.clip(self.probabilities, 1 - _SUREST, _SUREST))
         share = expit(self.coefficients[0] + self.coefficients[1] * z)
-        # What was told more surely than a logit is taken of is compared with what the line makes of agreement there.
-        return share - np.clip(self.told, 1 - _SUREST, _SUREST), (share * (1 - share))[:, None] * np.stack(
+        # Probabilities beyond the range of logits are compared with the line's value at the end of that range.
+        return share - np.clip(self.probabilities, 1 - _SUREST, _SUREST), (share * (1 - share))[:, None] * np.stack(
             [np.ones_like(z), z], -1
         )
 
     def slope(self, level: float) -> Estimate:
         """The calibration slope."""
-        if np.ptp(self.told) < 1e-9:
-            return not_computed("the same was told at every prompt", level=level, n=self.prompts)
+        if np.ptp(self.probabilities) < 1e-9:
+            return not_computed("the probability is the same at every prompt", level=level, n=self.prompts)
         return self._estimate(float(self.coefficients[1]), np.array([0.0, 1.0]), level)
 
     def mean(self, ways: ArrayLike, level: float) -> Estimate:
@@ -156,7 +160,7 @@ class _Line(NamedTuple):
         return self._estimate(float((way * values).mean()), (way[:, None] * slopes).mean(0), level)
 
     def surely_beyond(self, band: float, level: float) -> bool:
-        """Whether some difference lies beyond the band, all of the line looked at."""
+        """Whether some difference lies beyond the band, anywhere along the line."""
         wide = sqrt(2 * float(fdtri(2, max(self.prompts - 2, 1), level)))
         return any(abs(value) - wide * max(self._errors(at)) > band for value, at in zip(*self._slopes(), strict=True))
 
@@ -165,14 +169,16 @@ def _largest(p: Array, x: Array, n: Array, level: float) -> Estimate:
     d = x / n - p
     at = np.unravel_index(int(np.abs(d).argmax()), d.shape)
     low, high = wilson_limits((x / n)[at], n[at], 1 - (1 - level) / d.size)
-    told, value = float(p[at]), float(d[at])
-    return Estimate(value, float(low) - told, float(high) - told, int(n[at]), "Wilson, Bonferroni over prompts", level)
+    at_prompt, value = float(p[at]), float(d[at])
+    return Estimate(
+        value, float(low) - at_prompt, float(high) - at_prompt, int(n[at]), "Wilson, Bonferroni over prompts", level
+    )
 
 
 def _apart(other: tuple[ArrayLike, ArrayLike], level: float) -> Estimate:
-    """The mean over prompts of the share without an option minus what was told, with half an answer's doubt."""
-    told, shares = (np.asarray(one, float) for one in other)
-    d = shares - told
+    """The mean over prompts of the share without an option minus its probability, with half an answer's uncertainty."""
+    probabilities, shares = (np.asarray(one, float) for one in other)
+    d = shares - probabilities
     if len(d) < _FEWEST:
         return not_computed(f"fewer than {_FEWEST} prompts", level=level, n=len(d))
     error = sqrt(float(d.var(ddof=1)) / len(d) + (0.5 / (len(d) + 1)) ** 2)

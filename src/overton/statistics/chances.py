@@ -1,7 +1,7 @@
-"""The chance of a verdict: the very intervals of comparisons, over simulated items.
+"""The probability of a verdict: the same intervals as those of comparisons, over simulated items.
 
-With few items these are wider than Student's, the more so the less evenly items pull at a difference; no formula says
-by how much. So few items are simulated: they pull as those that were seen do. For many, Student's t is close.
+With few items these are wider than Student's, the more so the less evenly items pull at a difference; no formula gives
+by how much. So few items are simulated: they pull as the observed ones do. For many, Student's t is close.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ __all__ = ["NORMAL", "Pulls", "pulls_of"]
 Array = NDArray[np.float64]
 
 SIMULATED = 100
-"""More items than so many are not simulated: Student's t is then within a point."""
+"""More items than this are not simulated: Student's t is then within a percentage point."""
 
 _TIMES = 2_000
 _SMALLEST = 1e-9
-"""A smaller standard error, against that of one item, is what rounding leaves of none."""
+"""A standard error smaller than this, relative to that of one item, is rounding error around zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pulls:
     """How unevenly items pull at the difference of two numbers, whatever its scale.
 
-    seen    [n] pulls of items, of any scale, that are drawn from; none stands for normal ones
-    alike   None: `seen` are pulls at a difference. Else they are one model's, two models are drawn from them, and so
-            large a share of items, 0 to 1, pulls at both alike
-    chance  the share of the variance that is chance in trials, taken as normal
+    seen    [n] pulls of items, on any scale, to draw from; if empty, normal ones are drawn
+    alike   None: `seen` are pulls at a difference. Otherwise they are one model's, two models are drawn from them, and
+            this share of items, 0 to 1, pulls at both alike
+    chance  the share of the variance that is chance in trials, assumed normal
     """
 
     seen: Array = field(default_factory=lambda: np.empty(0))
@@ -47,9 +47,9 @@ class Pulls:
         """The same, with another share of chance in trials."""
         return Pulls(self.seen, self.alike, chance)
 
-    def told(self, difference: float, error: float, items: int, level: float) -> float:
-        """The chance that an interval of `level` lies above 0 where the truth is `difference`, with the standard error
-        `error` over so many items."""
+    def power(self, difference: float, error: float, items: int, level: float) -> float:
+        """The probability that an interval of `level` lies above 0 if the truth is `difference`, with the standard
+        error `error` over so many items."""
         if error <= 0:
             return 1.0
         if items <= SIMULATED:
@@ -61,7 +61,7 @@ class Pulls:
     def equivalent(self, difference: float, margin: float, error: float, items: int, level: float) -> float:
         """The chance that the interval of equivalence lies within the margin: two one-sided tests (Schuirmann 1987).
 
-        Of many items by the difference of two noncentral t distributions, which is a little low where it is small.
+        For many items by the difference of two noncentral t distributions, which is slightly low if it is small.
         """
         if error <= 0:
             return float(abs(difference) < margin)
@@ -74,8 +74,8 @@ class Pulls:
         return max(float(nctdtr(freedom, below, -critical)) - float(nctdtr(freedom, above, critical)), 0.0)
 
     def _limits(self, items: int, level: float) -> tuple[Array, Array]:
-        """Limits of simulated differences whose truth is 0 [K] each, in standard errors of so many items; what does not
-        vary has none."""
+        """Limits of simulated differences whose truth is 0 [K] each, in standard errors of so many items; those that do
+        not vary have none."""
         mean, spread = self.over(items)
         flat = ~(spread.error > _SMALLEST)
         low, high = wider_gaps(spread, level)
@@ -107,7 +107,7 @@ class Pulls:
 
 
 NORMAL = Pulls()
-"""Where nothing is known of it."""
+"""If nothing is known about pulls."""
 
 
 def pulls_of(number: Number) -> Array:

@@ -1,7 +1,7 @@
-"""Two numbers over the same items: their difference, what to say of it, and what several such differences say together.
+"""Two numbers over the same items: their difference, the verdict on it, and what several differences say together.
 
 A difference has the one rule's interval (`statistics.resampling`), and at least Student's own: each item is left out of
-both numbers. Nothing here knows what the numbers are of.
+both numbers. Nothing here knows what the numbers measure.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Floats = NDArray[np.floating]
 Verdict = Literal["higher", "lower", "equivalent", "undecided"]
 
 POWER = 0.8
-"""The chance of a verdict that `items_needed` plans for."""
+"""The probability of a verdict that `items_needed` plans for."""
 
 _WIDER = "Student's t over {unit}, the wider of with and without correction for skewness"
 _STUDENT = LINEAR._replace(name="Student's t over {unit}", skewed=False)
@@ -60,13 +60,13 @@ _NOTHING = "they share no item that has it"
 
 
 def ratio(sums: Floats) -> Floats:
-    """The first of two sums over the second [..., 2]: a mean where the second counts items."""
+    """The first of two sums over the second [..., 2]: a mean if the second counts items."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(sums[..., 0] / sums[..., 1])
 
 
 def equivalence_level(level: float) -> float:
-    """The coverage of the interval that has to lie within a margin: both its ends are tests (0.95 gives 0.9).
+    """The coverage of the interval that has to lie within a margin: each of its ends is a test (0.95 gives 0.9).
 
     Two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657).
     """
@@ -75,9 +75,9 @@ def equivalence_level(level: float) -> float:
 
 @dataclass(frozen=True)
 class Number:
-    """A number over items [1], and how far each group of items moves it; `within` is what it can be.
+    """A number over items [1], and how far each group of items moves it; `within` is its range.
 
-    `noise` [draws] is what chance does to a difference from it, where that is known otherwise than from the items.
+    `noise` [draws] is the effect of chance on a difference from it, if that is known from elsewhere than the items.
     """
 
     numbers: Numbers
@@ -87,7 +87,7 @@ class Number:
 
     @property
     def value(self) -> float:
-        """The number itself, NaN where there is none."""
+        """The number itself, NaN if there is none."""
         return float(self.numbers.value[0])
 
     def minus(self, other: Number) -> Number:
@@ -98,17 +98,17 @@ class Number:
         return Number(numbers, self.influence - other.influence, (low, high), other.noise)
 
     def estimate(self, resampling: Resampling) -> Estimate:
-        """It with its interval, by the one rule."""
+        """The number with its interval, by the one rule."""
         if not self.influence.parts.size:
             return not_computed(_NOTHING, level=resampling.level)
         return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within)[0]
 
     def wider(self, resampling: Resampling) -> Estimate:
-        """It with the wider of the rule's limits and Student's own, without correction for skewness, at either end.
+        """The number with the wider of the rule's limits and Student's own, not corrected for skewness, at each end.
 
-        Many items give two models the same value: of a few that differ, the skewness is a guess, and by the corrected
-        limits alone one pair in ten of equal models is called different (docs/compare.md). Nor do they lie nearer than
-        the noise that is known: where few items flip by chance, those at hand may show none that did.
+        Many items give two models the same value: if only a few differ, the skewness is a guess, and by the corrected
+        limits alone one pair in ten of equal models is called different (docs/compare.md). Nor are the limits nearer
+        than noise that is known: if few items flip by chance, the sample may contain none that did.
         """
         corrected = self.estimate(resampling)
         if isnan(corrected.low) or corrected.error is None:
@@ -128,15 +128,15 @@ def _ends(level: float) -> tuple[float, float]:
 
 
 def drawn_sums(noise: Floats) -> Array:
-    """Sums over items of what chance does to each [draws, items], the items' draws put together anew: [many]."""
+    """Sums over items of the effect of chance on each [draws, items], recombining the items' draws: [many]."""
     draws, items = noise.shape
     rows = np.random.default_rng((draws, items)).integers(draws, size=(_SUMS, items))
     return np.asarray(noise[rows, np.arange(items)].sum(1), float)
 
 
 def wider_gaps(spread: Spread, level: float) -> tuple[Array, Array]:
-    """How far the limits of K differences are from them [K] each, at most 0 and at least 0: what `Number.wider` takes,
-    of numbers without bounds."""
+    """How far the limits of K differences are from them [K] each, at most 0 and at least 0: those of `Number.wider`,
+    for numbers without bounds."""
     (low, high), (below, above) = (
         gaps(one, level) for one in (spread, spread._replace(skewness=np.zeros_like(spread.error)))
     )
@@ -146,7 +146,7 @@ def wider_gaps(spread: Spread, level: float) -> tuple[Array, Array]:
 def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling, within: Range = ANYTHING) -> Number:
     """A function `of` sums over items of `parts` [items, K]; `ratio` of a numerator and a denominator is one.
 
-    Degrees of freedom are one less than the items; of a ratio fewer, where few items outweigh the others.
+    Degrees of freedom are one less than the items; for a ratio fewer, if few items outweigh the others.
     """
     if not len(parts):
         return moved(np.array([nan]), np.empty(0), 0, within)
@@ -154,9 +154,9 @@ def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling,
         sums = resampling.sums(Counts(parts[:, 0], parts[:, 1]))
         items = sums.numbers.clusters
         return Number(sums.numbers._replace(n=items), resampling.influence(sums), within)
-    held = np.stack([np.bincount(resampling.group, one, resampling.groups) for one in parts.T], axis=1)
-    every = held.sum(0, keepdims=True)
-    value, without = (np.asarray(of(one), float) for one in (every, every - held))
+    sums_of = np.stack([np.bincount(resampling.group, one, resampling.groups) for one in parts.T], axis=1)
+    every = sums_of.sum(0, keepdims=True)
+    value, without = (np.asarray(of(one), float) for one in (every, every - sums_of))
     return moved(value, without, len(parts), within)
 
 
@@ -171,13 +171,13 @@ def moved(value: Array, without: Array, items: int, within: Range) -> Number:
 
 
 def flawed(estimate: Estimate, why: str) -> Estimate:
-    """The estimate without its interval, where something is wrong with that; else as it is."""
+    """The estimate without its interval, if something is wrong with that; otherwise unchanged."""
     return structs.replace(estimate, low=nan, high=nan, method=why, error=None) if why else estimate
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A difference: at the level asked for, and at that of equivalence."""
+    """A difference: at the requested level, and at that of equivalence."""
 
     own: Estimate
     equivalence: Estimate
@@ -186,18 +186,18 @@ class Gap:
 def gap(
     difference: Number, jackknife: Jackknife, items: int, levels: tuple[float, float] | None = None, flaw: str = ""
 ) -> Gap:
-    """The intervals of a difference over so many items; `levels` are others than the plain pair, `flaw` says why there
-    are none."""
+    """The intervals of a difference over so many items; `levels` replaces the plain pair, `flaw` says why there are
+    none."""
     level, inner = levels or (jackknife.level, equivalence_level(jackknife.level))
     made = [difference.wider(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner)]
     return Gap(*(flawed(one, flaw) for one in made))
 
 
 def verdict_of(found: Sequence[Gap], margin: float) -> Verdict:
-    """What a difference comes to, given its intervals: alone, and beside those that it was looked at together with.
+    """The verdict on a difference, given its intervals: alone, and jointly with all that were looked at together.
 
-    Equivalent: the inner interval lies within the margin. Else higher or lower: the outer one leaves out 0. Else
-    undecided. All of `found` have to say it.
+    Equivalent: the inner interval lies within the margin. Otherwise higher or lower: the outer one excludes 0.
+    Otherwise undecided. All of `found` have to agree.
     """
     said = {_verdict(one, margin) for one in found}
     return said.pop() if len(said) == 1 else "undecided"
@@ -217,12 +217,12 @@ _SAME = 1e-12
 
 
 def together(differences: Sequence[tuple[Number, Sequence[int]]], level: float, seed: int) -> float:
-    """The level at which all intervals of several differences hold together at `level`: max-t (Hothorn, Bretz and
+    """The level at which all intervals of several differences cover jointly at `level`: max-t (Hothorn, Bretz and
     Westfall 2008, Biom. J. 50:346).
 
     Each difference comes with the places of its items, so that what they share is known. The largest of their t values
     is drawn from a multivariate t distribution whose correlations are those of the items' influence; never less strict
-    than one alone, never stricter than Bonferroni, which stands in where items are left out in groups.
+    than one alone, never stricter than Bonferroni, which is used instead if items are left out in groups.
     """
     many = len(differences)
     bonferroni = 1 - (1 - level) / max(many, 1)
@@ -249,8 +249,8 @@ def _varies(one: Number) -> bool:
 
 
 class Needed(NamedTuple):
-    """How many items in all would decide, and for what, if the difference stays what it is; `error` is the standard
-    error that would."""
+    """How many items in all would decide, and what, if the difference stays as it is; `error` is the standard error
+    that would."""
 
     items: int
     verdict: Verdict
@@ -258,15 +258,15 @@ class Needed(NamedTuple):
 
 
 def items_needed(found: Gap, margin: float, items: int) -> Needed | None:
-    """With so many items like these a verdict is had with the chance `POWER`, if the true difference is the one that
-    was found and items vary as these do; the cheaper one of two. None where nothing can be said.
+    """With so many items like these a verdict is reached with probability `POWER`, if the true difference is the one
+    found and items vary as these do; the cheaper of the two verdicts. None if nothing can be said.
 
-    Plain normal theory: (z_level + z_power) s / distance, squared, of what is to be left out: 0, or the margin.
+    Plain normal theory: (z_level + z_power) s / distance, squared, where distance is that to 0, or to the margin.
     """
     value, error = found.own.value, found.own.error
     if error is None or isnan(value) or not isfinite(error) or items < 2:
         return None
-    # With the truth in the middle both ends have to hold, each with half of what is allowed to fail.
+    # With the truth in the middle both ends have to lie inside, each with half of the allowed failures.
     central = (1 + POWER) / 2 if value == 0 else POWER
     other: Verdict = "higher" if value > 0 else "lower"
     asked: list[tuple[float, Verdict]] = [
@@ -281,11 +281,11 @@ def items_needed(found: Gap, margin: float, items: int) -> Needed | None:
 
 
 _ENDLESS = 1e6
-"""So many times the items are never asked: it is then not the items."""
+"""Nobody asks this many times the items: more items are then not what is needed."""
 
 
 def _wanted(distance: float, level: float, power: float) -> float:
-    """The standard error with which what is so far away is left out with the chance `power`."""
+    """The standard error with which a value this far away is excluded with probability `power`."""
     return max(distance, 0.0) / float(ndtri(level) + ndtri(power))
 
 
@@ -300,7 +300,7 @@ def places(names: Sequence[str], differences: Mapping[tuple[str, str], Estimate]
     """Each one's places from simultaneous intervals of all differences (second minus first) (Mogstad, Romano, Shaikh
     and Wilhelm 2024, Rev. Econ. Stud. 91:476).
 
-    All of them hold together with the intervals' level. A pair without an interval tells nothing apart.
+    All of them hold jointly with the intervals' level. A pair without an interval separates nothing.
     """
     above = dict.fromkeys(names, 0)
     below = dict.fromkeys(names, 0)

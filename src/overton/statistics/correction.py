@@ -1,11 +1,11 @@
 """A judge's labels, corrected by people's labels of some of the rows: shares, means, and differences of both.
 
-The judge has read every row, people a random draw of them. What the judge gets wrong is measured on the draw and taken
-off everywhere (prediction-powered inference: Angelopoulos et al. 2023, Science 382:669), as far as the judge deserves
+The judge has read every row, people a random draw of them. The judge's errors are measured on the draw and removed
+everywhere (prediction-powered inference: Angelopoulos et al. 2023, Science 382:669), as far as the judge deserves
 trust (power tuning: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, section 6); for a mean that is the regression
 estimator of survey sampling (Cochran 1977, chapter 7). Textbook limits miss for rare labels and small groups, so those
-of shares are Wilson's, with errors that never were seen counted in; docs/judges.md has the formulas and how often the
-limits hold.
+of shares are Wilson's, allowing for errors that were never seen; docs/judges.md has the formulas and the coverage of
+the limits.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 NEEDED = 20
-"""So many labelled rows correct a judge: with fewer, how far it can be trusted is not known well enough."""
+"""The fewest labelled rows that correct a judge: with fewer, how far it can be trusted is not known well enough."""
 
 COVERED = 50
-"""So many labelled rows have an interval: with fewer, limits for a rare label that the judge often misses hold
-the truth 70 to 90 times in a hundred (docs/judges.md)."""
+"""The fewest labelled rows with an interval: with fewer, limits for a rare label that the judge often misses cover the
+truth in only 70% to 90% of cases (docs/judges.md)."""
 
 Enough = tuple[int, int]
 ENOUGH: Enough = (NEEDED, COVERED)
 """How many labels correct a judge, and how many have an interval."""
 
 _UNSEEN = 0.5
-"""So many rows are added whose spread is that of labels without a judge: a judge without an error in the draw may have
-some elsewhere."""
+"""The number of rows added whose spread is that of labels without a judge: a judge without an error in the draw may
+have some elsewhere."""
 
 _BORROWED = 10.0
-"""So many rows of all groups' spread are added to a group's own."""
+"""The number of rows with all groups' spread that are added to a group's own."""
 
 _NOTHING = 1e-18
 _OF_TAILS = 2.0
-"""Degrees of freedom are so many times those that the residues' fourth moment gives (Satterthwaite): a judge's few
-errors tell less of their spread than as many even values, but taken in full, limits of rare labels become too wide."""
+"""The factor on the degrees of freedom from the residues' fourth moment (Satterthwaite): a judge's few errors say less
+about their spread than as many even values, but taken in full, limits of rare labels become too wide."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Draw:
     labelled  [N]
     chance    [N] how likely each row was to be drawn, in (0, 1]
     cluster   [N] rows of one cluster (a conversation) are alike; numbers from 0
-    these     speak of these N rows; otherwise of rows like these
+    these     the numbers describe these N rows; otherwise rows like these
     """
 
     labelled: Flags
@@ -84,11 +84,11 @@ class Draw:
 
 @dataclass(frozen=True)
 class Labels:
-    """What people and judge say of N rows, as numbers [N]; people's of rows without a label are not looked at.
+    """What people and judge say of N rows, as numbers [N]; people's values of rows without a label are ignored.
 
-    A share has 1 where the label is given, else 0, and what lies between where people differ. A mean is of the rows
-    that count: `counts` and `judged_counts` are 0 where a label has no number. `lowest` and `highest` are what a value
-    can be.
+    A share has 1 if the label is given, otherwise 0, and values between if people differ. A mean is over the rows that
+    count: `counts` and `judged_counts` are 0 if a label has no number. `lowest` and `highest` are the range of a
+    value.
     """
 
     people: Array
@@ -100,7 +100,7 @@ class Labels:
     share: bool = True
 
     def of(self, rows: Flags) -> Labels:
-        """The same of some rows."""
+        """The same for some rows."""
         return replace(
             self,
             people=self.people[rows],
@@ -111,7 +111,7 @@ class Labels:
 
 
 class Three(NamedTuple):
-    """A number three times: by the judge alone, corrected, by the labelled rows alone."""
+    """A number three times: by the judge alone, corrected, and by the labelled rows alone."""
 
     judge: float
     corrected: Estimate
@@ -119,7 +119,7 @@ class Three(NamedTuple):
 
 
 class _Tuned(NamedTuple):
-    """How far the judge is trusted (0 to about 1), the variance that is left, and of how many labels both are known."""
+    """How far the judge is trusted (0 to about 1), the variance that is left, and how many labels both rest on."""
 
     power: float
     variance: float
@@ -140,7 +140,7 @@ class _Known(NamedTuple):
 
 class _Left(NamedTuple):
     """What judge and labels leave unexplained in the labelled rows: residues [n] and weights [n] that add up to one,
-    their variance as it is and with what was not seen, and what share of the rows counts."""
+    their variance as observed and with unobserved errors, and what share of the rows counts."""
 
     residues: Array
     weight: Array
@@ -152,10 +152,10 @@ class _Left(NamedTuple):
 def corrected(
     draw: Draw, labels: Labels, groups: list[Flags], level: float = 0.95, enough: Enough = ENOUGH
 ) -> tuple[Three, list[Three]]:
-    """The number of all rows, and of each group (flags [N]): by the judge, corrected, by labelled rows alone.
+    """The number over all rows, and over each group (flags [N]): by the judge, corrected, by labelled rows alone.
 
-    Groups share the judge's trust, and lend each other their spread. `enough` says how many labels correct
-    anything, and how many have an interval.
+    Groups share the judge's trust, and lend each other their spread. `enough` says how many labels correct anything,
+    and how many have an interval.
     """
     whole = np.ones(len(draw.labelled), bool)
     tuned = _tuned(draw, labels)
@@ -173,7 +173,7 @@ class Moves(NamedTuple):
 
 
 def moves(draw: Draw, labels: Labels) -> Moves:
-    """What moves the number of all rows, for a difference of two over the same clusters; NaN where there is none."""
+    """What moves the number over all rows, for a difference of two over the same clusters; NaN if there is none."""
     tuned = _tuned(draw, labels)
     value = _number(draw, labels, tuned.power) if labels.counts[draw.labelled].any() else nan
     parts = np.zeros(int(draw.cluster.max(initial=-1)) + 1)
@@ -236,13 +236,13 @@ def _tuned(draw: Draw, labels: Labels) -> _Tuned:
 
 
 def _weights(draw: Draw) -> Array:
-    """What each labelled row weighs, since so many rows stand behind it; together one."""
+    """The weight of each labelled row, by how many rows it represents; together one."""
     weight = 1 / draw.chance[draw.labelled]
     return np.asarray(weight / weight.sum())
 
 
 def _number(draw: Draw, labels: Labels, power: float) -> float:
-    """The labelled rows' number, moved by `power` times what the judge says of all rows and not of these."""
+    """The labelled rows' number, moved by `power` times what the judge says of all rows beyond these."""
     shown, weight = draw.labelled, _weights(draw)
     judged, counts = labels.judged * labels.judged_counts, labels.judged_counts
     above = weight @ (labels.people * labels.counts)[shown] + power * (judged.mean() - weight @ judged[shown])
@@ -271,7 +271,7 @@ def _left(draw: Draw, labels: Labels, value: float, power: float, lent: _Tuned |
 
 
 def _usual(labels: Labels, people: Array, value: float, n: int) -> float:
-    """The variance of people's labels; a share's is never none."""
+    """The variance of people's labels; that of a share is never zero."""
     if not labels.share:
         return float((people * people).mean())
     some = _off_the_edge(value, n)
@@ -284,7 +284,7 @@ def _off_the_edge(share: float, n: int) -> float:
 
 
 def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level: float) -> Estimate:
-    """The number with its limits, where people labelled enough of these rows."""
+    """The number with its limits, if people labelled enough of these rows."""
     (draw, labels), power = both, tuned.power
     n = int(draw.labelled.sum())
     if not labels.counts[draw.labelled].any():
@@ -309,14 +309,14 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
 
 
 def _clusters(draw: Draw) -> int:
-    """How many independent draws the labels are: clusters where rows of one are alike or were drawn together."""
+    """How many independent draws the labels are: clusters if rows of one are alike or were drawn together."""
     if draw.by_row:
         return int(draw.labelled.sum())
     return len(np.unique(draw.cluster[draw.labelled]))
 
 
 def _spread(draw: Draw, labels: Labels, value: float, power: float, left: _Left) -> float:
-    """The variance of the number: of the draw alone, or with `these` rows drawn from others like them."""
+    """The variance of the number: of the draw alone, or with that of `these` rows as a draw from others like them."""
     weight = left.weight
     missed = 1 - draw.chance[draw.labelled] if draw.these else np.ones(len(weight))
     by_rows = left.seen * float((weight * weight) @ missed)
@@ -326,7 +326,7 @@ def _spread(draw: Draw, labels: Labels, value: float, power: float, left: _Left)
 
 
 def _moved(draw: Draw, labels: Labels, value: float, power: float, left: _Left) -> tuple[Array, Array]:
-    """How far each row [N] moves the number: by what people say of it, and by what the judge does."""
+    """How far each row [N] moves the number: through people's labels, and through the judge's."""
     shown = draw.labelled
     missed = 1 - draw.chance[shown] if draw.these else np.ones(len(left.weight))
     people, judged = np.zeros(len(shown)), np.zeros(len(shown))
@@ -338,8 +338,8 @@ def _moved(draw: Draw, labels: Labels, value: float, power: float, left: _Left) 
 
 
 def _of_both(draw: Draw, moved: tuple[Array, Array], known: _Known) -> _Known:
-    """Degrees of freedom and skewness of a number of rows like these, which varies by clusters that nobody labelled
-    too: those of the labelled rows are but a part of it (Satterthwaite)."""
+    """Degrees of freedom and skewness of a number over rows like these, whose variation includes clusters that nobody
+    labelled: those of the labelled rows are only a part of it (Satterthwaite)."""
     of_labels, of_judge = (float((_by_cluster(draw, one) ** 2).sum()) for one in moved)
     total = _by_cluster(draw, moved[0] + moved[1])
     if of_labels + of_judge < _NOTHING:
@@ -354,7 +354,7 @@ def _by_cluster(draw: Draw, moved: Array) -> Array:
 
 
 def _over_clusters(draw: Draw, moved: Array) -> float:
-    """The variance of a sum of what each row moves [N], rows of one cluster together."""
+    """The variance of a sum of each row's moves [N], adding up rows of one cluster."""
     if draw.by_row:
         return 0.0
     within = draw.labelled if draw.these else np.ones(len(moved), bool)
@@ -372,8 +372,8 @@ def _freedom(left: _Left, clusters: int, power: float) -> float:
 
 
 def _most(draw: Draw, left: _Left, clusters: int) -> float:
-    """As how many rows labels alone can count that are all alike: as many as there are clusters, since how alike those
-    of one cluster are cannot be seen."""
+    """As how many rows labels alone can count if they are all alike: as many as there are clusters, since how alike
+    rows of one cluster are cannot be seen."""
     if left.seen >= _NOTHING:
         return inf
     missed = 1 - draw.chance[draw.labelled] if draw.these else np.ones(len(left.weight))
@@ -382,7 +382,7 @@ def _most(draw: Draw, left: _Left, clusters: int) -> float:
 
 
 def _limits(labels: Labels, left: _Left, value: float, known: _Known, most: float) -> tuple[float, float]:
-    """Wilson's limits of a share, for so many rows at `most` as have this error; a mean's are Student's, less its
+    """Wilson's limits of a share, for at most `most` rows with this error; a mean's are Student's, corrected for its
     skewness."""
     error, free, skewness, level = known
     if labels.share:

@@ -23,7 +23,7 @@ def clustered_pearson(
 ) -> Estimate:
     """The correlation of pairs (x, y), with whole clusters of pairs left out in turn; `n` counts pairs.
 
-    Pairs with a NaN are left out. Fisher's interval would take the pairs of one cluster for independent.
+    Pairs with a NaN are left out. Fisher's interval would treat the pairs of one cluster as independent.
     """
     use = np.isfinite(x) & np.isfinite(y)
     x, y = x[use], y[use]

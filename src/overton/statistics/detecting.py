@@ -1,8 +1,8 @@
 """How many items, and trials of each, it takes to see a difference of a given size between two models.
 
-A number of a model rests on items, and on trials of each. What one item pulls at the difference of two numbers varies
-from item to item, and a part of that is chance in the trials, of which more trials leave less. Nothing here knows what
-the numbers are of.
+A number of a model rests on items, and on trials of each. The pull of one item at the difference of two numbers varies
+from item to item, and part of that is chance in the trials, which more trials reduce. Nothing here knows what the
+numbers measure.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = [
     "by_chance",
     "fewest_items",
     "scatter",
-    "smallest_told",
+    "smallest_detectable",
     "trials_needed",
 ]
 
 MOST_ITEMS = 1_000_000
-"""More are never asked."""
+"""Nobody asks more than this."""
 
 _Of = Callable[[int], float]
 
 
 def scatter(number: Number) -> float:
-    """The variance of what one item pulls at a number: the number's own variance times its items; NaN without any."""
+    """The variance of one item's pull at a number: the number's own variance times its items; NaN without any."""
     if number.influence.parts.shape[0] < 2:
         return nan
     (error,) = spread_of(number.influence).error
@@ -45,8 +45,8 @@ def scatter(number: Number) -> float:
 
 
 def by_chance(first: Number, second: Number, trials: tuple[int, int]) -> float:
-    """The part of an item's variance that one trial's chance makes, from the same number over the same items by two
-    sets of so many trials of each: what leaves the two apart item by item is chance alone. NaN where it is not told.
+    """The part of an item's variance that is due to chance in one trial, from the same number over the same items by
+    two sets of so many trials of each: their differences item by item are chance alone. NaN if it cannot be estimated.
     """
     one, other = trials
     apart_by = scatter(second.minus(first)) if first.influence.parts.shape == second.influence.parts.shape else nan
@@ -55,9 +55,9 @@ def by_chance(first: Number, second: Number, trials: tuple[int, int]) -> float:
 
 @dataclass(frozen=True)
 class Varying:
-    """What one item pulls at a number, or at the difference of two: its variance `items` over endless trials of each,
-    and `trials`, what the chance in a single one adds. NaN of `trials` says that they could not be told apart: all is
-    then in `items`, and holds for as many trials as there were.
+    """One item's pull at a number, or at the difference of two: its variance `items` over endless trials of each, and
+    `trials`, what the chance in a single one adds. `trials` is NaN if the two could not be separated: all is then in
+    `items`, and applies to as many trials as there were.
     """
 
     items: float
@@ -65,7 +65,7 @@ class Varying:
 
     @classmethod
     def found(cls, whole: float, chance: float, trials: int) -> Varying:
-        """From the whole variance with so many trials of each item, and the part that a single trial's chance makes."""
+        """From the whole variance with so many trials of each item, and the part that chance in a single trial adds."""
         if not isfinite(chance):
             return cls(whole)
         return cls(max(whole - chance / trials, 0.0), min(chance, whole * trials))
@@ -77,7 +77,7 @@ class Varying:
 
 
 def apart(one: Varying, correlation: float) -> Varying:
-    """The difference of two models that vary alike, whose true numbers go together over items by `correlation`.
+    """The difference of two models that vary alike, whose true numbers have this `correlation` over items.
 
     Chance in trials is each model's own.
     """
@@ -85,7 +85,7 @@ def apart(one: Varying, correlation: float) -> Varying:
 
 
 def fewest_items(chance: _Of, power: float) -> int | None:
-    """The fewest items with which a chance, which rises with their number, is `power`; None where none are enough."""
+    """The fewest items for which a chance, which rises with their number, is `power`; None if none are enough."""
     high = FEWEST
     while chance(high) < power:
         if high > MOST_ITEMS:
@@ -98,20 +98,20 @@ def fewest_items(chance: _Of, power: float) -> int | None:
     return high
 
 
-def smallest_told(error: float, items: int, level: float, power: float, pulls: Pulls = NORMAL) -> float:
-    """The smallest difference that is told with the chance `power`."""
+def smallest_detectable(error: float, items: int, level: float, power: float, pulls: Pulls = NORMAL) -> float:
+    """The smallest difference that is detected with the chance `power`."""
     low, high = 0.0, 1e-12 + error
-    while pulls.told(high, error, items, level) < power:
+    while pulls.power(high, error, items, level) < power:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if pulls.told(middle, error, items, level) >= power else (middle, high)
+        low, high = (low, middle) if pulls.power(middle, error, items, level) >= power else (middle, high)
     return high
 
 
 def between(items: int, pilot: int, level: float = 0.8) -> tuple[int, int]:
-    """Of a number of items that a pilot of so many asks for: from and to where it could lie, since their variance is
-    itself uncertain (chi-squared)."""
+    """For a number of items that follows from a pilot of so many: the range in which it could lie, since their variance
+    is itself uncertain (chi-squared)."""
     freedom = pilot - 1
     if freedom < 1:
         return items, MOST_ITEMS
@@ -120,8 +120,8 @@ def between(items: int, pilot: int, level: float = 0.8) -> tuple[int, int]:
 
 
 def trials_needed(error: float, chance: float, trials: int, wanted: float) -> int | None:
-    """How many trials of each item bring the standard error of a number from `error` down to `wanted`, where chance
-    makes the part `chance` of its variance with the `trials` that there are; None where no number does."""
+    """How many trials of each item bring the standard error of a number from `error` down to `wanted`, if chance makes
+    the part `chance` of its variance with the present `trials`; None if no number does."""
     rest = error**2 - chance
     if not chance > 0 or wanted**2 <= rest or wanted == inf:
         return None

@@ -1,4 +1,4 @@
-"""A number with its uncertainty: the only form in which Overton shows one, and what stands where there is none."""
+"""A number with its uncertainty: the only form in which Overton shows one, and what stands in if there is none."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ __all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Estimate", "Led", "led", "not_compute
 class Estimate(msgspec.Struct, frozen=True):
     """A value, its interval, and the count behind it.
 
-    `value` is NaN where it cannot be computed, and `low`/`high` are NaN where there is no interval to give. `n`
-    counts the units behind the value (answers, issues, pairs: the measure's docstring says which). `level` is the
-    interval's nominal coverage and `method` how it was made ('Wilson', 'Wald', "Student's t over issues, corrected for
-    skewness", ...), or why there is none. `error` is the standard error of a mean or ratio over clusters, None where
-    no such is known.
+    `value` is NaN if it cannot be computed, and `low`/`high` are NaN if there is no interval. `n` counts the units
+    behind the value (answers, issues, pairs: the measure's docstring says which). `level` is the interval's nominal
+    coverage and `method` how it was computed ('Wilson', 'Wald', "Student's t over issues, corrected for skewness",
+    ...), or why there is none. `error` is the standard error of a mean or ratio over clusters, None if it is not known.
     """
 
     value: float
@@ -29,8 +28,8 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Led(Estimate, frozen=True):
-    """That one of several ways to compute a number which is to be taken: an estimate like any other that has all of
-    them with it. `leads` names it among those in `beside`."""
+    """The one of several ways to compute a number that should be used: an estimate like any other, together with all of
+    them. `leads` names it among those in `beside`."""
 
     leads: str = "plain"
     beside: dict[str, Estimate] = {}
@@ -42,13 +41,13 @@ def led(leads: str, beside: dict[str, Estimate]) -> Led:
 
 
 NOT_COMPUTED = "not computed: "
-"""How `Estimate.method` begins where `Estimate.value` is NaN; the reason follows."""
+"""How `Estimate.method` starts if `Estimate.value` is NaN; the reason follows."""
 
 
 NO_INTERVAL = "no interval: "
-"""How `Estimate.method` begins where there is a value and too little for an interval; the reason follows."""
+"""How `Estimate.method` starts if there is a value and too little for an interval; the reason follows."""
 
 
 def not_computed(reason: str, *, level: float = 0.95, n: int = 0) -> Estimate:
-    """An estimate without a value, and why; `n` counts what there was."""
+    """An estimate without a value, and why; `n` counts the units available."""
     return Estimate(nan, nan, nan, n, NOT_COMPUTED + reason, level)

@@ -28,11 +28,11 @@ _SUSPECT = 15.0
 
 @dataclass(frozen=True)
 class LogitFit:
-    """Estimates and standard errors in logits; NaN where the data cannot tell.
+    """Estimates and standard errors in logits; NaN if the data do not determine them.
 
     `intercepts`, `intercept_errors` [groups] and `slopes`, `slope_errors` [columns]. `separated` says whether some
     answers were perfectly predicted, so that estimates grew without bound; `dispersion` is Pearson's chi-square over
-    its degrees of freedom (NaN where there are none); `n` counts the answers used.
+    its degrees of freedom (NaN if there are none); `n` counts the answers used.
     """
 
     intercepts: Array
@@ -51,10 +51,10 @@ def fit_logit(
 
     `successes` and `trials` [rows] are counts for rows of equal covariates, `design` is [rows, columns], `groups`
     [rows] in 0 to `count` - 1. With `firth`, the score is corrected for its first-order bias (Firth 1993, Biometrika
-    80:27), which matters where groups have few answers; standard errors are from the information at the estimate.
+    80:27), which matters if groups have few answers; standard errors are from the information at the estimate.
 
     Rows that are perfectly predicted in the limit are left out (Correia, Guimaraes and Zylkin 2019): what only they
-    could tell has no finite estimate, and is NaN, as is what the design cannot tell apart.
+    determine has no finite estimate, and is NaN, as is what the design cannot separate.
     """
     used = trials > 0
     problem = _Problem(successes[used], trials[used], design[used], groups[used].astype(np.int64), count)
@@ -216,11 +216,11 @@ def _logistic(predictor: Array) -> Array:
 def separated_rows(
     successes: Array, trials: Array, design: Array, groups: NDArray[np.int64], count: int
 ) -> NDArray[np.bool_]:
-    """Which rows are separated: some direction predicts them ever better and speaks against no other row.
+    """Which rows are separated: some direction predicts them ever better and contradicts no other row.
 
     A linear programme (Konis 2007) finds the direction that separates the most rows: s_i x_i.b >= z_i with
-    0 <= z_i <= 1 where a row's answers all agree (s_i is their sign), x_i.b = 0 where they do not, maximising the sum
-    of z. Arguments as for `fit_logit`, every row with answers.
+    0 <= z_i <= 1 if a row's answers all agree (s_i is their sign), x_i.b = 0 if they do not, maximising the sum of z.
+    Arguments as for `fit_logit`, every row with answers.
     """
     rows = len(trials)
     features = _features(design, groups, count)

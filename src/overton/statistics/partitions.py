@@ -15,7 +15,7 @@ Labels = Sequence[Hashable]
 def adjusted_rand(first: Labels, second: Labels) -> float:
     """The adjusted Rand index (Hubert and Arabie 1985, equation 5), at most 1; 0 is what chance gives.
 
-    1 where chance alone would agree fully, as both put everything together or everything apart.
+    1 if chance alone would agree fully, as when both put everything together or everything apart.
 
     Raises:
         ValueError: the labels differ in number.
@@ -29,7 +29,7 @@ def adjusted_rand(first: Labels, second: Labels) -> float:
 
 
 def homogeneity(classes: Labels, clusters: Labels) -> float:
-    """How far each cluster holds one class only, 0 to 1 (Rosenberg and Hirschberg 2007, equation 1).
+    """How far each cluster contains one class only, 0 to 1 (Rosenberg and Hirschberg 2007, equation 1).
 
     Raises:
         ValueError: the labels differ in number.
@@ -53,7 +53,7 @@ def v_measure(first: Labels, second: Labels) -> float:
 def omega_index(first: Iterable[Iterable[Hashable]], second: Iterable[Iterable[Hashable]], things: Labels) -> float:
     """Agreement beyond chance of two clusterings that may overlap (Collins and Dent 1988), at most 1.
 
-    `first` and `second` hold clusters, each the things in it; a thing can be in several or none. A pair agrees where
+    `first` and `second` contain clusters, each the things in it; a thing can be in several or none. A pair agrees if
     both put it together equally often. For clusters without overlap this is the adjusted Rand index.
     """
     pairs = comb(len(things), 2)

@@ -1,18 +1,19 @@
-"""Chances of many like things from few answers to each: what one lacks is taken from how the others are spread.
+"""Probabilities of many similar things from few answers to each: what one lacks is taken from how the others spread.
 
-Each thing (an issue) has a lean y, and from it a chance in each condition c; each of its strata (a template) has a
-chance of its own about that, moved by pulls that all things share (a letter, a position) with known signs s. On logits,
+Each thing (an issue) has a lean y, and from it a probability in each condition c; each of its strata (a template) has a
+probability of its own about that, moved by pulls that all things share (a letter, a position) with known signs s. On
+logits,
 
     x_cs ~ Binomial(n_cs, q_cs),    q_cs ~ Beta(m_cs kappa, (1 - m_cs) kappa),    logit(m_cs) = y_c + pulls . s_s
     y ~ G,    y_c | y ~ Normal(a_c + b_c y, tau^2)
 
-on a grid. No condition is taken for the lean: what the others say could then outweigh its own answers. G is any
+on a grid. No condition is used as the lean: what the others say could then outweigh its own answers. G is any
 distribution (Laird 1978, JASA 73:805; Efron 2016, Biometrika 103:1); it and the lines are fitted by EM with `_DOUBT`
 things' worth of a prior (Jeffreys' for G, a = 0, b = 1), the pulls by logistic regression with an intercept for each
-thing and condition. What few things cannot tell, how far conditions stray (tau) and how alike the answers of a stratum
-are (kappa), is drawn from its likelihood. The draws are parametric empirical Bayes posteriors (Morris 1983, JASA
-78:47). A posterior does not depend on why answering stopped, but for what the fitted numbers owe to it (Rosenbaum and
-Rubin 1984, American Statistician 38:106): `benchmarks/price.py` and a test measure what it covers.
+thing and condition. What few things cannot determine, how far conditions stray (tau) and how alike the answers of a
+stratum are (kappa), is drawn from its likelihood. The draws are parametric empirical Bayes posteriors (Morris 1983,
+JASA 78:47). A posterior does not depend on why answering stopped, except through the fitted numbers (Rosenbaum and
+Rubin 1984, American Statistician 38:106): `benchmarks/price.py` and a test measure its coverage.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ _Y = np.linspace(-9.0, 9.0, 41)
 _KAPPA = np.geomspace(0.03, 300.0, 10)
 _TAU = (0.25, 0.5, 1.0, 2.0, 5.0)
 _JEFFREYS = np.sqrt(expit(_Y) * expit(-_Y)) / np.sqrt(expit(_Y) * expit(-_Y)).sum()
-"""Jeffreys' density of a chance, on the logit's scale."""
+"""Jeffreys' density of a probability, on the logit scale."""
 _DOUBT = 2.0
 _ROUNDS = 25
 _ALIKE = (1 / 6, 1 / 2, 5 / 6)
-"""Where in what is known of kappa its values are taken, each for as many draws."""
+"""The quantiles of kappa's likelihood whose values are used, each for an equal part of the draws."""
 _TINY = 1e-300
 
 
 def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Draws of chances [draws, things, conditions, strata] from counts [things, conditions, strata].
+    """Draws of probabilities [draws, things, conditions, strata] from counts [things, conditions, strata].
 
-    `signs` [things, strata, pulls] are +1 or -1, 0 where a pull is none. Where there are no answers, the draws say what
-    all others do.
+    `signs` [things, strata, pulls] are +1 or -1, 0 for no pull. Where there are no answers, the draws follow what all
+    others say.
     """
     offset = signs @ _pulls(successes, answers, signs)
     table = _likelihoods(successes, answers, offset)
@@ -64,7 +65,7 @@ def drawn_chances(successes: Ints, answers: Ints, signs: Floats, draws: int, rng
 
 
 def _with_lean(scaled: Floats) -> Floats:
-    """Likelihoods [things, 1 + conditions, Y] with that of the lean before them, which nothing tells but they."""
+    """Likelihoods [things, 1 + conditions, Y] preceded by that of the lean, about which nothing else says anything."""
     return np.concatenate([np.ones_like(scaled[:, :1]), scaled], 1)
 
 
@@ -87,7 +88,7 @@ def _pulls(successes: Ints, answers: Ints, signs: Floats) -> Floats:
 
 
 def _likelihoods(successes: Ints, answers: Ints, offset: Floats) -> Floats:
-    """The log likelihood of counts [things, conditions, Y, KAPPA]; what recurs is computed once."""
+    """The log likelihood of counts [things, conditions, Y, KAPPA]; repeated ones are computed once."""
     shape = successes.shape
     each = np.stack([successes, answers, np.broadcast_to(offset[:, None].round(9), shape)], -1)
     rows, which = np.unique(each.reshape(-1, 3), axis=0, return_inverse=True)
@@ -98,14 +99,14 @@ def _likelihoods(successes: Ints, answers: Ints, offset: Floats) -> Floats:
 
 
 def _kappas(table: Floats) -> list[int]:
-    """The places of the values of kappa that are used: quantiles of its likelihood, each condition for itself."""
+    """The places of the values of kappa that are used: quantiles of its likelihood, for each condition separately."""
     known = logsumexp(table + np.log(_JEFFREYS)[:, None], axis=2).sum((0, 1))
     reached = np.exp(known - logsumexp(known)).cumsum()
     return [int(np.searchsorted(reached, at).clip(max=len(_KAPPA) - 1)) for at in _ALIKE]
 
 
 class _Fit(NamedTuple):
-    """G [Y], the chances of each condition given the lean [conditions, lean, Y], and the log likelihood."""
+    """G [Y], the probabilities of each condition given the lean [conditions, lean, Y], and the log likelihood."""
 
     first: Floats
     further: Floats
@@ -113,31 +114,31 @@ class _Fit(NamedTuple):
 
 
 def _fitted(scaled: Floats, tau: float) -> _Fit:
-    """G and the lines by EM, for likelihoods [things, 1 + conditions, Y] scaled to 1 at most, the lean's first."""
+    """G and the lines by EM, for likelihoods [things, 1 + conditions, Y] scaled to at most 1, the lean's first."""
     things, conditions, _ = scaled.shape
     lines = np.tile([0.0, 1.0], (conditions - 1, 1))
     first = _JEFFREYS
     for _ in range(_ROUNDS):
         further = _given(lines, tau)
-        belongs, told, _ = _first(scaled, first, further)
+        belongs, said, _ = _first(scaled, first, further)
         first = (belongs.sum(0) + _DOUBT * _JEFFREYS) / (things + _DOUBT)
-        pairs = further * ((belongs / (told + _TINY)).transpose(0, 2, 1) @ scaled[:, 1:].swapaxes(0, 1))
+        pairs = further * ((belongs / (said + _TINY)).transpose(0, 2, 1) @ scaled[:, 1:].swapaxes(0, 1))
         lines = _lines(pairs)
     further = _given(lines, tau)
     return _Fit(first, further, _first(scaled, first, further)[2])
 
 
 def _first(scaled: Floats, first: Floats, further: Floats) -> tuple[Floats, Floats, float]:
-    """What is known of leans [things, Y], what each condition says of them [conditions, things, Y], and how likely all
-    of it is."""
-    told = scaled[:, 1:].swapaxes(0, 1) @ further.swapaxes(1, 2)
-    joint = first * scaled[:, 0] * told.prod(0) + _TINY
+    """What is known about leans [things, Y], what each condition says about them [conditions, things, Y], and how
+    likely all of it is."""
+    said = scaled[:, 1:].swapaxes(0, 1) @ further.swapaxes(1, 2)
+    joint = first * scaled[:, 0] * said.prod(0) + _TINY
     whole = joint.sum(-1, keepdims=True)
-    return joint / whole, told, float(np.log(whole).sum())
+    return joint / whole, said, float(np.log(whole).sum())
 
 
 def _given(lines: Floats, tau: float) -> Floats:
-    """The chance of each place of y_c given that of the lean, for lines (a, b) [conditions, 2]."""
+    """The probability of each place of y_c given that of the lean, for lines (a, b) [conditions, 2]."""
     shift, slope = lines[:, 0, None, None], lines[:, 1, None, None]
     density = np.exp(-((_Y - np.clip(shift + slope * _Y[:, None], _Y[0], _Y[-1])) ** 2) / (2 * tau**2))
     return np.asarray(density / density.sum(-1, keepdims=True))
@@ -145,7 +146,7 @@ def _given(lines: Floats, tau: float) -> Floats:
 
 def _lines(pairs: Floats) -> Floats:
     """a and b of each condition [conditions, 2] by weighted least squares over pairs of places [conditions, lean, Y],
-    with the prior's part."""
+    including the prior's part."""
     weight, reached = pairs.sum(2), pairs @ _Y
     count, mean, square = weight.sum(1) + _DOUBT, weight @ _Y, weight @ _Y**2 + _DOUBT
     total, product = reached.sum(1), reached @ _Y + _DOUBT
@@ -166,6 +167,6 @@ def _places(scaled: Floats, fit: _Fit, draws: int, rng: np.random.Generator) -> 
 
 
 def _chosen(reached: Floats, rng: np.random.Generator) -> Ints:
-    """Where in rising sums along the last axis a random part of the whole is reached."""
+    """Where, in cumulative sums along the last axis, a random part of the total is reached."""
     at = rng.random(reached.shape[:-1]) * reached[..., -1]
     return np.asarray(np.minimum((at[..., None] > reached).sum(-1), reached.shape[-1] - 1))

@@ -18,8 +18,8 @@ def wilson_limits(
 ) -> tuple[Array, Array]:
     """Score limits for shares in [0, 1] of `n` answers each (Wilson 1927), broadcast together.
 
-    `n` may be an effective number of answers, not whole, and is 0 where limits are NaN. Where it is an estimate of so
-    many degrees of `freedom`, Student's quantile stands for the normal one (as in Korn and Graubard 1998).
+    `n` may be an effective number of answers, not whole, and is 0 where limits are NaN. If it is an estimate with so
+    many degrees of `freedom`, Student's quantile replaces the normal one (as in Korn and Graubard 1998).
     """
     p, size = np.asarray(share, float), np.asarray(n, float)
     z = _normal_quantile(level) if freedom is None else stdtrit(freedom, (1 + level) / 2)
@@ -31,7 +31,7 @@ def wilson_limits(
 
 
 def proportion(count: float, n: int, level: float = 0.95) -> tuple[float, float, float]:
-    """The share `count / n` and its Wilson limits; NaN where `n` is 0."""
+    """The share `count / n` and its Wilson limits; NaN if `n` is 0."""
     if n == 0:
         return (float("nan"),) * 3
     low, high = wilson_limits(count / n, n, level)
@@ -60,7 +60,7 @@ class DifferenceParts(NamedTuple):
     q: Array
 
     def difference(self) -> Array:
-        """The common difference of shares, on [-1, 1]; NaN where no stratum has both values of the factor."""
+        """The common difference of shares, on [-1, 1]; NaN if no stratum has both values of the factor."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.numerator / self.denominator
 

@@ -1,4 +1,4 @@
-"""Tests of what is paired, and what to make of many tests at once."""
+"""Tests of paired values, and adjustment for many tests at once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _EXACT = 50
 
 
 def signed_rank(differences: NDArray[np.float64]) -> float:
-    """Wilcoxon's signed-rank test of one difference a unit, two-sided; zeros and NaN are left out.
+    """Wilcoxon's signed-rank test of one difference per unit, two-sided; zeros and NaN are left out.
 
-    Exact for up to 50 differences, ties included (which SciPy leaves to chance), else by the normal approximation. NaN
-    where there are no differences, 1 where all are 0.
+    Exact for up to 50 differences, ties included (for which SciPy's result is random), otherwise by the normal
+    approximation. NaN if there are no differences, 1 if all are 0.
     """
     known = differences[np.isfinite(differences)]
     kept = known[known != 0]
@@ -41,7 +41,7 @@ def permuted_within(values: NDArray[np.float64], draws: int, seed: int) -> float
     """Permutation test that k columns do not differ, values [rows, k] being exchangeable within each row.
 
     The statistic is the variance of the columns' means; it is compared with that of `draws` tables whose rows are
-    shuffled, the table itself counting as one of them. Rows with a NaN are left out; NaN where none is left.
+    shuffled, the table itself counting as one of them. Rows with a NaN are left out; NaN if none is left.
     """
     known = values[np.isfinite(values).all(1)]
     if not len(known):

@@ -1,4 +1,4 @@
-"""Intervals that hold together: several estimates' limits, moved out so that all of them cover at once."""
+"""Simultaneous intervals: several estimates' limits, widened so that all of them cover at once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["widened"]
 
 
 def widened(one: Estimate, level: float, freedom: float) -> Estimate:
-    """The estimate with its limits for another `level`, as far out as Student's quantiles are apart.
+    """The estimate with its limits for another `level`, widened by the ratio of Student's quantiles.
 
-    Each limit keeps its own distance from the value, so that what was corrected for skewness stays so; but where the
-    standard error is known, neither is nearer than Student's t has it: for the skewness of a tail so far out there is
-    too little data. `freedom` are Student's degrees of freedom. With `level` = 1 - a / k, k such intervals all hold in
-    1 - a of cases at least (Bonferroni). Estimates without an interval are given back as they are.
+    Each limit keeps its own distance from the value, so that corrections for skewness are preserved; but if the
+    standard error is known, neither is nearer than Student's t has it: for the skewness of such a far tail there is too
+    little data. `freedom` are Student's degrees of freedom. With `level` = 1 - a / k, all of k such intervals cover in
+    at least 1 - a of cases (Bonferroni). Estimates without an interval are returned unchanged.
     """
     if isnan(one.low) or isnan(one.high):
         return one

@@ -1,6 +1,6 @@
-"""The science: what each study asks and what the answers mean. No engine, no network, no file paths in here.
+"""The science: what each study asks and what the answers mean. No engine, no network and no file paths in here.
 
-A study of another package is made of what stands here; see docs/your-own-study.md.
+A study in another package is built from what is exported here; see docs/your-own-study.md.
 """
 
 from overton.studies import retesting

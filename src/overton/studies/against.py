@@ -1,6 +1,6 @@
-"""Headlines against their nulls: each model's number, what it would be if nothing happened, and how far they are apart.
+"""Headlines against their nulls: each model's number, what it would be if nothing happened, and how far apart they are.
 
-Both numbers are of the items that have them, and each item is left out of both: the intervals are those of a comparison
+Both are taken over the items that have both, and each item is left out of both: the intervals are those of a comparison
 of two models (`overton.studies.comparing`).
 """
 
@@ -28,12 +28,12 @@ Verdict = Literal["clear", "not clear", "cannot tell"]
 
 
 class Against(msgspec.Struct, frozen=True):
-    """A model's measure against one of its nulls, over the items that have both; `model` is '' where it is of all.
+    """A model's measure against one of its nulls, over the items that have both; `model` is '' for all models together.
 
-    `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not clear' where its interval
-    of twice the error (0.9 for one of 0.95) lies within the measure's margin, which compares models, too; else 'clear'
-    where its interval leaves out 0, alone and among all that were looked at together (max-t); else 'cannot tell'.
-    `together` is the difference with that wider interval. `what`: a null, or a factor, which asks the same otherwise.
+    `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not clear' if its interval
+    of twice the error (0.9 for 0.95) lies within the measure's margin, the one for comparing models; otherwise 'clear'
+    if its interval excludes 0, alone and among all that were looked at together (max-t); otherwise 'cannot tell'.
+    `together` is the difference with that wider interval. `what`: a null, or a factor, which asks in another way.
     """
 
     model: str
@@ -50,7 +50,7 @@ class Against(msgspec.Struct, frozen=True):
 
 
 class _Met(NamedTuple):
-    """A measure and its null: the contributions of both, the null's first, and what they come to together."""
+    """A measure and its null: the contributions of both, the null's first, and their meeting."""
 
     model: str
     null: Null
@@ -61,19 +61,19 @@ class _Met(NamedTuple):
 def against(
     nulls: Sequence[Null], comparing: Comparing | None, results: Results, how: Any
 ) -> list[tuple[Measure, Null, Against]]:
-    """Every measure that has a null against it; empty where no null was asked or can be made of the records."""
-    there = [null for null in nulls if null.trials is None or null.name in results.nulls]
-    if comparing is None or not there:
+    """Every measure that has a null; empty if no null was asked, or could be computed from the records."""
+    available = [null for null in nulls if null.trials is None or null.name in results.nulls]
+    if comparing is None or not available:
         return []
     jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
     own = comparing.records(results, how)
-    met = [one for null in there for one in _met(null, own, results, how, jackknife)]
+    met = [one for null in available for one in _met(null, own, results, how, jackknife)]
     level = _level(met, jackknife)
     return [(one.both[1].measure, one.null, _against(one, jackknife, level)) for one in met]
 
 
 def _level(met: Sequence[_Met], jackknife: Jackknife) -> float:
-    """The level at which the intervals of all differences hold together (max-t over the items that they share)."""
+    """The level at which the intervals of all differences hold jointly (max-t over the items that they share)."""
     with_one = [one for one in met if not isnan(one.meeting.gap(jackknife).own.low)]
     row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
     gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]
@@ -83,7 +83,7 @@ def _level(met: Sequence[_Met], jackknife: Jackknife) -> float:
 def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_Met]:
     try:
         sides, why = null.sides(results, results.nulls.get(null.name), how), ""
-    except InputError as error:  # every call of it failed, say
+    except InputError as error:  # if all of its calls failed, say
         sides, why = {}, f"'{null.name}' gives nothing: {error}"
     for model, found in own.items():
         known = {one.measure.name: one for one in sides.get(model, ())}

@@ -1,4 +1,4 @@
-"""What every study's analysis can do beside holding its numbers: be a table, and show itself in a notebook."""
+"""What every study's analysis can do besides holding its numbers: become a table, and show itself in a notebook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _showing: list[Showing] = []
 
 
 def show_with(showing: Showing) -> None:
-    """Have notebooks show an analysis' summary as `showing` writes it, which is HTML: studies write none."""
+    """Have notebooks show an analysis' summary as `showing` writes it, as HTML: studies write none."""
     _showing[:] = [showing]
 
 
@@ -32,12 +32,12 @@ def estimates_of(study: AnyStudy, analysis: Any) -> pl.DataFrame:
     measuring, items = study.measuring, study.items
     if measuring is None:
         raise TypeError(f"{study.name} has no measures")
-    told = document(study.name, measuring.schema, analysis)
-    models = told.get("models") or ()
+    made = document(study.name, measuring.schema, analysis)
+    models = made.get("models") or ()
     column = measuring.headline.item if measuring.headline else items.noun
     words = frozenset((items.noun, items.plural, column, f"{column}s", "item", "items"))
     return frame_of(
-        told, schema(measuring.analysis(), study.name, measuring.schema), Named(study.name, frozenset(models), words)
+        made, schema(measuring.analysis(), study.name, measuring.schema), Named(study.name, frozenset(models), words)
     )
 
 
@@ -48,33 +48,33 @@ class AnyAnalysis(Protocol):
         """Every number in a row of its own; see `Analysed.estimates`."""
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as what JSON can hold."""
+        """The analysis as values that JSON can hold."""
 
     def __getattr__(self, name: str) -> Any: ...
 
 
 class Analysed(msgspec.Struct, frozen=True):
-    """An analysis of a study that declares how it is measured. It adds no field to what derives from it."""
+    """An analysis of a study that declares its measures. It adds no field to classes that derive from it."""
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as what JSON can hold; see `overton.studies.plain` for how numbers are given."""
+        """The analysis as values that JSON can hold; see `overton.studies.plain` for how numbers are given."""
         made: dict[str, Any] = plain(self)
         return made
 
     def estimates(self) -> pl.DataFrame:
         """Every number in a row of its own, with the same columns for every study.
 
-        They are study, model, item, condition, measure, variant, estimate, low, high, n, method and why; what they hold
-        is said by `overton.studies.estimates.COLUMNS`. The numbers are those of `to_json`.
+        They are study, model, item, condition, measure, variant, estimate, low, high, n, method and why;
+        `overton.studies.estimates.COLUMNS` says what each means. The numbers are those of `to_json`.
         """
         return estimates_of(_study_of(type(self)), self)
 
     def __repr__(self) -> str:
         models = ", ".join(getattr(self, "models", ()))
-        return f"{type(self).__module__}.Analysis({models}): estimates() has every number, to_json() all of it"
+        return f"{type(self).__module__}.Analysis({models}): estimates() has every number, to_json() everything"
 
     def _repr_html_(self) -> str | None:
-        """The terminal's summary for a notebook; None, so that the notebook shows a text, outside of `overton`."""
+        """The terminal's summary for a notebook; None outside `overton`, so that the notebook shows text."""
         measuring = _study_of(type(self)).measuring
         return _showing[0](summary(measuring.sections(self))) if _showing and measuring is not None else None
 

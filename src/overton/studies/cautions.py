@@ -1,4 +1,4 @@
-"""Sentences that have to be read before any number, worded alike in every study."""
+"""Sentences to read before any number, worded alike in every study."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ _FEW = 20
 
 
 def few(count: int, items: str) -> Iterator[str]:
-    """That there are few `items` ('issues'), and what that does to intervals; nothing where there are enough."""
+    """That there are few `items` ('issues'), and what that means for intervals; nothing if there are enough."""
     if count < FEWEST:
-        there = f"There are {count} {items}" if count != 1 else f"Of {items} there is one"
-        yield f"{there}: too few for intervals over them, for which five are needed."
+        there = f"There are {count} {items}" if count != 1 else f"The number of {items} is 1"
+        yield f"{there}: too few for intervals over them, which need five."
     elif count < _FEW:
-        yield f"There are {count} {items}: intervals over them are wide, and say nothing of {items} unlike these."
+        yield f"There are {count} {items}: intervals over them are wide, and say nothing about other kinds of {items}."
 
 
 def found_in(
     measuring: Measuring[Any, Any], analysis: Any, results: Results | None, more: Sequence[Finding] = ()
 ) -> list[Finding]:
-    """What was found, each sentence with the caution that follows from who judged; empty where none is declared.
+    """What was found, each sentence with the caution that follows from who judged; empty if none is declared.
 
-    `results` are None for a table that was made elsewhere, of which nobody knows who judged. `more` is said behind.
+    `results` are None for a table that was made elsewhere, whose judge is unknown. `more` comes last.
     """
     said = [*(measuring.findings(analysis) if measuring.findings else ()), *more]
     return said if results is None else [_cautioned(one, results) for one in said]
 
 
 def _cautioned(found: Finding, results: Results) -> Finding:
-    """A finding with what has to be read with it as it rests on a judge's labels: who judged, compared with whom.
+    """A finding with what to read along with it if it rests on a judge's labels: who judged, and compared with whom.
 
-    What a judge says that cannot judge is not to be quoted.
+    Findings by a judge that cannot judge are not to be quoted.
     """
     judges = results.answering(found.judge) if found.judge else ()
     if not judges:
@@ -73,7 +73,7 @@ def _cautioned(found: Finding, results: Results) -> Finding:
 
 
 def _unfit(judge: Measured) -> str:
-    """Why nothing that rests on this judge's labels is to be quoted, '' where it may be."""
+    """Why nothing that rests on this judge's labels is to be quoted, '' if it may be."""
     if is_small(judge.spec):
         return f"The judge {judge.name} is far too small to judge."
     if judge.spec.startswith("simulated/"):
@@ -90,8 +90,8 @@ def _of_its_labels(found: Finding, results: Results, judges: Sequence[Measured])
 
 
 def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
-    """Judges that are too small to judge `subject` ('any model's stances'), that are simulated, that a grammar holds to
-    their form, or that judge themselves; wherever they run."""
+    """Judges that are too small to judge `subject` ('any model's stances'), that are simulated, whose form a grammar
+    holds, or that judge themselves; in every role."""
     measured = {model.spec: model.name for model in results.models}
     for judge in results.answering(role):
         if is_small(judge.spec):
@@ -115,11 +115,11 @@ def about_judges(results: Results, subject: str, role: str = "judge") -> Iterato
 
 _SIZE = re.compile(r"(?<![0-9a-z.])(?:[0-9]+x)?([0-9]+(?:\.[0-9]+)?) ?([mb])(?![0-9a-z])", re.IGNORECASE)
 _SMALL = 4e9
-"""Parameters below which a model is called small; where the line lies is a choice of ours."""
+"""Parameters below which a model is called small; where to draw the line is our choice."""
 
 
 def is_small(spec: str) -> bool:
-    """Whether a model is too small to judge, by what its name says of its size ('SmolLM2-135M', 'qwen2.5:3b')."""
+    """Whether a model is too small to judge, by the size in its name ('SmolLM2-135M', 'qwen2.5:3b')."""
     if spec.startswith("embedded/"):
         return True
     sizes = [float(number) * (1e9 if unit in "bB" else 1e6) for number, unit in _SIZE.findall(spec)]
@@ -127,33 +127,33 @@ def is_small(spec: str) -> bool:
 
 
 def held_to_form(results: Results, how: str) -> Iterator[str]:
-    """The models whose answers a grammar held to their form, and `how` that bears on the numbers."""
+    """The models whose answers a grammar held to their form, and `how` that affects the numbers."""
     if results.held:
         yield f"{', '.join(sorted(results.held))}: {how}"
 
 
 def refused(records: pl.DataFrame, unit: str) -> Iterator[str]:
-    """How many of each model's `unit` its endpoint flagged as refusals, in one sentence; nothing where none was.
+    """How many of each model's `unit` its endpoint flagged as refusals, in one sentence; nothing if there were none.
 
-    `records` have `model`, and `refused` unless they are of a run made before refusals were kept.
+    `records` have `model`, and `refused` unless they are from a run made before refusals were recorded.
     """
     import polars as pl
 
     if "refused" not in records.columns or not records["refused"].any():
         return
     counted = records.group_by("model").agg(pl.len(), pl.col("refused").sum()).filter(pl.col("refused") > 0)
-    told = [f"{model} {refused:,} of {count:,}" for model, count, refused in counted.sort("model").iter_rows()]
-    yield f"{unit.capitalize()} that the endpoint flagged as refusals, kept as they came: {'; '.join(told)}."
+    shares = [f"{model} {refused:,} of {count:,}" for model, count, refused in counted.sort("model").iter_rows()]
+    yield f"{unit.capitalize()} that the endpoint flagged as refusals, kept as they came: {'; '.join(shares)}."
 
 
 def judged_by(
-    results: Results, title: str, name: Callable[[RunFacts], str], told: Callable[[SheetAgreement], str]
+    results: Results, title: str, name: Callable[[RunFacts], str], worded: Callable[[SheetAgreement], str]
 ) -> Iterator[str]:
-    """Who judged, and how well they agree with people, a line each; `told` words one agreement."""
+    """Who judged, and how well they agree with people, one line each; `worded` words one agreement."""
     known: dict[str, list[str]] = {}
     for run in results.runs:
         said = known.setdefault(name(run), [])
-        said += [told(one) for one in run.agreements]
+        said += [worded(one) for one in run.agreements]
         said += [_labelled(one) for one in run.labels]
         said += [tried_on(one) for one in run.controls]
     for judge, said in known.items():
@@ -186,7 +186,7 @@ def _labelled(labels: Labels) -> str:
 
 
 def names_in(run: RunFacts, role: str = "judge") -> str:
-    """The names of those who answered in a role of a run, each with its temperature; 'none' where nobody did."""
+    """The names of those who answered in a role of a run, each with its temperature; 'none' if nobody did."""
     named = (f"{one.name} ({one.sampled})" if one.sampled else one.name for one in run.roles.get(role, ()))
     return ", ".join(named) or "none"
 

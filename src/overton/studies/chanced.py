@@ -1,10 +1,10 @@
 """A judge's labels beside their token probabilities: what a study shows whose measures count labels.
 
-The label stays the one that the judge wrote: measures, corrections by people and comparisons rest on it, whatever was
-told. Beside them stands how sure the judge is of its labels, and which share each label would have in many answers.
+The label remains the one that the judge wrote: measures, corrections by people and comparisons rest on it, whatever the
+probabilities say. They add how sure the judge is of its labels, and which share each label would have in many answers.
 
-A study asks with `Wanted.choice`, keeps `Answered.chances` and what `weighing.labelled_again` gives in columns of its
-own, and lays these out as `Told`, for each thing that its judge labels; `chances_of` does the rest.
+A study asks with `Wanted.choice`, stores `Answered.chances` and what `weighing.labelled_again` gives in columns of its
+own, and lays these out as `Told`, one for each thing that its judge labels; `chances_of` does the rest.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ class LabelShare(msgspec.Struct, frozen=True):
 
 
 class LabelChances(msgspec.Struct, frozen=True):
-    """What a judge told of the labels that it gave to one model's answers; estimates are on [0, 1], over items.
+    """Token probabilities of the labels that a judge gave to one model's answers; estimates are on [0, 1], over items.
 
-    Of `labels` probabilities were told. `certain` is the mean probability of the label that was given, `same_twice` how
-    often two single answers to one question would give the same label: what is lacking of 1 is the judge's own noise.
+    `labels` counts those with probabilities. `certain` is the mean probability of the label that was given, and
+    `same_twice` how often two single answers to one question would give the same label: what it lacks of 1 is the
+    judge's own noise.
     """
 
     labels: int
@@ -57,11 +58,11 @@ class LabelsTold(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Told:
-    """What a judge labelled: `labels` are those that it can be.
+    """What a judge labelled; `labels` are the values that a label can have.
 
-    `table` has a row for each thing that it labelled, with `model`, `item` (what intervals are over), `label` (None
-    where it gave none), `chances` (a list in the order of `labels`, None where none was told) and `sampled` (the single
-    answers drawn beside it, None where none were).
+    `table` has one row for each thing that it labelled, with `model`, `item` (what intervals are over), `label` (None
+    if it gave none), `chances` (a list in the order of `labels`, None if there are no probabilities) and `sampled` (the
+    single answers drawn as a check, None if there are none).
     """
 
     labels: Sequence[str]
@@ -71,7 +72,7 @@ class Told:
 def chances_of(
     told: Mapping[str, Told], asked: Iterable[str | None], jackknife: Jackknife, chosen: str = "as-asked"
 ) -> LabelsTold | None:
-    """What judges told of everything that they label, by its name; None where no run `asked` for any."""
+    """The token probabilities of everything that judges label, by its name; None if no run `asked` for any."""
     found = {what: one for what, one in told.items() if one.table["label"].count()}
     calibrations = {_judge_of(what, found): _calibrated(one) for what, one in found.items()}
     untold = {_judge_of(what, found): count for what, one in found.items() if (count := _untold(one))}
@@ -115,10 +116,10 @@ def _told(own: pl.DataFrame, labels: Sequence[str], weighing: Weighing, jackknif
     given = pl.coalesce(pl.when(pl.col("label") == label).then(one) for label, one in chance.items())
 
     def mean(value: pl.Expr) -> Estimate:
-        held = own.group_by("item", maintain_order=True).agg(
+        sums = own.group_by("item", maintain_order=True).agg(
             above=value.cast(pl.Float64).sum(), below=value.count().cast(pl.Float64)
         )
-        return jackknife.ratio(held["above"].to_numpy(), held["below"].to_numpy(), SHARE)
+        return jackknife.ratio(sums["above"].to_numpy(), sums["below"].to_numpy(), SHARE)
 
     def by_probability(value: pl.Expr) -> Estimate:
         return mean(value) if weighing.used else not_computed(weighing.why, level=jackknife.level, n=own.height)
@@ -132,22 +133,22 @@ def _told(own: pl.DataFrame, labels: Sequence[str], weighing: Weighing, jackknif
 
 
 def told_of_labels(found: LabelsTold | None) -> Iterator[str]:
-    """What stands at a report's head: measures count labels; whether single answers agree with what was told."""
+    """What a report says first: measures count labels, and whether single answers agree with the probabilities."""
     if found is None:
         return
     weighing = found.weighing
     if weighing.used:
-        yield "Measures count the judge's labels. Beside them stands what its token probabilities make of their shares."
+        yield "Measures count the judge's labels. The shares by its token probabilities are shown beside them."
     else:
-        yield f"Measures count the judge's labels. Nothing is made of its token probabilities: {weighing.why}."
+        yield f"Measures count the judge's labels. Its token probabilities are not used: {weighing.why}."
     for name, one in weighing.calibrations.items():
         yield f"{name}: {verdict_on(one)}"
     for name, count in weighing.unweighed.items():
-        yield f"{name}: of {count:,} labels no probability was told, or they do not stand first in the reply."
+        yield f"{name}: {count:,} labels have no probability, or do not come first in the reply."
 
 
 def chances_section(found: LabelsTold | None) -> Section | None:
-    """How sure the judge is of its labels, and the calibration of what it told; None where nothing was asked for."""
+    """How sure the judge is of its labels, and how well calibrated; None if no probabilities were asked for."""
     if found is None:
         return None
     said = [Callout(text, summary=True) for text in told_of_labels(found)]
@@ -180,5 +181,5 @@ def _tables(what: str, by_model: Mapping[str, LabelChances]) -> Iterator[Table]:
 _NOTE = (
     "'Sure of its label' is the mean probability, at temperature 1, of the label that the judge gave. 'Same label"
     " twice' is how often two single answers to one question would give the same label. Shares by probability are means"
-    " of what was told of each label: which share it would have in many answers."
+    " of the probabilities of each label: which share it would have in many answers."
 )

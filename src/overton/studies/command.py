@@ -1,4 +1,4 @@
-"""Commands of a study's own, beside those that every study has: a function, told what to show of what it gives."""
+"""Commands of a study's own, besides those that every study has: a function, and what to show of its result."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Command", "Done"]
 
 @dataclass(frozen=True)
 class Done:
-    """What a command has to show: `lines` to say, `exhibits` to print, `data` for JSON, the `path` of what it made.
+    """What a command has to show: `lines` of text, `exhibits` to print, `data` for JSON, the `path` of what it made.
 
-    `run` is a run that it held or went on with, whose state is the command's exit code.
+    `run` is a run that it carried out or continued, whose state is the command's exit code.
     """
 
     lines: Sequence[str] = ()
@@ -31,9 +31,9 @@ class Done:
 class Command:
     """A command of a study's own: `overton items NAME`, and `overton.items.NAME(...)` in Python.
 
-    `call` is 'MODULE:FUNCTION', imported when it is called. The function's parameters carry an `Option` each (those
-    that every command shares go by their names: seed, model_args, max_cost, max_calls, watch); `show(result)`, beside
-    it in the module as 'show_FUNCTION', says what there is to show.
+    `call` is 'MODULE:FUNCTION', imported when it is called. Each of the function's parameters carries an `Option`
+    (those that all commands share go by their names: seed, model_args, max_cost, max_calls, watch);
+    `show_FUNCTION(result)`, in the same module, gives what there is to show.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Command:
         return found
 
     def shown(self, result: Any) -> Done:
-        """What there is to show of what the function gave."""
+        """What there is to show of the function's result."""
         module, _, name = self.call.partition(":")
         done: Done = getattr(import_module(module), f"show_{name}")(result)
         return done

@@ -1,7 +1,7 @@
-"""What a study declares so that models can be compared by it: its measures as what each item gives to them.
+"""What a study declares so that models can be compared by it: its measures, as what each item contributes to them.
 
-A number is then a function of sums over items, and the difference of two models' numbers over the items that both have
-follows, with its interval, its verdict and what it would take to decide.
+A number is then a function of sums over items. From that follows the difference of two models' numbers over the items
+that both have, with its interval, its verdict and what it would take to decide.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 
 WHOLE = ""
-"""Stands for a model's name where a number is of all that answered together."""
+"""Stands in place of a model's name if a number is for all models that answered together."""
 
 
 @dataclass(frozen=True)
 class Measure:
     """A measure that models can be compared by.
 
-    `within` is what it can be. `margin` is the difference that is taken as none where the user names no other, in the
+    `within` is its range. `margin` is the difference that counts as none unless the user names another, in the
     measure's own units. `kind` says how it reads, `gap` how a difference of two does. With `leads` it is a headline;
-    others are compared where they are asked for. `of` maps sums over items [..., K] to the number; `flaw` says of what
-    the items give [items, K] why the number has no interval, '' where it has one.
+    others are compared on request. `of` maps sums over items [..., K] to the number; `flaw` says, from what the items
+    contribute [items, K], why the number has no interval, '' if it has one.
     """
 
     name: str
@@ -54,19 +54,19 @@ class Measure:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What each item gives to one model's number of a measure.
+    """What each item contributes to one model's number of a measure.
 
     items  ids, each once
     parts  [items, K] what is summed; for a mean or a ratio the numerator and the denominator
-    lost   [items] how much of the denominator is not there since calls failed, 0 where nothing is
+    lost   [items] how much of the denominator is missing because calls failed, 0 if nothing is
     moot   [items] how much of it rests on replies that were flagged as refusals
-    worst  gives the least [items] and the most [items] that an item's own value could be, where the study knows better
+    worst  gives the least [items] and the most [items] that an item's own value could be, if the study knows better
            than what `lost` and `moot` allow
-    why    why there is no number, '' where there is one
+    why    why there is no number, '' if there is one
     noise  [draws, items] by how much chance moves each item's own value, of a null that is drawn: a difference from it
            is known no better than that
-    corrected  the number over some items corrected by people's labels, where it rests on a judge and people labelled;
-           the `Over` of `overton.studies.labelled.case`, and `labels` names the labels by which it is
+    corrected  the number over some items corrected by people's labels, if it rests on a judge and people labelled;
+           the `Over` of `overton.studies.labelled.case`, and `labels` names the labels by which it is corrected
     """
 
     measure: Measure
@@ -82,10 +82,10 @@ class Contribution:
 
     @cached_property
     def place(self) -> dict[str, int]:
-        """Where each item stands that says something."""
-        told = self.parts[:, 1:] > 0 if self.measure.of is ratio else self.parts != 0
-        says = np.atleast_1d(told.any(1)).tolist()
-        return {name: row for row, (name, there) in enumerate(zip(self.items, says, strict=True)) if there}
+        """The row of each item that says something."""
+        speaks = self.parts[:, 1:] > 0 if self.measure.of is ratio else self.parts != 0
+        says = np.atleast_1d(speaks.any(1)).tolist()
+        return {name: row for row, (name, some) in enumerate(zip(self.items, says, strict=True)) if some}
 
     def over(self, items: Sequence[str], resampling: Resampling) -> Number:
         """The number over some of its items."""
@@ -97,13 +97,13 @@ class Contribution:
         return replace(made, noise=drawn_sums(self.noise[:, rows] * weight))
 
     def flaw(self, items: Sequence[str]) -> str:
-        """Why the number over some of its items has no interval, '' where it has one."""
+        """Why the number over some of its items has no interval, '' if it has one."""
         if self.measure.flaw is None:
             return ""
         return self.measure.flaw(self.parts[[self.place[name] for name in items]])
 
     def shown(self, items: Sequence[str], resampling: Resampling) -> Estimate:
-        """The number over some of its items, as a report has it."""
+        """The number over some of its items, as a report shows it."""
         if not items:
             return not_computed(self.why or "they share no item that has it", level=resampling.level)
         rows = self.parts[[self.place[name] for name in items]]
@@ -114,8 +114,8 @@ class Contribution:
     def bounds(self, items: Sequence[str]) -> tuple[float, float] | None:
         """The least and the most that the number could be over `items`, whatever was lost, refused or never asked.
 
-        An item of which nothing is known counts as one of the middle weight. None where that cannot be said: of what is
-        no mean or ratio, has no bounds, or does not tell what was lost.
+        An item of which nothing is known counts as one of median weight. None if there are no such bounds: the measure
+        is no mean or ratio, its range is unbounded, or nothing says what was lost.
         """
         low, high = self.measure.within
         if (
@@ -153,7 +153,7 @@ class Contribution:
 class Meeting:
     """Two models' numbers of a measure over the items that both have, the base first.
 
-    `flaw` says why their difference has no interval, or why there is none at all; '' where there is nothing to say.
+    `flaw` says why their difference has no interval, or why there is no difference at all; '' if it has one.
     """
 
     items: list[str]
@@ -166,7 +166,7 @@ class Meeting:
         return self.numbers[1].minus(self.numbers[0])
 
     def gap(self, jackknife: Jackknife, levels: tuple[float, float] | None = None) -> Gap:
-        """Its intervals; `levels` are others than the plain pair."""
+        """Its intervals; `levels` replaces the plain pair of levels."""
         return gap(self.difference, jackknife, len(self.items), levels, self.flaw)
 
 
@@ -180,7 +180,7 @@ def meeting(base: Contribution, candidate: Contribution, jackknife: Jackknife) -
 
 
 Sides = Mapping[str, Sequence[Contribution]]
-"""By model, its name or `WHOLE`."""
+"""By the model's name, or `WHOLE`."""
 
 
 def of_pairs(

@@ -1,4 +1,4 @@
-"""A judged table, corrected, as tables to show: the judge alone, corrected, by the labelled rows alone."""
+"""A judged table and its correction, as tables to show: the judge alone, corrected, and the labelled rows alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["correction_tables"]
 
 def correction_tables(found: Judged) -> list[Table]:
     """Shares and mean of all rows, of each group, and between groups; then how well judge and people agree."""
-    said = f"{found.labelled:,} of {found.rows:,} rows are labelled by people; the numbers speak of {found.population}."
+    said = f"{found.labelled:,} of {found.rows:,} rows are labelled by people; the numbers describe {found.population}."
     tables = [_table("All rows", found.all, "share", said)]
     tables += [_table(name, group, "share") for name, group in found.by.items()]
     tables += [_table(f"{one.a} minus {one.b}", one, "points") for one in found.differences]
@@ -40,7 +40,7 @@ def _row(name: str, one: Corrected) -> list[Cell]:
 
 
 def _mean(group: Group | Difference) -> Iterator[list[Cell]]:
-    """A mean has another kind of number than shares have, and so is written out."""
+    """A mean is another kind of number than a share, and so is written out."""
     from overton.studies.numbers import number, sentence
 
     if group.mean is not None:

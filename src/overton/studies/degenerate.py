@@ -1,6 +1,6 @@
-"""Respondents that say nothing: whatever a study concludes of them, it must not look good.
+"""Respondents that say nothing: whatever a study concludes from them must not look good.
 
-They answer any request, so one of them stands for a model that is broken or does not take part. A study adds them to
+They answer any request, so one of them can stand for a model that is broken or does not take part. A study adds them to
 those that it simulates:
 
     simulated={..., "degenerate": degenerate, "degenerate/NAME": degenerate}
@@ -28,11 +28,11 @@ __all__ = ["KINDS", "Degenerate", "Kind", "Parameters", "degenerate"]
 Kind = Literal["babbling", "silent", "looping", "refusing", "echoing"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""What it does whatever it is asked.
+"""What it does whatever the request.
 
-babbling  random words, others in every reply
+babbling  random words, different in every reply
 silent    an empty reply
-looping   one sentence over and over, until it has no room left ('length')
+looping   one sentence over and over, until it runs out of room ('length')
 refusing  a sentence that refuses, flagged as a refusal
 echoing   the last thing that the user said, word for word
 """
@@ -46,21 +46,21 @@ _WORDS = (
 _SENTENCE = "It is as it is and it will be as it will be."
 _REFUSAL = "I am sorry, but I cannot help with that."
 _ROOM = 1_024
-"""Words of a loop where the request names no limit."""
+"""Words of a loop if the request sets no limit."""
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a degenerate respondent is like."""
 
     kind: Annotated[Kind, Option("What it does, whatever it is asked")] = "babbling"
-    words: Annotated[int, Option("Words of a babbled reply", least=1, most=10_000)] = 60
+    words: Annotated[int, Option("Words in a babbled reply", least=1, most=10_000)] = 60
 
 
 def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
-    """What `Study.simulated` holds under 'degenerate' and 'degenerate/NAME'; see the head of this file.
+    """What `Study.simulated` has under 'degenerate' and 'degenerate/NAME'; see the head of this file.
 
     Raises:
-        InputError: an argument is unknown, or out of its range.
+        InputError: an argument is unknown or out of range.
     """
     own = name.rpartition("/")[2]
     try:
@@ -71,7 +71,7 @@ def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) ->
 
 
 class Degenerate(Seeded):
-    """Answers whatever it is asked, and never what it is asked; an `Answerer`."""
+    """Answers whatever it is asked, and never to the point; an `Answerer`."""
 
     parameters: Parameters
 
@@ -80,7 +80,7 @@ class Degenerate(Seeded):
         self.parameters = parameters or Parameters()
 
     def reply(self, request: Request) -> Reply:
-        """The reply of its kind, in the room that the request leaves, a word counting as a token."""
+        """The reply of its kind, in the room that the request leaves; one word counts as one token."""
         room = request.settings.max_tokens or _ROOM
         return _SAYS[self.parameters.kind](request, min(self.parameters.words, room), room)
 

@@ -1,5 +1,5 @@
-"""How a study's measures vary over items and over trials of each, from what its items give to them; and what a plan
-says of how large a difference it would show.
+"""How a study's measures vary over items and over trials of each, from what its items contribute to them; and how large
+a difference a plan would show.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ __all__ = ["Detection", "Halves", "Needing", "Seen", "chance_of", "halves_of", "
 
 @dataclass(frozen=True)
 class Halves:
-    """Two sets of the trials of every item, those of odd and those of even repetition: what every model gives by each,
-    and how many `trials` of an item each has."""
+    """Two sets of the trials of every item, those with odd and those with even repetition numbers: what every model
+    contributes in each, and how many `trials` of an item each has."""
 
     sides: tuple[Sides, Sides]
     trials: tuple[int, int]
 
     def both(self, model: str, measure: str) -> tuple[Contribution, Contribution] | None:
-        """What a model gives to a measure by either; None where one has nothing of it."""
+        """What a model contributes to a measure in either; None if one has nothing of it."""
         found = [one for sides in self.sides for one in sides.get(model, ()) if one.measure.name == measure]
         return (found[0], found[1]) if len(found) == 2 else None
 
 
 def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None:
-    """The halves of what runs gave; None where trials are not repeated, or their repetitions cannot be told."""
+    """The halves of what runs gave; None if trials are not repeated, or their repetitions cannot be identified."""
     records = results.records
     if not comparing.trial or comparing.trial not in records.columns:
         return None
@@ -57,7 +57,7 @@ def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None
 
 
 def _repetitions(names: pl.Series) -> pl.Series:
-    """By the names of trials: 'issue/balanced/w1/t2/r3' is the third."""
+    """From the names of trials: 'issue/balanced/w1/t2/r3' is the third."""
     import polars as pl
 
     return names.str.extract(r"/r(\d+)$").cast(pl.Int64, strict=False)
@@ -103,7 +103,7 @@ def chance_of(
     counts: tuple[int, int],
     jackknife: Jackknife,
 ) -> float:
-    """The variance that the chance in a single trial adds to what one item pulls at the difference of two models."""
+    """The variance that the chance in a single trial adds to one item's pull at the difference of two models."""
     items, resampling = _shared([*base, *candidate], jackknife)
     first, second = (
         other.over(items, resampling).minus(one.over(items, resampling))
@@ -126,11 +126,11 @@ def _found(numbers: Sequence[Number], counts: tuple[int, int]) -> Varying:
 
 
 class Needing(msgspec.Struct, frozen=True):
-    """With so many `trials` of each item (None where that does not matter, or is not known): how many items it takes.
+    """How many items it takes with so many `trials` of each (None if that does not matter, or is not known).
 
-    `items` are for the difference to be seen, with `items_between` where that number could lie by the pilot's own
-    uncertainty (80%); `items_equivalent` for a true difference of half the margin to be found equivalent. None where no
-    number is enough. Costs are in US dollars, None where a price is not known.
+    `items` are for the difference to be seen, with `items_between` where that number could lie given the pilot's own
+    uncertainty (80%); `items_equivalent` for a true difference of half the margin to be found equivalent. None if no
+    number is enough. Costs are in US dollars, None if a price is not known.
     """
 
     trials: int | None
@@ -142,17 +142,17 @@ class Needing(msgspec.Struct, frozen=True):
 
 
 class Detection(msgspec.Struct, frozen=True):
-    """What it takes to see a `difference` of two models in a measure, with the chance `power`, and what this plan sees.
+    """What it takes to see a `difference` of two models in a measure with probability `power`, and what this plan sees.
 
-    `pilot` says what the spread of items was taken from: so many `pilot_items` with `pilot_trials` of each by
-    `pilot_models`. `correlation` is how the models' true numbers go together over items; `assumed` where no pilot told
-    it. `differing` says what the pilot was asked with, and is planned otherwise. `spread_items` and `spread_trials` are
-    standard deviations of what one item pulls at the difference: over items, and by the chance in a single trial (None
-    where that could not be told apart). `pairs` are how many the level is divided among, as Bonferroni does.
+    `pilot` says where the spread of items was taken from: `pilot_items` items with `pilot_trials` trials of each by
+    `pilot_models`. `correlation` is that of the models' true numbers over items, `assumed` if no pilot gave it.
+    `differing` lists the settings in which the plan differs from the pilot. `spread_items` and `spread_trials` are
+    standard deviations of one item's pull at the difference: over items, and by the chance in a single trial (None if
+    the two could not be separated). `pairs` is how many pairs the level is divided among, as Bonferroni does.
 
     `unit` is what intervals are over, in the plural. Of the plan itself: `chance` that its items and trials show the
-    difference, the `smallest` difference that they show with the power asked for, and `chance_equivalent` that a true
-    difference of half the margin is found equivalent. `why` says why there is nothing of all that, None where there is.
+    difference, the `smallest` difference that they show with the requested power, and `chance_equivalent` that a true
+    difference of half the margin is found equivalent. `why` says why there is none of this, None if there is.
     """
 
     measure: str

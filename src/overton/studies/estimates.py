@@ -1,7 +1,7 @@
-"""Every number of an analysis as a row of one table, the same columns for every study.
+"""Every number of an analysis as one row of a table, with the same columns for every study.
 
-The rows are made of the analysis' JSON and its schema (`overton.studies.plain`): the schema says which keys are fields,
-which name what is measured, and which are data, which name whom or what it was measured of.
+The rows are built from the analysis' JSON and its schema (`overton.studies.plain`). The schema says which keys are
+fields, which name what is measured, and which are data: they name whom or what it was measured on.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ COLUMNS = {
     "method": str,
     "why": str,
 }
-"""What a row holds. `model`, `item` and `condition` are null where a number speaks of all of them; `condition` joins by
-' / ' what else the number is of; `measure` is where it stands in the JSON, its fields joined by '.'; `variant` is one
-of those that a measure has, the leading one first. Where there is no number or no interval `why` says so."""
+"""The columns of a row. `model`, `item` and `condition` are null if a number covers all of them; `condition` joins by
+' / ' what else the number is for; `measure` is its place in the JSON, its fields joined by '.'; `variant` is one of
+those that a measure has, the leading one first. If there is no number or no interval, `why` says so."""
 
 Json: TypeAlias = Any
 _JOINT = " / "
@@ -48,7 +48,7 @@ class Named:
 
 @dataclass(frozen=True)
 class _Where:
-    """The way to a number: what it is of, and the fields passed on the way."""
+    """The way to a number: what it is for, and the fields passed on the way."""
 
     model: str | None = None
     item: str | None = None
@@ -59,7 +59,7 @@ class _Where:
         return replace(self, fields=(*self.fields, field))
 
     def at(self, key: str, holder: str, named: Named) -> _Where:
-        """One step on, by a key that is data, out of the field `holder`, whose name says nothing more then."""
+        """One step further, by a key that is data, out of the field `holder`, whose name then adds nothing."""
         outside = self.fields[:-1] if self.fields[-1:] == (holder,) else self.fields
         if key in named.models and self.model is None:
             return replace(self, model=key, fields=outside if holder == "models" else self.fields)
@@ -78,7 +78,7 @@ def frame_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: Na
 
 
 def rows_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: Named) -> Iterator[tuple[Any, ...]]:
-    """A row for each variant of each measure, in the order of the document."""
+    """One row for each variant of each measure, in the order of the document."""
     yield from _Walk(schema.get("$defs", {}), named).rows(document, schema, _Where(), "")
 
 
@@ -90,10 +90,10 @@ class _Walk:
     def rows(
         self, value: Json, schema: Json, where: _Where, holder: str, siblings: Collection[str] = ()
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of a value that stands in the field `holder`, `siblings` being the fields beside it.
+        """The rows of a value in the field `holder`; `siblings` are the fields beside it.
 
-        A key that is no field names a measure where its object has fields too, or a field beside has its name: so
-        do those of dictionaries that are written into the object around them, and those of standard deviations.
+        A key that is no field names a measure if its object has fields too, or a field beside it has its name: so do
+        those of dictionaries that are written into the object around them, and those of standard deviations.
         """
         if isinstance(value, list):
             yield from self._members(value, self._seen(schema, value), where, holder)
@@ -114,10 +114,10 @@ class _Walk:
                     yield from self.rows(inner, rest, where.at(key, holder, self.named), holder)
 
     def _members(self, members: Sequence[Json], schema: Json, where: _Where, holder: str) -> Iterator[tuple[Any, ...]]:
-        """The rows of a list's members, told apart by their own texts, and by numbers where those are not enough."""
+        """The rows of a list's members, distinguished by their own texts, and by numbers if those are not enough."""
         inner = schema.get("items") or {}
         objects = [one for one in members if isinstance(one, dict) and any(True for _ in _measures(one))]
-        for one, marks in zip(objects, _told_apart(objects), strict=True):
+        for one, marks in zip(objects, _distinguished(objects), strict=True):
             place = where
             for key, mark in marks:
                 if mark in self.named.models and key == "model" and place.model is None:
@@ -137,7 +137,7 @@ class _Walk:
             yield (*of, name, one["estimate"], *one["interval"], one["n"], one["method"], one["why"])
 
     def _seen(self, schema: Json, value: Json) -> Mapping[str, Json]:
-        """The schema behind references, and of several that it may be the one that fits."""
+        """The schema behind references; of several alternatives the one that fits."""
         while "$ref" in schema:
             schema = self.defined.get(schema["$ref"].rpartition("/")[2], {})
         if "anyOf" in schema:
@@ -159,8 +159,8 @@ def _measures(value: Json) -> Iterator[Json]:
             yield from _measures(inner)
 
 
-def _told_apart(members: Sequence[Mapping[str, Json]]) -> list[list[tuple[str, str]]]:
-    """For each member of a list what tells it from the others: its texts, then as many numbers as are needed."""
+def _distinguished(members: Sequence[Mapping[str, Json]]) -> list[list[tuple[str, str]]]:
+    """For each member of a list what distinguishes it: its texts, then as many numbers as are needed."""
     marks = [dict(_scalars(one)) for one in members]
     names = list(dict.fromkeys(name for one in marks for name in one))
     chosen = [name for name in names if any(isinstance(one.get(name), str) for one in marks)]
@@ -172,7 +172,7 @@ def _told_apart(members: Sequence[Mapping[str, Json]]) -> list[list[tuple[str, s
 
 
 def _scalars(member: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    """A member's own texts and numbers, those of an object in it that holds no measure, and lists of texts joined."""
+    """A member's own texts and numbers, those of an object in it that has no measure, and lists of texts joined."""
     for name, value in member.items():
         if isinstance(value, dict) and not any(True for _ in _measures(value)):
             yield from ((inner, one) for inner, one in _scalars(value))

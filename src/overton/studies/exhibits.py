@@ -1,7 +1,7 @@
 """What a study has to show: prose, callouts, tables and charts in sections, and its trials to browse.
 
 Studies make these from measures; a report lays them out. All text is plain text, and all of it may be hostile: nothing
-here is markup, and whoever shows it escapes it.
+here is markup, and code that shows it escapes it.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ COLOURS = {
     "balanced": "#5d4aa8",
     "accent": "#0f766e",
 }
-"""The colours that carry a meaning in charts, told apart with every common colour vision. A report replaces exactly
-these values (and `SERIES`) by lighter ones on a dark page."""
+"""The colours that carry a meaning in charts, distinct under every common form of colour blindness. A report replaces
+exactly these values (and `SERIES`) with lighter ones on a dark page."""
 
 SERIES = ("#0b6fb9", "#c4500d", "#10796f", "#a13d7c", "#8a6a00", "#5d4aa9", "#3f464d", "#4a8fc7", "#b03a2e")
-"""Colours for up to nine series. A chart never tells series apart by colour alone."""
+"""Colours for up to nine series. A chart never distinguishes series by colour alone."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ Numbers: TypeAlias = "Sequence[int] | NDArray[Any]"
 
 @dataclass(frozen=True)
 class Spelled:
-    """An item in a cell: its id, the words that stand for it, and lines that say more of it, as its two positions."""
+    """An item in a cell: its id, the words shown for it, and lines with more about it, such as its two positions."""
 
     id: str
     text: str
@@ -87,24 +87,24 @@ Cell = str | int | float | Estimate | Missing | Spelled | None
 
 @dataclass(frozen=True)
 class Prose:
-    """Paragraphs, parted by blank lines."""
+    """Paragraphs, separated by blank lines."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Method:
-    """How the numbers beside it were made: smaller than prose, never hidden."""
+    """How the numbers beside it were computed: smaller than prose, never hidden."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence about a model, with the number behind it in words, and a way to where more is told.
+    """A sentence about a model, with the number behind it in words, and a link to the details.
 
-    `way` is what the link is called and where it leads, relative to the page that it stands on; `otherwise` stands in
-    its place where there is none. One that is not `sure` stands back: what it says may be nothing.
+    `way` is the link's text and target, relative to the page that it is on; `otherwise` takes its place if there is
+    none. One that is not `sure` is set back: what it says may be nothing.
     """
 
     text: str
@@ -117,7 +117,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Callout:
-    """A sentence that has to be read together with the numbers beside it; `summary` as in `Table`."""
+    """A sentence to be read together with the numbers beside it; `summary` as in `Table`."""
 
     text: str
     kind: Literal["warning", "note"] = "note"
@@ -126,8 +126,8 @@ class Callout:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's heading and the kind of what it holds. A summary leaves out what is `detail`; ids of `items` are shown
-    as the items in words."""
+    """A column's heading and the kind of its cells. A summary leaves out `detail` columns; ids in `items` columns are
+    shown as the items in words."""
 
     title: str
     kind: Kind = "text"
@@ -139,7 +139,7 @@ class Column:
 class Table:
     """Rows of cells under typed columns; the first column names the row. `source` is the paper's own number for it.
 
-    With `summary` it is one of those that a person wants first: it stands in the terminal's summary, too.
+    With `summary` it is one of those that a reader wants first: it appears in the terminal's summary, too.
     """
 
     title: str
@@ -154,8 +154,8 @@ class Table:
 class Chart:
     """A Vega-Lite specification with its data inside, which `draw` makes: drawing is slow, and a terminal shows tables.
 
-    `name` is a file name without suffix, unique in a report. `description` says in words what a reader would see, for
-    those who do not. A mark's `description` channel is its tooltip. `values` are the numbers drawn, as a table.
+    `name` is a file name without suffix, unique in a report. `description` says in words what the chart shows, for
+    those who cannot see it. A mark's `description` channel is its tooltip. `values` are the numbers drawn, as a table.
     """
 
     name: str
@@ -181,8 +181,8 @@ class Chart:
         return self.narrow if room is NARROW else self.spec
 
     @property
-    def told(self) -> str:
-        """The title with what the chart shows in it ('Shares by model: 3.0% (a) to 40.0% (b)'), where its form says."""
+    def caption(self) -> str:
+        """The title with what the chart shows ('Shares by model: 3.0% (a) to 40.0% (b)'), if its form says so."""
         says = self.spec.get("usermeta", {}).get("says", "")
         return f"{self.title}: {says}" if says else self.title
 
@@ -199,12 +199,12 @@ class Section:
     exhibits: Sequence[Exhibit]
 
     def signed(self, judged: str) -> Section:
-        """The same with who judged at its end; as it is where nobody did, `judged` being empty."""
+        """The same with who judged at its end; unchanged if `judged` is empty because nobody did."""
         return replace(self, exhibits=[*self.exhibits, Method(judged)]) if judged else self
 
 
 def summary(sections: Sequence[Section]) -> list[Section]:
-    """What a person wants first: the sections' marked tables without their details, and marked callouts, each once."""
+    """What a reader wants first: the sections' marked tables without their details, and marked callouts, each once."""
     said: list[Exhibit] = []
     found = [replace(section, exhibits=list(_marked(section, said))) for section in sections]
     return [section for section in found if section.exhibits]
@@ -233,7 +233,7 @@ def _without_details(table: Table) -> Table:
 class Facet:
     """A property of trials: for each trial an index into `labels`. With `choose`, readers can filter by it.
 
-    With `read` it is what was read from the answer, by a pattern or a judge, and no part of what was asked.
+    With `read` it was read from the answer, by a pattern or a judge, and is no part of the prompt.
     """
 
     title: str
@@ -244,33 +244,33 @@ class Facet:
 
     @classmethod
     def of(cls, title: str, values: Sequence[str | None], *, choose: bool = True, read: bool = False) -> Facet:
-        """The facet of each trial's own value, None where it has none; labels in the order of their letters."""
+        """The facet of each trial's own value, None if it has none; labels in alphabetical order."""
         labels = sorted({value for value in values if value is not None})
         codes = {label: number for number, label in enumerate(labels)}
         return cls(title, labels, [-1 if value is None else codes[value] for value in values], choose, read)
 
 
 ROUND_BREAK, TURN_BREAK = "\x1e", "\x1f"
-"""In an answer that is a conversation: what stands before each round, and between the turns of one."""
+"""In an answer that is a conversation: what precedes each round, and what separates the turns of one."""
 
 
 @dataclass(frozen=True)
 class TrialTable:
-    """Trials to browse: what was asked, what was answered, and the properties to choose by.
+    """Trials to browse: prompts, answers, and the properties to choose by.
 
-    `texts` holds every text that prompts are made of, once; a prompt is some of these texts joined. `prompt` holds the
-    number of each trial's prompt (-1 where it is not known), and `prompts(number)` gives the indices of its texts.
+    `texts` has every text that prompts are made of, once; a prompt is some of these texts joined. `prompt` has the
+    number of each trial's prompt (-1 if it is not known), and `prompts(number)` gives the indices of its texts.
     `answers(start, stop)` gives the replies of some trials. Both are functions, so that not all need be in memory.
     `size` is the number of trials, and the length of `prompt` and of each facet's codes. `longest` is how many
     characters of an answer are worth keeping where there is room.
 
-    An answer that holds `ROUND_BREAK` is shown round by round, the turns of each beside each other; with `across` as a
-    table, one column for each round and one row for each turn in it. `round` is the word that stands over each with its
-    number ('' where a round's first line is its heading).
+    An answer that contains `ROUND_BREAK` is shown round by round, the turns of each side by side; with `across` as a
+    table, one column for each round and one row for each turn in it. `round` is the word that heads each round, with
+    its number ('' if a round's first line is its heading).
 
-    `names` are what links to trials hold, different for each; without them links hold numbers. `item` is the title of
-    the facet that says what a trial is about, `beside` of the one whose values are first shown side by side. `reader`
-    is who read what facets with `read` hold.
+    `names` are what links to trials contain, different for each; without them links contain numbers. `item` is the
+    title of the facet that says what a trial is about, `beside` that of the one whose values are first shown side by
+    side. `reader` is who read the facets with `read`.
     """
 
     size: int
@@ -292,8 +292,8 @@ class TrialTable:
 class Exhibits:
     """What a study puts into a report.
 
-    `sections` hold what it found, `trials` what was asked and answered (None where there is nothing to browse).
-    `warnings` have to be read before any number. Of the analysis that readers compute on, `without` is left out.
+    `sections` show what it found, `trials` the prompts and answers (None if there is nothing to browse). `warnings`
+    are to be read before any number. `without` lists what is left out of the analysis that readers compute with.
     """
 
     summary: str

@@ -18,7 +18,7 @@ __all__ = ["FaultCount", "count_faults", "fault_section", "fault_warnings", "wit
 
 _WORDS = {"empty": "empty", "cut": "cut off", "echo": "echoed", "loop": "looping", "duplicate": "repeated"}
 _MANY = 0.1
-"""The share of a model's replies from which on the report's head names their faults; a choice of ours."""
+"""The share of faulty replies from which the top of the report names a model's faults; a choice of ours."""
 
 
 class FaultCount(msgspec.Struct, frozen=True):
@@ -37,9 +37,9 @@ class FaultCount(msgspec.Struct, frozen=True):
 def count_faults(records: pl.DataFrame, condition: str) -> tuple[FaultCount, ...]:
     """Counts for every model and value of the column `condition`, sorted.
 
-    `records` hold a row for each reply, with `model` and `faults` (a list of `overton.judging.Fault`). What never came,
-    by its `failure`, is left out, and so is a reply whose faults nobody looked for; of runs made before faults were
-    looked for, which have no such column, there are none.
+    `records` have one row for each reply, with `model` and `faults` (a list of `overton.judging.Fault`). Replies that
+    never came, by their `failure`, are left out, and so are those not checked for faults; runs made before faults
+    were looked for have no such column, and no counts.
     """
     import polars as pl
 
@@ -63,10 +63,10 @@ def count_faults(records: pl.DataFrame, condition: str) -> tuple[FaultCount, ...
 
 
 def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what: str) -> Iterator[Section]:
-    """The table of faults by model and condition, where there are any.
+    """The table of faults by model and condition, if there are any.
 
-    `unit` is what a reply is called ('answers'), `condition` the heading of its column, `what` says in a sentence what
-    was done with the headline: which figures stand beside it without these replies.
+    `unit` is what a reply is called ('answers'), `condition` the heading of its column; `what` says in a sentence what
+    was done about the headline: which figures beside it leave these replies out.
     """
     if not any(one.faulty for one in counts):
         return
@@ -75,7 +75,7 @@ def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what:
     rows: list[list[Cell]] = [
         [one.model, one.condition, one.replies, one.faulty, *(one.faults[fault] for fault in FAULTS)] for one in counts
     ]
-    note = f"Told by form alone, by rules in code; one of the {unit} may have several faults. {what}"
+    note = f"Recognised by form alone, by rules in code; one of the {unit} may have several faults. {what}"
     title = f"{unit.capitalize()} whose form says that they are none"
     yield Section("faults", "Faults of form", [*_callouts(counts, unit), Table(title, columns, rows, note)])
 
@@ -83,21 +83,21 @@ def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what:
 def with_faults(
     sections: Iterable[Section | None], faults: Iterable[Section], warnings: Sequence[str]
 ) -> list[Section]:
-    """The sections with what has to be read before any number at their head.
+    """The sections, preceded by what is to be read before any number.
 
-    `faults`, as `fault_section` makes them, stand there too where some model has so many that it is warned of, else
-    last.
+    `faults`, as `fault_section` makes them, come first too if some model has so many that there is a warning about
+    them, otherwise last.
     """
     said = [Callout(text, "warning", summary=True) for text in warnings]
     head = [Section("warnings", "Before any number", said)] if said else []
-    told = list(faults)
-    leading = any(isinstance(one, Callout) for section in told for one in section.exhibits)
+    listed = list(faults)
+    leading = any(isinstance(one, Callout) for section in listed for one in section.exhibits)
     made = [section for section in sections if section]
-    return [*head, *told, *made] if leading else [*head, *made, *told]
+    return [*head, *listed, *made] if leading else [*head, *made, *listed]
 
 
 def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
-    """A sentence about each model of whose replies a tenth or more have a fault of form, with the faults it has."""
+    """One sentence about each model with a fault of form in a tenth or more of its replies, with the faults it has."""
     for model in sorted({one.model for one in counts}):
         own = [one for one in counts if one.model == model]
         replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
@@ -105,8 +105,8 @@ def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
             kinds = {fault: sum(one.faults[fault] for one in own) for fault in FAULTS}
             named = ", ".join(f"{count:,} {_WORDS[fault]}" for fault, count in kinds.items() if count)
             yield (
-                f"{model}: {number(faulty / replies, 'share')} of its {unit} are none by their form ({faulty:,} of"
-                f" {replies:,}: {named}). Numbers without them stand beside the headline."
+                f"{model}: {number(faulty / replies, 'share')} of its {unit} are no {unit} by their form ({faulty:,} of"
+                f" {replies:,}: {named}). Numbers without them are shown beside the headline."
             )
 
 

@@ -1,8 +1,8 @@
-"""What a study found, in sentences made from numbers: nothing is said that its interval does not carry.
+"""What a study found, in sentences made from numbers: nothing is said that its interval does not support.
 
-A study names the effects that there may be (`Candidate`) and says where each model stands (`standing`). `weighed`
-widens the intervals of all candidates together (Bonferroni): where nothing happens, 95 of 100 reports claim no effect.
-A candidate whose interval holds the null is no effect; it may say what is ruled out.
+A study names the possible effects (`Candidate`) and says where each model stands (`standing`). `weighed` widens the
+intervals of all candidates together (Bonferroni): if nothing happens, 95 of 100 reports claim no effect. A candidate
+whose interval covers the null is no effect; it may say what is ruled out.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ __all__ = [
 ]
 
 EITHER = "\ue000"
-"""Stands in a sentence for the word that tells one side from the other; of private use, so that no name has it."""
+"""Stands in a sentence for the word that differs between the two sides; from the private use area, so in no name."""
 
 FAMILY = 0.05
-"""Over all candidates of an analysis together, the chance of claiming an effect where there is none, at most."""
+"""Over all candidates of an analysis together, at most the chance of claiming an effect where there is none."""
 
 DO_NOT_QUOTE = "Do not quote this"
-"""What stands before the caution of a finding that is not one to pass on."""
+"""What precedes the caution of a finding that is not to be quoted."""
 
 VOID = "This is no measurement."
-"""The caution of a sentence which says itself why a model's answers measure nothing."""
+"""The caution of a sentence that itself says why a model's answers measure nothing."""
 
 What = Literal["effect", "bound", "standing"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A sentence about one model, or about all.
+    """A sentence about one model, or about all of them.
 
-    what       'effect': the corrected interval leaves out what would be there if nothing happened; 'bound': it does
+    what       'effect': the corrected interval excludes what would be there if nothing happened; 'bound': it does
                not, and the sentence says how large an effect it leaves possible; 'standing': where a model stands,
                which claims no effect
-    n, units   how many of what is behind it ('12 issues')
-    number     the estimate with its interval, of effects and bounds corrected; None for what was counted
-    coverage   of that interval, None where there is none
-    p          of no effect, corrected, where a test decided; else None
+    n, units   how many of what are behind it ('12 issues')
+    number     the estimate with its interval, corrected for effects and bounds; None for what was counted
+    coverage   of that interval, None if there is none
+    p          of no effect, corrected, if a test decided; otherwise None
     kind       how the number reads
     exhibit    the key of the report's section that shows it
-    judge      the role whose labels it rests on, '' where it rests on none
-    cautions   what has to be read with it; with `quotable` false it is no sentence to pass on, and they say why
+    judge      the role whose labels it rests on, '' if it rests on none
+    cautions   what to read along with it; with `quotable` false it is not to be quoted, and they say why
     """
 
     what: What
@@ -89,12 +89,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """An effect that there may be; there is none where `number` is `null`.
+    """A possible effect; there is none if `number` is `null`.
 
-    `above` and `below` are the sentences for either side of it, None where that side is nothing to tell; `within` gives
+    `above` and `below` are the sentences for either side of it, None if that side is nothing to report; `within` gives
     the sentence for neither from the corrected interval, which says how large an effect it leaves possible. `clusters`
-    counts what the interval is over, `n` of `units` are told. With a `p`, that is the test instead of the interval.
-    What is ruled out is told where the interval stays within `telling` of the null: further out it says nothing.
+    counts what the interval is over, `n` and `units` are reported. With a `p`, the test decides, not the interval.
+    What is ruled out is reported if the interval stays within `telling` of the null: further out it says nothing.
     """
 
     model: str
@@ -134,8 +134,8 @@ def standing(
     void: str = "",
     caution: str = "",
 ) -> Finding:
-    """Where a model stands, with what has to be read with it. `void` is the caution where its answers measure nothing:
-    then it is not to be quoted."""
+    """Where a model stands, with what to read along with it. `void` is the caution if its answers measure nothing: it
+    is then not to be quoted."""
     return Finding(
         what="standing",
         model=model,
@@ -152,38 +152,38 @@ def standing(
 
 
 def either(sentence: str, above: str, below: str) -> tuple[str, str]:
-    """A sentence for above and for below nothing, the words in the place of `EITHER`."""
+    """A sentence for above and one for below the null, with the words in the place of `EITHER`."""
     return sentence.replace(EITHER, above), sentence.replace(EITHER, below)
 
 
 def _thin(n: int, units: str) -> str:
-    """What is said of a number that rests on too few items for an interval, '' where there are enough."""
+    """What is said of a number that rests on too few items for an interval, '' if there are enough."""
     return f"Thin: {n} {units}; an interval needs {FEWEST}." if n < FEWEST else ""
 
 
 def weighed(candidates: Iterable[Candidate]) -> list[Finding]:
-    """What the candidates come to, all of them weighed together: effects, and what is ruled out, in their order."""
+    """What follows from the candidates, all weighed together: effects, and what is ruled out, in their order."""
     tested = [one for one in candidates if one.tested]
     return [found for one in tested if (found := _weighed(one, len(tested)))]
 
 
 def _weighed(one: Candidate, many: int) -> Finding | None:
-    """An effect where the corrected interval, or test, leaves out the null; else what is ruled out."""
-    held = widened(one.number, 1 - FAMILY / many, one.clusters - 1)
+    """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out."""
+    wide = widened(one.number, 1 - FAMILY / many, one.clusters - 1)
     if one.p is None:
-        above, below = held.low > one.null, held.high < one.null
+        above, below = wide.low > one.null, wide.high < one.null
     else:
         passed = one.p * many <= FAMILY
-        above, below = passed and held.value > one.null, passed and held.value < one.null
+        above, below = passed and wide.value > one.null, passed and wide.value < one.null
     if above or below:
         said = one.above if above else one.below
-        return _found(one, "effect", said, held, many) if said else None
-    if one.within is None or not farthest(held, one.null) <= one.telling:
+        return _found(one, "effect", said, wide, many) if said else None
+    if one.within is None or not farthest(wide, one.null) <= one.telling:
         return None
-    return _found(replace(one, caution=""), "bound", one.within(held), held, many)
+    return _found(replace(one, caution=""), "bound", one.within(wide), wide, many)
 
 
-def _found(one: Candidate, what: What, sentence: str, held: Estimate, many: int) -> Finding:
+def _found(one: Candidate, what: What, sentence: str, wide: Estimate, many: int) -> Finding:
     return Finding(
         what=what,
         model=one.model,
@@ -191,7 +191,7 @@ def _found(one: Candidate, what: What, sentence: str, held: Estimate, many: int)
         n=one.n,
         units=one.units,
         exhibit=one.exhibit,
-        number=held if one.p is None else None,
+        number=wide if one.p is None else None,
         p=None if one.p is None else min(1.0, one.p * many),
         kind=one.kind,
         judge=one.judge,
@@ -199,18 +199,18 @@ def _found(one: Candidate, what: What, sentence: str, held: Estimate, many: int)
     )
 
 
-def farthest(held: Estimate, null: float = 0.0) -> float:
-    """The largest effect that an interval leaves possible; NaN where there is no interval."""
-    return max(abs(held.low - null), abs(held.high - null))
+def farthest(wide: Estimate, null: float = 0.0) -> float:
+    """The largest effect that an interval leaves possible; NaN if there is no interval."""
+    return max(abs(wide.low - null), abs(wide.high - null))
 
 
-def most(held: Estimate, kind: Kind) -> str:
-    """The same as it reads, without its sign."""
-    return number(farthest(held), kind).lstrip("+")
+def most(wide: Estimate, kind: Kind) -> str:
+    """The same as text, without its sign."""
+    return number(farthest(wide), kind).lstrip("+")
 
 
 def evidence(one: Finding) -> str:
-    """What is behind a sentence: the count, and the interval with its level, or the P value, where there is one."""
+    """What is behind a sentence: the count, and the interval with its level or the P value, if there is one."""
     parts = [f"{one.n:,} {one.units}"]
     if one.number is not None and not isnan(one.number.low):
         how = f"{_percent(one.number.level)} interval"
@@ -225,19 +225,19 @@ def _percent(level: float) -> str:
 
 
 def common(findings: Sequence[Finding]) -> list[str]:
-    """The cautions that all of several findings have: they are said once."""
+    """The cautions that several findings share, so as to say them once."""
     first = findings[0].cautions if len(findings) > 1 else ()
     return [one for one in first if all(one in other.cautions for other in findings)]
 
 
 def by_model(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
-    """The findings of each model together, in the order in which they come; those about all have no model."""
+    """The findings grouped by model, in their order; those about all models have no model."""
     models = dict.fromkeys(one.model for one in findings)
     return [(model, [one for one in findings if one.model == model]) for model in models]
 
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:
-    """By model as they come; of each where it stands first, then effects, then what is ruled out."""
+    """By model in their order; for each where it stands first, then effects, then what is ruled out."""
     places = {model: place for place, model in enumerate(dict.fromkeys(one.model for one in findings))}
     kinds = ("standing", "effect", "bound")
     return sorted(findings, key=lambda one: (places[one.model], kinds.index(one.what)))

@@ -1,4 +1,4 @@
-"""What a forum holds: posts and the comments below them, as Reddit's dumps and API name their parts."""
+"""What a forum contains: posts and the comments below them, with the field names of Reddit's dumps and API."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _GONE = re.compile(r"\W*(?P<how>deleted|removed)(?:\s+by\s+[\w\s]{1,30})?\W*", r
 
 
 class Post(msgspec.Struct, frozen=True, gc=False):
-    """A submission. Texts are as they came, escapes and all: `plain` makes them readable.
+    """A submission. Texts are as received, escapes and all: `plain` makes them readable.
 
     `created_utc` is in seconds since 1970, as a number or, in old dumps, as text; `flair` is the label that authors or
-    moderators gave it; `removed_by_category` says who took it down, None where nobody did.
+    moderators gave it; `removed_by_category` says who took it down, None if nobody did.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Post(msgspec.Struct, frozen=True, gc=False):
 class Comment(msgspec.Struct, frozen=True, gc=False):
     """A comment. `link_id` names its post, `parent_id` what it answers: 't3_' and a post's id, 't1_' and a comment's.
 
-    Some archives give `parent_id` as a number where it is a comment's, and as null where it is the post's.
+    Some archives give `parent_id` as a number if it is a comment's, and as null if it is the post's.
     """
 
     id: str
@@ -54,12 +54,12 @@ class Comment(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def post(self) -> str:
-        """The id of the post that the comment stands below."""
+        """The id of the post that the comment is below."""
         return self.link_id.removeprefix("t3_")
 
     @property
     def top_level(self) -> bool:
-        """Whether it answers the post itself, and no other comment."""
+        """Whether it answers the post itself, not another comment."""
         parent = self.parent_id
         return parent is None or (isinstance(parent, str) and (parent.startswith("t3_") or parent == self.link_id))
 
@@ -70,13 +70,13 @@ _BLANK = re.compile(r"&(?:#x200B|#8203|ZeroWidthSpace);|[\u200b\ufeff]", re.IGNO
 _NO_BREAK = re.compile(r"&(?:nbsp|#160|#xA0);|\xa0", re.IGNORECASE)
 _LINE_BREAK = re.compile(r"\r\n?|\u2028|\u2029")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_ODD = re.compile("[&\r\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xa0\u200b\u2028\u2029\ufeff]")  # most texts have none of it
+_ODD = re.compile("[&\r\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xa0\u200b\u2028\u2029\ufeff]")  # most texts have none
 
 
 def plain(text: str | None) -> str:
-    """A text as its readers saw it: `&lt;`, `&gt;` and `&amp;`, which dumps and API hold escaped, unescaped once;
+    """A text as its readers saw it: `&lt;`, `&gt;` and `&amp;`, which dumps and API deliver escaped, unescaped once;
     spaces that were written as entities turned to spaces or left out, control characters left out, line breaks `\\n`,
-    nothing around it. Markdown stays.
+    surrounding space stripped. Markdown stays.
     """
     if not text or not _ODD.search(text):
         return (text or "").strip()
@@ -86,7 +86,7 @@ def plain(text: str | None) -> str:
 
 
 def seconds(created_utc: int | float | str) -> float | None:
-    """Seconds since 1970; None where the text is no finite number."""
+    """Seconds since 1970; None if the text is no finite number."""
     try:
         value = float(created_utc)
     except (ValueError, OverflowError):
@@ -95,7 +95,7 @@ def seconds(created_utc: int | float | str) -> float | None:
 
 
 def is_gone(text: str) -> Literal["deleted", "removed"] | None:
-    """Whether a text is but the words that stand in place of one: '[deleted]', '[ Removed by Reddit ]'."""
+    """Whether a text is only the words that replace one: '[deleted]', '[ Removed by Reddit ]'."""
     match = _GONE.fullmatch(text) if len(text) < 60 else None
     if match is None:
         return None
@@ -103,5 +103,5 @@ def is_gone(text: str) -> Literal["deleted", "removed"] | None:
 
 
 def is_bot(author: str | None) -> bool:
-    """Whether an account is one of the community's moderators' or a bot, by its name."""
+    """Whether an account belongs to the community's moderators or is a bot, by its name."""
     return author is not None and _BOT.fullmatch(author) is not None

@@ -1,6 +1,6 @@
 """What a study asks about: where its items come from, how they are read, and what was found on the way.
 
-A study reads opened texts and touches no paths: whoever hosts it finds, opens, bounds and decodes the files.
+A study reads opened texts and touches no paths: its host finds, opens, bounds and decodes the files.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Items(Generic[Item]):
     """What a study asks about, and how it is read.
 
     `kind` is the struct of one item; it has an `id`. `noun` is what one is called ('issue'), `layouts` says in one line
-    what a path may be. `parse` reads opened texts: without it, each line of JSON is one `kind` (see `json_lines`). Of a
-    folder those files are read whose names end in `suffixes`, or the one called `dataset`, as a run that makes such
-    items leaves it; without suffixes only that one. `reading` declares options of reading. Where `named` makes an item
-    of a word, words are given in a file's place. `starter` gives the items that come with the study, or finds the file
-    or folder of them. `blank` makes an item to be filled in: its texts say what is to stand there. `spelled` gives an
-    item in words: a line that stands for its id wherever people read, and lines that say more of it. `subjects` gives
-    the subjects of starter items, by `about(item)`: what the study compares by, mostly the item's id. Items of several
-    studies on one subject stand together in a profile.
+    what a path may be. `parse` reads opened texts: without it, each line of JSON is one `kind` (see `json_lines`). In a
+    folder, the files whose names end in `suffixes` are read, or the one called `dataset`, as written by a run that
+    makes such items; without suffixes only that one. `reading` declares options of reading. If `named` makes an item
+    from a word, words are given in place of a file. `starter` gives the items that come with the study, or finds the
+    file or folder with them. `blank` makes an item to be filled in: its texts say what belongs there. `spelled` gives
+    an item in words: a line shown in place of its id wherever people read, and lines that say more about it. `subjects`
+    gives the subjects of starter items, by `about(item)`: what the study compares by, mostly the item's id. A profile
+    puts items of several studies on one subject together.
     """
 
     kind: type[Item]
@@ -54,7 +54,7 @@ class Items(Generic[Item]):
 
     @property
     def plural(self) -> str:
-        """What several are called; options that name a file of them are called so, too."""
+        """What several are called; options that name a file of them use it, too."""
         return f"{self.noun}s"
 
     @property
@@ -63,7 +63,7 @@ class Items(Generic[Item]):
         return tuple(dict.fromkeys((self.noun, self.plural, "items") if self.named else ("items", self.plural)))
 
     def parsed(self, texts: Sequence[Text], reading: Any) -> Parsed[Item]:
-        """What opened texts hold, `reading` being an instance of the struct of that name."""
+        """What opened texts contain, `reading` being an instance of the struct of that name."""
         parse = self.parse or json_lines(self.kind)
         return parse(texts, reading)
 
@@ -78,7 +78,7 @@ def title_of(item: msgspec.Struct) -> str:
 
 
 def usable(parsed: Parsed[Item]) -> list[Item]:
-    """The items, where nothing is wrong with them.
+    """The items, if nothing is wrong with them.
 
     Raises:
         InputError: every error that was found.

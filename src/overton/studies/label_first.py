@@ -1,7 +1,7 @@
-"""A judge's question with the label asked for first and the reason last, where token probabilities are wanted.
+"""A judge's prompt with the label requested first and the reason last, for token probabilities.
 
-Where a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the
-share of the judge's answers. Not a word of the question is another; only the reason's place is.
+If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the share
+among the judge's answers. No word of the prompt changes; only the reason's place does.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _KEY = re.compile(r'"\w+": ')
 
 
 def label_first(messages: Sequence[Message], form: Form, reason: str = "rationale") -> tuple[tuple[Message, ...], Form]:
-    """The messages and the form with the key `reason` behind all others.
+    """The messages and the form with the key `reason` after all others.
 
-    The first message tells the keys: a line for each ('"rationale": one short sentence'), or in one line of JSON.
+    The first message lists the keys: one per line ('"rationale": one short sentence'), or in one line of JSON.
     """
     first, *others = messages
-    told = msgspec.structs.replace(first, content=_reason_last(first.content, reason))
-    return (told, *others), msgspec.structs.replace(form, schema=_keys_last(form.schema, reason))
+    moved = msgspec.structs.replace(first, content=_reason_last(first.content, reason))
+    return (moved, *others), msgspec.structs.replace(form, schema=_keys_last(form.schema, reason))
 
 
 def _reason_last(text: str, reason: str) -> str:

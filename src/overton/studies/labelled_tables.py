@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = ["ALONE", "CHECKED", "labelled_section", "people_tables", "shares_exhibits", "too_few"]
 
-ALONE = "No labels by people: whatever rests on the judge here rests on the judge alone."
-"""What stands at the head where a judge labelled and no person did."""
+ALONE = "No labels by people: everything that rests on the judge here rests on the judge alone."
+"""What a report says first if a judge labelled and no person did."""
 
 CHECKED = (
-    "People checked the judge on a sheet, which corrects nothing: whatever rests on the judge here rests on it alone."
+    "People checked the judge on a sheet, which corrects nothing: everything that rests on the judge here rests on it"
+    " alone."
 )
-"""The same where people filled in a sheet."""
+"""The same if people filled in a sheet."""
 
 _METHOD = (
-    "Corrected: the judge's share moved by what it gets wrong on the units that people labelled (prediction-powered,"
-    " with power tuning), for units like these; units of one group are alike. Where people differ and have not settled"
-    " it, each counts in equal parts. Tables and charts below take a corrected number wherever it leads; what they show"
-    " beside is the judge's."
+    "Corrected: the judge's share, shifted by its errors on the units that people labelled (prediction-powered, with"
+    " power tuning), for units like these; units of one group are alike. Where people differ and have not settled it,"
+    " each counts equally. Tables and charts below use a corrected number wherever it leads; the numbers beside it are"
+    " the judge's."
 )
 
 
@@ -60,12 +61,12 @@ def _judge_tables(found: People) -> Iterator[Table]:
         for label, counts in judge.confusion.items()
     ]
     if rows:
-        note = "Rows are the judge's labels, columns people's; where people differ each counts in equal parts."
+        note = "Rows are the judge's labels, columns people's; where people differ, each counts equally."
         yield Table("What people say of each label", heads, rows, note)
 
 
 def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> Section:
-    """What people's labels make of a run's numbers; where there are none, what is said instead."""
+    """What people's labels do to a run's numbers; if there are none, what is said instead."""
     if not found:
         return Section("labels", "Labels by people", [Callout(without, "warning", summary=True)])
     exhibits = [exhibit for one in found for exhibit in shares_exhibits(one)]
@@ -73,15 +74,15 @@ def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> S
 
 
 def too_few(found: LabelledShares) -> str:
-    """What stands at the head of a report where labels correct nothing, or are too few for a corrected number to lead;
-    '' where they do."""
+    """What a report says first if labels correct nothing, or are too few for a corrected number to lead; '' if it
+    does."""
     what = found.what.replace("_", " ")
     if found.why:
         return f"Labels by people of {what} correct nothing: {found.why}. What rests on the judge rests on it alone."
     if found.labelled < found.enough:
         return (
             f"Too few labels by people: {found.labelled:,} of {what}. From {found.enough} on the corrected number"
-            " leads; until then whatever rests on the judge here is the judge's."
+            " leads; until then, everything that rests on the judge here is the judge's."
         )
     return ""
 
@@ -93,8 +94,8 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
         yield Callout(f"Labels by people of {what}: nothing is corrected, since {found.why}.", "warning", summary=True)
         return
     if found.labelled < found.enough:
-        told = f"People labelled {found.labelled:,} units ({what}); with {found.enough} the corrected number leads"
-        yield Callout(f"{told}, until then the judge's.", "warning", summary=True)
+        said = f"People labelled {found.labelled:,} units ({what}); from {found.enough} on the corrected number leads"
+        yield Callout(f"{said}, until then the judge's.", "warning", summary=True)
     yield _table(f"{what}, all models", found.shares, "share", _said(found), summary=True)
     if len(found.models) > 1:
         for name, shares in found.models.items():
@@ -106,14 +107,14 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
 
 
 def _measures(found: LabelledNumbers) -> Iterator[Exhibit]:
-    """Measures of many labels, group by group; those of all and of whole models in the summary too."""
-    told = _UNITS if found.how == "whole units" else _ERRORS
-    yield Callout(f"Measures of many labels together: {told} {found.together}", summary=True)
+    """Measures of many labels, group by group; those of all models and of whole models in the summary too."""
+    said = _UNITS if found.how == "whole units" else _ERRORS
+    yield Callout(f"Measures of many labels together: {said} {found.together}", summary=True)
     for group, measures in found.groups.items():
         heads = ["Measure", "Corrected", "Judge alone", "Labelled alone", "Takes"]
         rows: list[list[Cell]] = [
-            [_named(name), *(_cell(one) for one in (held.corrected, held.plain, held.labelled)), held.leads]
-            for name, held in measures.items()
+            [_named(name), *(_cell(number) for number in (one.corrected, one.plain, one.labelled)), one.leads]
+            for name, one in measures.items()
         ]
         yield Table(
             f"Measures of many labels, {group or 'all models'}",
@@ -123,9 +124,11 @@ def _measures(found: LabelledNumbers) -> Iterator[Exhibit]:
         )
 
 
-_UNITS = "people labelled whole units, and each unit's own value is corrected, which assumes the draw alone."
+_UNITS = (
+    "people labelled whole units, and each unit's own value is corrected, which assumes only that the draw is random."
+)
 _ERRORS = (
-    "the judge's errors are undone label by label, which assumes that errors of one unit are independent, and as"
+    "the judge's errors are undone label by label, which assumes that errors in one unit are independent and equally"
     " frequent everywhere."
 )
 
@@ -135,27 +138,27 @@ def _named(measure: str) -> str:
 
 
 def _cell(one: Estimate) -> Cell:
-    """Values of different kinds stand in one column: written out, on their own scale."""
+    """One column has values of different kinds: written out, on their own scale."""
     return Missing(reason(one)) if isnan(one.value) else sentence(one, "value")
 
 
 def _said(found: LabelledShares) -> str:
-    """By whom, of what, and what is open."""
-    told = f"{', '.join(found.people)} labelled {found.labelled:,} of {found.units:,} units of {found.run} that"
-    told += f" {found.judge} judged."
+    """Who labelled, what, and what is open."""
+    said = f"{', '.join(found.people)} labelled {found.labelled:,} of {found.units:,} units of {found.run} that"
+    said += f" {found.judge} judged."
     if found.without_label:
-        told += f" {found.without_label:,} units have no label of the judge's, and are left out."
+        said += f" {found.without_label:,} units have no label by the judge, and are left out."
     if found.set_aside:
-        told += f" {found.set_aside:,} more are in groups that were drawn whole and are not labelled to their end."
+        said += f" {found.set_aside:,} more are in groups that were drawn whole and are not completely labelled."
     if found.cannot_tell:
-        told += f" Of {found.cannot_tell:g} they could not tell: 'at most' is the share if all these had this label."
+        said += f" For {found.cannot_tell:g} they could not tell: 'at most' is the share if all these had this label."
     if found.open:
-        told += f" They differ on {found.open:,} units that are not settled."
-    return told
+        said += f" They differ on {found.open:,} units that are not settled."
+    return said
 
 
 def _table(title: str, shares: Mapping[str, Variants], kind: Kind, note: str = "", *, summary: bool = False) -> Table:
-    """The number that leads stands first."""
+    """The number that leads comes first."""
     leads = any(one.leads == "corrected" for one in shares.values())
     bounded = any(one.corrected_at_most for one in shares.values())
     least = any(one.corrected_at_least for one in shares.values())
@@ -171,5 +174,5 @@ def _table(title: str, shares: Mapping[str, Variants], kind: Kind, note: str = "
 
 
 def _bare(one: Estimate) -> Cell:
-    """The judge's number alone; an interval would not hold what the judge gets wrong."""
+    """The judge's number alone; an interval would leave out the judge's errors."""
     return Missing(reason(one)) if isnan(one.value) else one.value

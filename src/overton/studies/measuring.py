@@ -1,4 +1,4 @@
-"""From a run's records to numbers and to what is shown of them: what a study declares, and what it is given."""
+"""From a run's records to numbers and how they are shown: what a study declares, and what it is given."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Record = TypeVar("Record")
 
 
 class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How measures are computed; a study that has more choices derives from it."""
+    """How measures are computed; a study with further choices derives from it."""
 
     level: Annotated[float, Option("Coverage of the intervals", least=0.5, most=0.999)] = 0.95
     resamples: Annotated[int, Option("Random draws, in the few places that need them", least=100, most=100_000)] = 2000
@@ -54,11 +54,11 @@ class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 @dataclass(frozen=True)
 class Measured:
-    """A model that answered: the name that it has in records, and what stands beside that name.
+    """A model that answered: its name in records, and what belongs to that name.
 
-    `spec` is what was asked, as 'provider/name', with `settings` as 'key=value'; `family` groups models of one kind;
-    with `holds_form` a grammar held its answers to their form; `run` is the name of its run's folder; `sampled` says at
-    which temperature it answered, '' where that is not known.
+    `spec` is the model requested, as 'provider/name', with `settings` as 'key=value'; `family` groups models of one
+    kind; with `holds_form` a grammar held its answers to their form; `run` is the name of its run's folder; `sampled`
+    is the temperature at which it answered, '' if not known.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Measured:
 
 
 class TriedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A judge, as 'provider/name', tried on controls of one kind of label: how many it got right of how many."""
+    """A judge, as 'provider/name', tried on controls of one kind of label: how many of how many it got right."""
 
     judge: str
     what: str
@@ -96,14 +96,14 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class Results:
-    """What runs gave, put together: models of several runs that have one name are told apart, never pooled.
+    """The results of runs, put together: models of several runs with the same name are kept apart, never pooled.
 
-    `records` are the outcome tables under each other, `items` what was asked about, each once. For a table that was
-    made elsewhere there are neither items nor runs. `nulls` are the records of null conditions, by the null's name:
-    they are not among `records`.
+    `records` are the outcome tables under each other, `items` what was asked about, each once. A table that was made
+    elsewhere has neither items nor runs. `nulls` are the records of null conditions, by the null's name: they are not
+    among `records`.
 
-    Where several judged, all of this is by the first of them, and `others` has the same by each of the others, by name:
-    what there would be if that judge alone had judged.
+    If there are several judges, all of this is by the first of them, and `others` has the same by each of the others,
+    by name: the results if that judge alone had judged.
     """
 
     records: pl.DataFrame
@@ -126,11 +126,11 @@ class Results:
 
 @dataclass(frozen=True)
 class Headline(Generic[Analysis, Record]):
-    """What is said of a study where there is room for few figures, as in the logs of another host.
+    """What is shown of a study where there is room for few figures, as in the logs of another host.
 
     `figures(analysis)` gives the first of its measures by name; `item` is the column that names the item. `value` is
-    one number for the records of one item in one condition, NaN where they have none, which `meaning` explains;
-    `columns` are those of the record that a person reads first.
+    one number for the records of one item in one condition, NaN if they have none, which `meaning` explains;
+    `columns` are those of the record that people read first.
     """
 
     figures: Callable[[Analysis], Iterator[tuple[str, Estimate]]]
@@ -154,16 +154,16 @@ def _nowhere(measure: str, model: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Comparing:
-    """How models are compared by a study: its measures as what each item gives to them (`overton.studies.comparing`).
+    """How models are compared by a study: its measures as what each item contributes (`overton.studies.comparing`).
 
     unit      what items are called in the plural, as intervals name them
     records   `records(results, how)` gives every model's contributions
     table     `table(table, how)` gives those of a table that was made elsewhere
-    place     `place(measure, model)` says where the JSON has a headline, key by key; () for what is none, or not there
-    judge     `judge(measure)` names the role on whose labels a measure rests, '' where it rests on none
+    place     `place(measure, model)` is the place of a headline in the JSON, key by key; () if it has none
+    judge     `judge(measure)` names the role on whose labels a measure rests, '' if it rests on none
     harmless  options that change only how sure a number is, or which numbers there are, and not what one means
-    trial     the column of records that names the trial, which ends in its repetition, '.../r3', so that what chance
-              makes of a number can be told from what items do; '' where trials are not repeated
+    trial     the column of records that names the trial, which ends in its repetition, '.../r3', so that the effect
+              of chance on a number can be separated from that of items; '' if trials are not repeated
     """
 
     unit: str
@@ -181,9 +181,9 @@ class Correcting(Generic[Analysis]):
 
     whats  the labels of the study's sheet that they rest on
     case   `case(results, what, people, how)` gives the units and what people say of them (`overton.studies.labelled`);
-           None where the measures rest on other labels, as they are computed
-    place  `place(analysis, place)` gives where an analysis holds a number, from the place that the case names; None
-           where it holds none there
+           None if the measures, as computed, rest on other labels
+    place  `place(analysis, place)` is where an analysis has a number, from the place that the case names; None if it
+           has none there
     alone  what a report says of sections whose numbers rest on the judge's labels and are not corrected, by their keys
     """
 
@@ -195,24 +195,24 @@ class Correcting(Generic[Analysis]):
 
 @dataclass(frozen=True)
 class Measuring(Generic[Analysis, Record]):
-    """How a study's outcome becomes an analysis, and an analysis what is shown. The first three are needed.
+    """How a study's outcome becomes an analysis, and how an analysis is shown. The first three are needed.
 
     how         the choices of computing it, each field with its `Option`
     records     `records(results, how)` gives the analysis of runs
-    analysis    the type of an analysis, whose JSON Schema is derived from it
+    analysis    the type of an analysis, from which its JSON Schema is derived
     sections    `sections(analysis)` gives what is shown of an analysis alone
-    findings    `findings(analysis)` says in sentences what was found, where the study declares any: see `Finding`
+    findings    `findings(analysis)` says in sentences what was found, if the study declares any: see `Finding`
     tables      in one line: which tables made elsewhere can be measured
     read        the kinds of such tables, as documentation shows their columns
     table       `table(table, how)` gives the analysis of one of them, opened
     exhibits    `exhibits(results, analysis, how)` gives what a report shows, by default the sections alone
-    headline    the few figures that stand for it
+    headline    the few figures that represent it
     comparing   how models are compared by it; without it `overton compare` refuses
     reproductions  publications whose numbers it computes again from their tables
     profile     what it contributes to a model's profile (`overton.studies.profiling`)
-    correcting  how people's labels correct its measures of many of a judge's labels, where it has such
-    reported    choices that a report has where nobody makes them
-    names       columns that hold a model's name; in `joined` ones several names stand, joined by ' + '
+    correcting  how people's labels correct its measures of many of a judge's labels, if it has such measures
+    reported    choices that a report makes by default
+    names       columns with a model's name; those in `joined` have several names, joined by ' + '
     apart       columns whose values are unique in a run only, so that runs under each other need the run's name
     schema      the version of the analysis' JSON
     """
@@ -238,7 +238,7 @@ class Measuring(Generic[Analysis, Record]):
     schema: int = field(default=1)
 
     def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
-        """What a report shows: the exhibits, where there are none declared the sections."""
+        """What a report shows: the exhibits, or the sections if no exhibits are declared."""
         if self.exhibits is None:
             return Exhibits(summary="", sections=self.sections(analysis), trials=None)
         return self.exhibits(results, analysis, how)
@@ -249,11 +249,11 @@ class _Nothing(msgspec.Struct, frozen=True):
 
 
 def _not_declared(analysis: _Nothing) -> Sequence[Section]:
-    said = "This study declares no measures: what was answered is in records.parquet, and nothing is computed of it."
+    said = "This study declares no measures: the answers are in records.parquet, and nothing is computed from them."
     return [Section("measures", "Measures", [Callout(said, "warning", summary=True)])]
 
 
 UNMEASURED: Measuring[_Nothing, Any] = Measuring(
     analysis=lambda: _Nothing, records=lambda results, how: _Nothing(), sections=_not_declared
 )
-"""Stands in for the measures of a study that asks and declares none."""
+"""Takes the place of the measures of a study that asks questions and declares none."""

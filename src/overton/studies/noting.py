@@ -1,6 +1,6 @@
-"""What was found wrong or odd while something was read, and where.
+"""What was found wrong or odd while reading, and where.
 
-Values are taken out of what JSON holds: each is of the kind that is wanted, or a note says what is wrong with it.
+Values are taken from JSON: each is of the expected kind, or a note says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass
 class Notes:
-    """Collects findings about one place; `prefix` ('line 3') stands before every key."""
+    """Collects findings about one place; `prefix` ('line 3') precedes every key."""
 
     place: str
     prefix: str = ""
@@ -91,8 +91,8 @@ def found(problem: Problem) -> Finding:
     return Finding("error", problem.place, problem.key, problem.reason)
 
 
-ID_RULE = "may hold letters a to z, digits, '-', '_' and '.' only"
-"""What is said of an id that is none."""
+ID_RULE = "may contain the letters a to z, digits, '-', '_' and '.' only"
+"""What is said of an id that is not valid."""
 
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
 
@@ -105,7 +105,7 @@ _KINDS = {
     dict: "an object",
 }
 
-# What no item text needs and what terminals, tables or journals stumble over.
+# What no item text needs, and what terminals, tables or journals cannot take.
 _UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 T = TypeVar("T")
@@ -117,14 +117,14 @@ def kind_of(value: Any) -> str:
 
 
 def unreadable(text: str) -> str | None:
-    """Why `text` cannot be used as an item's text, None where it can."""
+    """Why `text` cannot be used as an item's text, None if it can."""
     if (match := _UNWANTED.search(text)) is None:
         return None
-    return f"holds the control character U+{ord(match[0]):04X} at position {match.start()}; remove it"
+    return f"contains the control character U+{ord(match[0]):04X} at position {match.start()}; remove it"
 
 
 def take_text(value: Any, key: str, notes: Notes) -> str | None:
-    """`value` if it is a text with something in it that can be used, surrounding space dropped; else None, noted."""
+    """`value`, stripped, if it is a text that is not blank and can be used; otherwise None, noted."""
     if not isinstance(value, str):
         notes.error(key, f"is {kind_of(value)}, not a text")
         return None
@@ -138,7 +138,7 @@ def take_text(value: Any, key: str, notes: Notes) -> str | None:
 
 
 def take_required(data: dict[str, Any], key: str, notes: Notes, prefix: str = "") -> str | None:
-    """The text under `key`; None, noted, where it is missing or cannot be used. `prefix` is where `data` stands."""
+    """The text under `key`; None, noted, if it is missing or cannot be used. `prefix` is where `data` is."""
     if key in data:
         return take_text(data[key], prefix + key, notes)
     notes.error(prefix + key, "is missing")
@@ -146,12 +146,12 @@ def take_required(data: dict[str, Any], key: str, notes: Notes, prefix: str = ""
 
 
 def take_optional(data: dict[str, Any], key: str, notes: Notes) -> str | None:
-    """The text under `key`, None where there is none."""
+    """The text under `key`, None if there is none."""
     return None if data.get(key) is None else take_text(data[key], key, notes)
 
 
 def take_one_of(known: tuple[T, ...], value: Any, key: str, notes: Notes) -> T | None:
-    """`value` if it is one of those `known`; else None, noted."""
+    """`value` if it is one of those `known`; otherwise None, noted."""
     found = next((one for one in known if one == value), None)
     if found is None:
         allowed = ", ".join(map(str, known))
@@ -166,7 +166,7 @@ def take_each(
 ) -> dict[int, T] | None:
     """What `take(member, index, place)` makes of each member of the list under `key`, by index; None without a list.
 
-    Members of which it makes None are left out.
+    Members that it turns into None are left out.
     """
     members = data.get(key)
     if not isinstance(members, list):
@@ -177,12 +177,12 @@ def take_each(
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` can be an item's id: it names trials and stands in tables and file names."""
+    """Whether `text` can be an item's id: ids name trials and appear in tables and file names."""
     return _ID.fullmatch(text) is not None
 
 
 def note_id(name: str, notes: Notes) -> None:
-    """Note an id that is none; '' was noted as missing already."""
+    """Note an invalid id; '' was noted as missing already."""
     if name and not is_id(name):
         notes.error("id", f"{quoted(name)} {ID_RULE}")
 
@@ -202,10 +202,10 @@ def note_unknown(data: dict[str, Any], kind: type[msgspec.Struct], notes: Notes,
 
 
 def note_repeated(named: Iterable[tuple[str, Notes]]) -> None:
-    """Note every id that stands a second time."""
+    """Note every id that occurs a second time."""
     first: dict[str, Notes] = {}
     for name, notes in named:
         earlier = first.setdefault(name, notes)
         if name and earlier is not notes:
             places = (earlier.place if earlier.place != notes.place else "", earlier.prefix)
-            notes.error("id", f"{quoted(name)} stands already in {', '.join(filter(None, places))}")
+            notes.error("id", f"{quoted(name)} is already used in {', '.join(filter(None, places))}")

@@ -1,8 +1,8 @@
 """Null conditions: what a study's headlines would be if what it looks for were not there.
 
 A study declares them (`Study.nulls`). From the declaration follow an option (`--null NAME`, `--null all`), their trials
-behind each item's own, and every headline's difference from its null (`overton.studies.against`). They are never part
-of the published design: its trials, names, identities and seeds are the same with them and without, and its measures
+after each item's own, and every headline's difference from its null (`overton.studies.against`). They are never part
+of the published design: its trials, names, identities and seeds are the same with and without them, and its measures
 never see their records.
 """
 
@@ -35,18 +35,18 @@ __all__ = [
     "design_alone",
     "null_of",
     "prompts_changed",
-    "told_apart",
+    "renamed",
     "with_option",
 ]
 
 PREFIX = "null/"
-"""How the names of their trials begin: 'null/NAME/...'."""
+"""How the names of their trials start: 'null/NAME/...'."""
 OPTION = "nulls"
-"""The option that is derived where a study has nulls that are asked."""
+"""The option that is derived if a study has nulls with trials."""
 
 _TEXTS = ("nulls.", "free.")
-"""How the names of the texts begin that models read only where an option asks for it: in null conditions, where answers
-are not forced. A run that was made before there were any has not changed."""
+"""How the names of texts start that models read only if an option asks for it: in null conditions, and if answers are
+not forced. They leave a run that was made before they existed unchanged."""
 
 Trials = Callable[[Sequence[Any], Any, int], Iterator[Trial]]
 
@@ -56,13 +56,13 @@ class Null:
     """One of a study's nulls.
 
     name    one word, as `--null` takes it
-    help    what is done, as it stands behind 'of': 'irrelevant text in the place of the arguments'
-    of      the measures of `measuring.comparing` of which it is the null; '*' stands for any letters
-    sides   `sides(results, rows, how)` gives the contributions that stand for the null, `results` holding the design's
-            records and `rows` those of the null's own trials (None where it has no trials)
-    trials  its trials, each item's together and items in the order given, named as if they stood alone; None where it
-            is made of what the design asks anyway, or of chance alone
-    column  the column of the record that holds the trial's name
+    help    what is done, as a phrase: 'irrelevant text in the place of the arguments'
+    of      the measures of `measuring.comparing` that it is the null of; '*' stands for any letters
+    sides   `sides(results, rows, how)` gives the contributions of the null, from `results` with the design's records
+            and `rows`, those of the null's own trials (None if it has no trials)
+    trials  its trials, each item's together and items in the order given, named as if they were alone; None if it is
+            computed from what the design asks anyway, or from chance alone
+    column  the column of the record with the trial's name
     what    a 'null', which takes away what is looked for, or a 'factor', which asks the same in another way
     """
 
@@ -81,11 +81,11 @@ def askable(nulls: Sequence[Null]) -> tuple[Null, ...]:
 
 
 def with_option(options: type[msgspec.Struct], nulls: Sequence[Null]) -> type[msgspec.Struct]:
-    """The options of a study with the one that chooses nulls; as they are where none is asked, or they have it."""
+    """The options of a study with the one that chooses nulls; unchanged if none can be asked, or they have it."""
     names = tuple(null.name for null in askable(nulls))
     if not names or OPTION in options.__struct_fields__:
         return options
-    help_ = "Ask a null condition as well, beside the published design"
+    help_ = "Ask a null condition as well, besides the published design"
     kind: Any = Annotated[tuple[str, ...], Option(help_, known=names, flag="--null", every="all", extends=True)]
     return msgspec.defstruct(
         options.__name__,
@@ -100,7 +100,7 @@ def with_option(options: type[msgspec.Struct], nulls: Sequence[Null]) -> type[ms
 
 @dataclass(frozen=True)
 class WithNulls:
-    """A study's trials, behind each item's own those of the nulls that the options choose."""
+    """A study's trials, each item's own followed by those of the nulls that the options choose."""
 
     trials: Trials
     nulls: tuple[Null, ...]
@@ -120,39 +120,39 @@ def _together(asked: Iterator[Trial], waiting: Sequence[_Waiting]) -> Iterator[T
 
 
 class _Waiting:
-    """A null's trials, those of the next item to come."""
+    """A null's trials, waiting for their item's turn."""
 
     def __init__(self, null: Null, items: Sequence[Any], options: Any, seed: int) -> None:
-        self._trials = told_apart(null, items, options, seed)
+        self._trials = renamed(null, items, options, seed)
         self._next = next(self._trials, None)
 
     def of(self, item: str) -> Iterator[Trial]:
-        """Those of this item, where it is theirs."""
+        """Those of this item, if it has any."""
         while self._next is not None and self._next.item == item:
             yield self._next
             self._next = next(self._trials, None)
 
 
-def told_apart(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
+def renamed(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
     """A null's trials under names of their own."""
     for trial in null.trials(items, options, seed) if null.trials else ():
         yield msgspec.structs.replace(trial, name=f"{PREFIX}{null.name}/{trial.name}")
 
 
 def null_of(trial: str) -> str:
-    """The name of the null that a trial is of, '' for one of the design."""
+    """The name of the null that a trial belongs to, '' for one of the design."""
     return trial.removeprefix(PREFIX).partition("/")[0] if trial.startswith(PREFIX) else ""
 
 
 def prompts_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The names of the prompts that are not what they were; nulls that came to a study since then change none."""
+    """The names of the prompts that differ from what they were; nulls that a study has gained since change none."""
     names = then.keys() | {name for name in now if name in then or not name.startswith(_TEXTS)}
     return sorted(name for name in names if now.get(name) != then.get(name))
 
 
 @dataclass(frozen=True)
 class NullConditions:
-    """The condition that a trial is in, that of a null named with it."""
+    """The condition of a trial, for a null's with the name of the null."""
 
     condition: Callable[[Any], str]
 

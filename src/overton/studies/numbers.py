@@ -33,12 +33,12 @@ _FORMATS: dict[Kind, Callable[[float], str]] = {
 
 
 def number(value: float, kind: Kind) -> str:
-    """`value` as its kind shows it, with a true minus sign; a dash where it is NaN."""
+    """`value` as its kind shows it, with a true minus sign; a dash if it is NaN."""
     return "\u2013" if isnan(value) else _FORMATS[kind](value).replace("-", _MINUS)
 
 
 def interval(estimate: Estimate, kind: Kind) -> str:
-    """'[low, high]', or 'no interval' where there is none; the sign of percent stands at the value only."""
+    """'[low, high]', or 'no interval' if there is none; the percent sign is on the value only."""
     if isnan(estimate.low):
         return "no interval"
     return f"[{number(estimate.low, kind)}, {number(estimate.high, kind)}]".replace("%", "")

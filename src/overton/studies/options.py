@@ -1,4 +1,4 @@
-"""Options, declared once, on the field of a struct: commands, plans, tasks, calls, checks and tables come from it."""
+"""Options, declared once, on the field of a struct: commands, plans, tasks, calls, checks and tables derive from it."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ __all__ = [
 S = TypeVar("S", bound=msgspec.Struct)
 
 _LARGEST = 2**63
-"""Whole numbers are smaller than this, so that whatever is written of them can be read everywhere."""
+"""Whole numbers are smaller than this, so that every program can read them back."""
 OPTION = "option "
-"""How a problem's place begins that names an option; a surface puts its own word for the option there."""
+"""How the place of a problem that names an option starts; a surface puts its own word for the option there."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """What a person has to know of an option, and what it may be.
+    """What people have to know about an option, and what values it takes.
 
     `help` is one sentence. Numbers lie between `least` and `most`, and are greater than `above`. `known` are the values
-    that it can take (those of a `Literal` need not be repeated). `flag` is how the command line calls one of several
-    values, as '--condition' for `conditions`; the field's own name is understood everywhere. `extends` says that
-    `overton extend` may change it: where it holds several values it adds to them. `none` is the word for None among
-    values ('own': the endpoint's). `repeats` lets a value be given twice. `follows` marks what follows from the roles,
-    so that nobody gives it. `every` is a word for all that are known ('all'). `file` marks a path, which reaches the
-    study as an opened text or table; where none is given, one called `beside` is taken if it is in the folder of what
-    is read, or in the folder around that. With `argument` a command takes it by its place, without a flag.
+    that it can take (those of a `Literal` need not be repeated). `flag` is how the command line names one of several
+    values, such as '--condition' for `conditions`; the field's own name is understood everywhere. `extends` says that
+    `overton extend` may change it: if it has several values it adds to them. `none` is the word for None among values
+    ('own': the endpoint's). `repeats` lets a value be given twice. `follows` marks what follows from the roles, so that
+    nobody gives it. `every` is a word for all that are known ('all'). `file` marks a path, which reaches the study as
+    an opened text or table; if none is given, one called `beside` is used if it is in the folder of the input, or in
+    the folder around that. With `argument` a command takes it by position, without a flag.
     """
 
     help: str
@@ -65,15 +65,15 @@ class Option:
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """There is nothing to choose."""
+    """No options."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """An option of a struct: its name, what was declared of it, the kind of one value, and its default.
+    """An option of a struct: its name, what was declared, the kind of one value, and its default.
 
-    `kind` is str, int, float, bool or tuple (of whole numbers, written '2-1-3'); `several` says that it holds a tuple
-    of such values, `optional` that None may stand in its place.
+    `kind` is str, int, float, bool or tuple (of whole numbers, written '2-1-3'); `several` says that it is a tuple
+    of such values, `optional` that it may be None.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Field:
 
     @property
     def flag(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return self.option.flag or f"--{self.name.replace('_', '-')}"
 
     @property
@@ -94,14 +94,14 @@ class Field:
         return self.default is msgspec.NODEFAULT
 
     def shown_default(self) -> str:
-        """The default in words, '' where there is none to show."""
+        """The default in words, '' if there is none to show."""
         if self.needed or self.default is None or self.default is False or self.default == ():
             return ""
         values = self.default if self.several else (self.default,)
         return ", ".join(f"{value:,}" if _is_long(value) else self.word(value) for value in values)
 
     def word(self, value: Any) -> str:
-        """One value as a person writes it, and as it is read back."""
+        """One value as people write it, and as it is read back."""
         if value is None:
             return self.option.none or "none"
         if isinstance(value, list | tuple):
@@ -111,19 +111,19 @@ class Field:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     def named(self) -> str:
-        """Its help, and the values it takes where that does not say them."""
+        """Its help, and the values it takes if the help does not list them."""
         help_ = self.option.help.rstrip(".")
         known = [self.word(value) for value in self.option.known]
         known += [self.option.every] if self.option.every else []
         return f"{help_}: {', '.join(known)}" if known and not any(word in help_ for word in known) else help_
 
     def meant(self) -> str:
-        """What a table of options says of it: what it means, and its limits."""
+        """Its text in a table of options: what it means, and its limits."""
         limits = _range(self.option)
         return f"{self.named()} ({limits})" if limits else self.named()
 
-    def told(self) -> str:
-        """What is told of it in one line: help, the values it takes, its default."""
+    def described(self) -> str:
+        """Its text in one line: help, the values it takes, its default."""
         help_ = self.named()
         default = self.shown_default()
         several = "; repeatable" if self.several else ""
@@ -135,12 +135,12 @@ def _is_long(value: Any) -> bool:
 
 
 def option_place(name: str) -> str:
-    """The place of a problem with the option `name`; surfaces put their own words for it."""
+    """The place of a problem with the option `name`; surfaces replace it with their own words."""
     return OPTION + name
 
 
 def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """The options that a struct declares, in its order.
+    """The options that a struct declares, in order.
 
     Raises:
         TypeError: a field has no `Option`, or a type that no surface can read.
@@ -150,7 +150,7 @@ def fields_of(kind: type[msgspec.Struct]) -> tuple[Field, ...]:
 
 
 def fields_of_call(function: Callable[..., Any]) -> tuple[Field, ...]:
-    """The options that a function's parameters declare, in their order; parameters without an `Option` are left out.
+    """The options that a function's parameters declare, in order; parameters without an `Option` are left out.
 
     Raises:
         TypeError: one has a type that no surface can read.
@@ -205,7 +205,7 @@ def _kind(name: str, hint: Any, option: Option) -> tuple[type, tuple[Any, ...]]:
         return type(known[0]), known
     if get_origin(hint) is tuple:
         return tuple, ()
-    if get_origin(hint) in (Union, UnionType) and str in get_args(hint):  # Python calls take more than the word
+    if get_origin(hint) in (Union, UnionType) and str in get_args(hint):  # Python calls accept more than the word
         return str, ()
     if hint in (str, int, float, bool):
         return hint, ()
@@ -213,38 +213,38 @@ def _kind(name: str, hint: Any, option: Option) -> tuple[type, tuple[Any, ...]]:
 
 
 def changed(options: S, given: Mapping[str, Any]) -> S:
-    """`options` with those `given` in their place; what names several things that may be added to is added to.
+    """`options` with those `given` in their place; options with several values that may be extended are added to.
 
     Raises:
-        InputError: as `options_of`, and for an option that cannot be changed once a run has begun.
+        InputError: as `options_of`, and for an option that cannot be changed once a run has started.
     """
     known = {field.name: field for field in fields_of(type(options))}
     given = {name: value for name, value in given.items() if value is not None}
     fixed = [name for name in given if name in known and not known[name].option.extends]
     if fixed:
         grow = ", ".join(name for name, field in known.items() if field.option.extends) or "none"
-        raise InputError([Problem(option_place(name), "", f"stays as it is; {grow} can be extended") for name in fixed])
+        raise InputError([Problem(option_place(name), "", f"is fixed; {grow} can be extended") for name in fixed])
     new = values_of((replace(field, default=getattr(options, name)) for name, field in known.items()), given)
     grown = {name: _grown(getattr(options, name), value) for name, value in new.items()}
     return msgspec.structs.replace(options, **grown)
 
 
 def _grown(old: Any, new: Any) -> Any:
-    """What is there already and what comes to it, each once; for a single value the new one."""
+    """The old values and those that are added, each once; for a single value the new one."""
     return (*old, *(one for one in new if one not in old)) if isinstance(old, tuple) and isinstance(new, tuple) else new
 
 
 def options_of(kind: type[S], given: Mapping[str, Any]) -> S:
-    """The options `given` by name, as words or as values, checked against what is declared; None is as if not given.
+    """The options `given` by name, as words or as values, checked against their declarations; None counts as not given.
 
     Raises:
-        InputError: every option that there is not, is missing, or cannot be what it is given as.
+        InputError: every option that does not exist, is missing, or cannot have the value given.
     """
     return kind(**values_of(fields_of(kind), given))
 
 
 def values_of(fields: Iterable[Field], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of options by name; what was not given is left out.
+    """The values of options by name; those not given are left out.
 
     Raises:
         InputError: as `options_of`.
@@ -306,7 +306,7 @@ def _one(field: Field, given: Any) -> tuple[Any, Iterator[Problem]]:
 
 
 def _converted(field: Field, given: Any) -> Any:
-    """Raises ValueError, in words, where it is not of the field's kind."""
+    """Raises ValueError, in words, if it is not of the field's kind."""
     none = field.option.none
     if none and (given is None or given == none):
         return None
@@ -336,7 +336,7 @@ def _number(field: Field, given: Any) -> int | float:
 
 
 def _whole(given: float | str) -> int:
-    """Raises ValueError or OverflowError where it is no whole number, or none that a manifest can hold."""
+    """Raises ValueError or OverflowError if it is no whole number, or too large for a manifest."""
     try:
         value = int(given) if isinstance(given, int | str) else given
     except ValueError:
@@ -358,7 +358,7 @@ def _flag(given: Any) -> bool:
 def _numbers(given: Any) -> tuple[int, ...]:
     parts = given.split("-") if isinstance(given, str) else given
     if not isinstance(parts, Sequence) or not parts or not all(str(part).isdecimal() for part in parts):
-        raise ValueError("must be numbers joined by '-', as 2-1-3")
+        raise ValueError("must be numbers joined by '-', such as 2-1-3")
     return tuple(int(part) for part in parts)
 
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Parse", "Parsed", "Text", "findings_of", "json_lines", "object_lines", "read_json", "read_whole"]
 
 MAX_DEPTH = 32
-"""JSON is nested at most this deeply."""
+"""JSON is nested no deeper than this."""
 
 _MOST_LINES = 100_000
-"""Items that stand a line each are at most this many."""
+"""The most items, one per line, that are read."""
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
 _LAID_OUT = re.compile(r'\[(\s*\{.*)?|\{(.*,|\s*"[^"]*"\s*:\s*[\[{])?', re.DOTALL)
@@ -42,7 +42,7 @@ _SAID = {
     r"Expected `(?:int|float)` >= (.+)": "is less than {}",
     r"Expected `(?:int|float)` <= (.+)": "is more than {}",
     r"Object missing required field `(.+)`": "lacks the key '{}'",
-    r"Object contains unknown field `(.+)`": "holds the key '{}', which is none of this layout",
+    r"Object contains unknown field `(.+)`": "contains the key '{}', which is not one of this layout",
 }
 _PLACED = re.compile(r"(?P<reason>.*) - at (?:`key` in )?`\$(?P<place>.*)`", re.DOTALL)
 
@@ -81,11 +81,11 @@ class Text(Protocol):
         ...
 
     def lines(self) -> Iterator[tuple[int, str | Problem]]:
-        """Its lines that are not blank, with their numbers from 1; a problem where one cannot be used."""
+        """Its lines that are not blank, with their numbers from 1; a problem for one that cannot be used."""
         ...
 
     def columns(self) -> list[str]:
-        """The columns of the table that it is, without reading all of it.
+        """The columns of the table in the file, without reading all of it.
 
         Raises:
             InputError: it is no table: a .parquet, .csv or .jsonl file.
@@ -93,7 +93,7 @@ class Text(Protocol):
         ...
 
     def table(self) -> pl.DataFrame:
-        """The table that it is; every column of a CSV is text, an empty cell null.
+        """The table in the file; every column of a CSV is text, an empty cell null.
 
         Raises:
             InputError: it is no table, or cannot be read.
@@ -103,33 +103,33 @@ class Text(Protocol):
 
 @dataclass(frozen=True)
 class Parsed(Generic[Item]):
-    """The items that texts hold, and everything wrong or odd about them."""
+    """The items in texts, and everything wrong or odd about them."""
 
     items: Sequence[Item]
     findings: Sequence[Finding] = ()
 
 
 Parse = Callable[[Sequence[Text], Any], Parsed[Item]]
-"""`parse(texts, reading)` gives the items of texts, `reading` being an instance of `Items.reading`."""
+"""`parse(texts, reading)` gives the items in texts, `reading` being an instance of `Items.reading`."""
 
 Check = Callable[[Item, Notes], None]
 """`check(item, notes)` notes what is wrong or odd about an item that could be read."""
 
 
 class ObjectLine(NamedTuple):
-    """One line's object, None where it is none, and the notes on it."""
+    """One line's object, None if it is not one, and the notes on it."""
 
     data: dict[str, Any] | None
     notes: Notes
 
 
 def findings_of(notes: Sequence[Notes]) -> tuple[Finding, ...]:
-    """All findings, in their order."""
+    """All findings, in order."""
     return tuple(finding for noted in notes for finding in noted.findings)
 
 
 def read_whole(text: Text, notes: Notes) -> str | None:
-    """All of a text; None, with a note, where it cannot be read."""
+    """All of a text; None, with a note, if it cannot be read."""
     try:
         return text.read()
     except InputError as error:
@@ -138,17 +138,17 @@ def read_whole(text: Text, notes: Notes) -> str | None:
 
 
 def read_json(text: str, notes: Notes) -> dict[str, Any] | None:
-    """The JSON object that `text` is; None, with a note, where it is not one, or is nested too deeply."""
+    """The JSON object in `text`; None, with a note, if it is not one, or is nested too deeply."""
     value = _value(text, notes)
     if isinstance(value, dict):
         return value
     if not notes.failed:
-        notes.error("", f"holds {kind_of(value)}, not a JSON object")
+        notes.error("", f"contains {kind_of(value)}, not a JSON object")
     return None
 
 
 def _value(text: str, notes: Notes) -> Any:
-    """The JSON value that `text` is; None, with a note, where it is none, or is nested too deeply."""
+    """The JSON value in `text`; None, with a note, if it is not one, or is nested too deeply."""
     if _depth(text) > MAX_DEPTH:
         notes.error("", f"is nested more than {MAX_DEPTH} levels deep")
         return None
@@ -160,15 +160,15 @@ def _value(text: str, notes: Notes) -> Any:
         notes.error(f"{line}column {error.column}" if error.line else "", error.reason)
         return None
     for key in repeated:
-        notes.error(quoted(key), "this key stands twice in one object; only one of them would be read")
+        notes.error(quoted(key), "this key occurs twice in one object; only one of them would be read")
     return value
 
 
 def object_lines(texts: Sequence[Text], *, noun: str = "line", most: int = _MOST_LINES) -> Iterator[ObjectLine]:
-    """Every line of the texts as a JSON object; what is none of them is noted. `noun` is what one of them is.
+    """Every line of the texts as a JSON object; lines that are none are noted. `noun` is what an object is called.
 
     A text whose first line opens an object and leaves it open, or opens a list, is one JSON value over several lines,
-    as editors and `indent=2` write it: the object that it is, or the objects of its list.
+    as editors and `indent=2` write it: it yields that object, or the objects of that list.
     """
     count = 0
     for text in texts:
@@ -195,12 +195,12 @@ def _objects_in(text: Text) -> Iterator[ObjectLine]:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether a line is the first of a JSON value that is laid out over several, or a list."""
+    """Whether a line is the first of a JSON value that is laid out over several lines, or a list."""
     return _LAID_OUT.fullmatch(line.strip()) is not None
 
 
 def _over_lines(text: Text) -> Iterator[ObjectLine]:
-    """The object that a whole text is, or those of the list that it is."""
+    """The object that a whole text is, or those of its list."""
     notes = Notes(text.name)
     content = read_whole(text, notes)
     value = None if content is None else _value(content, notes)
@@ -208,7 +208,7 @@ def _over_lines(text: Text) -> Iterator[ObjectLine]:
         yield _object_line(None if notes.failed else value, notes)
         return
     if not value:
-        notes.error("", "holds an empty list")
+        notes.error("", "contains an empty list")
         yield ObjectLine(None, notes)
     for number, one in enumerate(value, 1):
         yield _object_line(one, Notes(text.name, f"object {number}"))
@@ -216,14 +216,14 @@ def _over_lines(text: Text) -> Iterator[ObjectLine]:
 
 def _object_line(value: Any, notes: Notes) -> ObjectLine:
     if not isinstance(value, dict) and not notes.failed:
-        notes.error("", f"holds {kind_of(value)}, not a JSON object")
+        notes.error("", f"contains {kind_of(value)}, not a JSON object")
     return ObjectLine(value if isinstance(value, dict) else None, notes)
 
 
 def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item]:
-    """The reader of items that stand a line each, as JSON of the struct `kind`, strictly converted.
+    """The reader of items that come one per line, as JSON of the struct `kind`, strictly converted.
 
-    Keys that are no field of it are refused; ids are there, usable and unique. `check` notes what else is wrong.
+    Keys that are no field of it are refused; ids must be present, usable and unique. `check` notes what else is wrong.
     """
 
     def parse(texts: Sequence[Text], reading: Any) -> Parsed[Item]:
@@ -246,7 +246,7 @@ def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item
 
 
 def _converted(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item | None:
-    """The item, each of its fields converted by itself, so that every one that is wrong is named."""
+    """The item, with each field converted by itself, so that every wrong one is named."""
     note_unknown(data, kind, notes)
     for field in msgspec.structs.fields(kind):
         if field.encode_name in data:
@@ -261,16 +261,16 @@ def _converted(data: dict[str, Any], kind: type[Item], notes: Notes) -> Item | N
 
 
 def _note_wrong(value: Any, kind: Any, key: str, notes: Notes) -> Any:
-    """`value` as a `kind`; None, noted, where it cannot be one."""
+    """`value` as a `kind`; None, noted, if it cannot be one."""
     try:
-        # Text that UTF-8 cannot hold is found by encoding it.
+        # Text that UTF-8 cannot represent is found by encoding it.
         return json_of(msgspec.json.encode(value), _decoder(kind))
     except InputError as error:
         notes.findings += [found(problem) for problem in error.problems]
     except UnicodeEncodeError:
-        notes.error(key, "holds half of a surrogate pair, which is no character")
+        notes.error(key, "contains half of a surrogate pair, which is no character")
     except OverflowError:
-        notes.error(key, "holds a number too large to be one")
+        notes.error(key, "contains a number that is too large")
     except Unreadable as error:
         placed = _PLACED.fullmatch(error.reason)
         reason, place = placed.group("reason", "place") if placed else (error.reason, "")
@@ -279,13 +279,13 @@ def _note_wrong(value: Any, kind: Any, key: str, notes: Notes) -> Any:
 
 
 def _plainly(reason: str) -> str:
-    """What the decoder says of a wrong value, in the words of our own checks."""
+    """What the decoder says about a wrong value, in the words of our own checks."""
     if wrong := _WRONG_KIND.fullmatch(reason):
         wanted = " or ".join(_WORDS.get(one, one) for one in wrong["wanted"].split(" | "))
         return f"is {_WORDS.get(wrong['given'], wrong['given'])}, not {wanted}"
     for pattern, said in _SAID.items():
-        if told := re.fullmatch(pattern, reason):
-            return said.format(*told.groups())
+        if match := re.fullmatch(pattern, reason):
+            return said.format(*match.groups())
     return f"cannot be used: {reason[:1].lower()}{reason[1:]}"
 
 

@@ -1,23 +1,23 @@
-"""What JSON holds of a study's results, the one form of a number in it, and the JSON Schema of both.
+"""A study's results in JSON, the one form of a number in it, and the JSON Schema of both.
 
-A *measure* is an object of named variants, and `leads` names the one that a reader should take:
+A *measure* is an object of named variants, and `leads` names the one that a reader should use:
 
     {"leads": "plain", "plain": {"estimate": 0.4, "interval": [0.3, 0.5], "n": 12, "method": "...", "why": null}}
 
-plain             as it was observed; where it rests on a judge, by the judge alone
+plain             as observed; if it rests on a judge, by the judge alone
 corrected         corrected by people's labels of some of what was judged
-labelled          from the units alone that people labelled
+labelled          from only the units that people labelled
 letter_balanced   from answers whose pulls of letter and order are set to zero
 without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
-as_published      by the paper's formula, where that is another one
+as_published      by the paper's formula, if it is a different one
 
-`why` says in words why there is no estimate, or no interval (both null then), and is null where there are both;
-`method` says how they were made, and is empty where there is nothing to say. What belongs to one number only (a
-standard error, a test) stands in its variant. The intervals' `level`, the `resamples` and the `seed` stand once, at the
+`why` says in words why there is no estimate, or no interval (both null then), and is null if there are both;
+`method` says how they were computed, and is empty if there is nothing to say. What belongs to one number only (a
+standard error, a test) is in its variant. The intervals' `level`, the `resamples` and the `seed` are given once, at the
 head of a document.
 
-Everything else follows from the results' own types: an object for each struct, a key for each field. A struct that JSON
-shows otherwise says so in an attribute `SHAPE`, from which the JSON Schema is derived too.
+Everything else follows from the results' own types: an object for each struct, a key for each field. A struct whose
+JSON is different says so in an attribute `SHAPE`, from which the JSON Schema is derived too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, Led, not_com
 __all__ = ["SCHEMA", "Shape", "document", "number_of", "plain", "schema", "shaped", "with_key"]
 
 SCHEMA = 1
-"""The version of documents that are no analysis: plans, agreements, comparisons."""
+"""The version of documents that are not analyses: plans, agreements, comparisons."""
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 
@@ -47,16 +47,16 @@ _NO_INTERVAL = ": no interval"
 class Shape:
     """How a struct's (or a named tuple's) JSON differs from its fields.
 
-    also       keys of other names than the fields or properties that they hold; one of a field's name replaces it
+    also       keys named otherwise than the fields or properties behind them; one with a field's name replaces it
     without    fields that are not written
-    flat       keys whose own keys stand in the object's place
+    flat       keys whose own keys are put in the object in their place
     optional   keys that a document may lack
-    variants   {variant: {key: field}}: the numbers of `field` are variants of those under `key`, which has measures in
-               it; what else it holds has keys of its own, KEY_VARIANT. Where fields are None or empty, a reason in
-               `not_computed` under the name of one of them is their `why`, and leaves `not_computed`
-    measure    the field or property that makes the whole struct one measure; all other keys stand in its variant
+    variants   {variant: {key: field}}: the numbers of `field` are variants of those under `key`, which contains
+               measures; its other contents have keys of their own, KEY_VARIANT. If fields are None or empty, a reason
+               in `not_computed` under the name of one of them is their `why`, and is removed from `not_computed`
+    measure    the field or property that makes the whole struct one measure; all other keys are put in its variant
     leads      the struct is one measure: its estimates are variants, those that are None left out, and the field
-               `leads` names the one to take
+               `leads` names the one to use
     """
 
     also: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Shape:
 def shaped(
     *, flat: tuple[str, ...], variants: Mapping[str, Mapping[str, str]] | None = None
 ) -> Callable[[type[Tuple]], type[Tuple]]:
-    """Declares the shape of a named tuple, whose body takes none."""
+    """Declares the shape of a named tuple, whose body cannot have one."""
 
     def declared(kind: type[Tuple]) -> type[Tuple]:
         setattr(kind, "SHAPE", Shape(flat=flat, variants=variants or {}))  # noqa: B010
@@ -81,7 +81,7 @@ def shaped(
 
 
 def _shape_of(kind: type) -> Shape:
-    """The shape that a type declares, or the one that is as its fields."""
+    """The shape that a type declares, or the one that follows from its fields."""
     declared = getattr(kind, "SHAPE", None)
     return declared if isinstance(declared, Shape) else Shape()
 
@@ -95,9 +95,9 @@ def _fields_of(kind: type) -> tuple[str, ...] | None:
 
 
 def _keys(kind: type) -> dict[str, str]:
-    """The keys of a type's JSON in order, each with the field or property that it holds; variants are no keys."""
+    """The keys of a type's JSON in order, each with the field or property behind it; variants are not keys."""
     shape = _shape_of(kind)
-    beside = (name for held in shape.variants.values() for name in held.values())
+    beside = (name for fields in shape.variants.values() for name in fields.values())
     elsewhere = {*shape.without, *shape.also.values(), *beside, shape.measure}
     return {name: name for name in _fields_of(kind) or () if name not in elsewhere} | dict(shape.also)
 
@@ -122,74 +122,74 @@ def document(
 ) -> dict[str, Any]:
     """A struct as a document that names its study and the version of its schema, `without` some of its keys.
 
-    What stands `beside` it comes before its own keys.
+    The contents of `beside` precede its own keys.
 
-    The intervals' level stands at its head, also where the struct itself does not name the one that all of them have.
+    The intervals' level is at its head, even if the struct itself does not name the one that all of them share.
     """
-    told = {name: one for name, one in plain(value).items() if name not in set(without)}
-    levels: set[float] = set() if "level" in told else set(_levels(value))
+    own = {name: one for name, one in plain(value).items() if name not in set(without)}
+    levels: set[float] = set() if "level" in own else set(_levels(value))
     level = {"level": levels.pop()} if len(levels) == 1 else {}
-    return {"study": study, "schema": schema, **level, **plain(beside or {}), **told}
+    return {"study": study, "schema": schema, **level, **plain(beside or {}), **own}
 
 
 def _object(value: Any) -> dict[str, Any]:
     kind: type = type(value)
     shape = _shape_of(kind)
     if shape.leads:
-        made = {name: getattr(value, name) for name in _keys(kind)}
-        return {name: one if name == "leads" else number_of(one) for name, one in made.items() if one is not None}
-    told: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
-    for variant, held in shape.variants.items():
-        _put_beside(told, value, variant, held)
+        variants = {name: getattr(value, name) for name in _keys(kind)}
+        return {name: one if name == "leads" else number_of(one) for name, one in variants.items() if one is not None}
+    made: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
+    for variant, fields in shape.variants.items():
+        _put_beside(made, value, variant, fields)
     if shape.measure:
-        return _measure(getattr(value, shape.measure), told)
+        return _measure(getattr(value, shape.measure), made)
     flat: dict[str, Any] = {}
-    for key, one in told.items():
+    for key, one in made.items():
         flat |= (one or {}) if key in shape.flat else {key: one}
     return flat
 
 
-def _put_beside(told: dict[str, Any], value: Any, variant: str, held: Mapping[str, str]) -> None:
-    """Into `told`, a struct's JSON, the variants that its other fields hold, or why there are none."""
+def _put_beside(made: dict[str, Any], value: Any, variant: str, fields: Mapping[str, str]) -> None:
+    """Into `made`, a struct's JSON, the variants from its other fields, or why there are none."""
     reasons: Mapping[str, str] = getattr(value, "not_computed", None) or {}
-    why = next((reasons[name] for name in held.values() if name in reasons), None)
-    for key, name in held.items():
-        if told[key] is not None:
+    why = next((reasons[name] for name in fields.values() if name in reasons), None)
+    for key, name in fields.items():
+        if made[key] is not None:
             other = plain(getattr(value, name))
-            told[key] = _beside(told[key], other, variant, None if other else why)
+            made[key] = _beside(made[key], other, variant, None if other else why)
     if why is not None:
-        told["not_computed"] = {name: reason for name, reason in reasons.items() if name not in held.values()}
+        made["not_computed"] = {name: reason for name, reason in reasons.items() if name not in fields.values()}
 
 
 def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str, why: str | None) -> dict[str, Any]:
-    """`made` with the numbers of `other`, of the same shape, as variants of its own; where there is none, `why`."""
+    """`made` with the numbers of `other`, of the same shape, as variants of its own; with `why` if there is none."""
     if _is_measure(made):
         if other is None and why is None:
             return made
         return {**made, variant: other["plain"] if other else number_of(not_computed(why or ""))}
-    told = dict(made)
+    merged = dict(made)
     for key, one in made.items():
         own = other.get(key) if other else None
         if isinstance(one, dict):
-            told[key] = _beside(one, own, variant, why)
+            merged[key] = _beside(one, own, variant, why)
         else:
-            told[f"{key}_{variant}"] = own
-    return told
+            merged[f"{key}_{variant}"] = own
+    return merged
 
 
 def _measure(estimate: Estimate, beside: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(estimate, Led):
-        told = {name: number_of(one) for name, one in estimate.beside.items()}
-        return {"leads": estimate.leads, **told, "plain": {**told["plain"], **beside}}
+        variants = {name: number_of(one) for name, one in estimate.beside.items()}
+        return {"leads": estimate.leads, **variants, "plain": {**variants["plain"], **beside}}
     return {"leads": "plain", "plain": {**number_of(estimate), **beside}}
 
 
-def _is_measure(told: Mapping[str, Any]) -> bool:
-    return isinstance(told.get("leads"), str)
+def _is_measure(made: Mapping[str, Any]) -> bool:
+    return isinstance(made.get("leads"), str)
 
 
 def number_of(one: Estimate) -> dict[str, Any]:
-    """An estimate as a variant of a measure holds it."""
+    """An estimate as a variant of a measure."""
     method, why = _made(one)
     return {
         "estimate": plain(one.value),
@@ -201,7 +201,7 @@ def number_of(one: Estimate) -> dict[str, Any]:
 
 
 def _made(one: Estimate) -> tuple[str, str | None]:
-    """How a number was made, and why it or its interval is missing: `Estimate.method` says either, or both."""
+    """How a number was computed, and why it or its interval is missing: `Estimate.method` says either, or both."""
     if not isfinite(one.value):
         return "", one.method.removeprefix(NOT_COMPUTED) or "the data does not tell"
     if isfinite(one.low) and isfinite(one.high):
@@ -251,7 +251,7 @@ _PLAIN: dict[type, dict[str, Any]] = {
 _DEFINED: dict[str, dict[str, Any]] = {
     "variant": {
         "description": "One way to compute a measure. `why` says why there is no estimate or no interval; what belongs "
-        "to this number only (a standard error, a test) stands beside.",
+        "to this number only (a standard error, a test) is beside it.",
         "type": "object",
         "properties": {
             "estimate": _NUMBER,
@@ -263,7 +263,7 @@ _DEFINED: dict[str, dict[str, Any]] = {
         "required": ["estimate", "interval", "n", "method", "why"],
     },
     "measure": {
-        "description": "Variants by name; `leads` names the one to take.",
+        "description": "Variants by name; `leads` names the one to use.",
         "type": "object",
         "properties": {"leads": _TEXT, "plain": {"$ref": "#/$defs/variant"}},
         "required": ["leads", "plain"],
@@ -289,7 +289,7 @@ def schema(kind: type, study: str, version: int, beside: Mapping[str, Any] | Non
 
 
 def with_key(made: dict[str, Any], key: str, kind: Any) -> dict[str, Any]:
-    """A schema of `schema` whose documents may have one key more, with values of this type."""
+    """A schema of `schema` whose documents may have one more key, with values of this type."""
     schemas = _Schemas()
     more = {key: schemas.of(kind)}
     return {**made, "properties": made["properties"] | more, "$defs": made["$defs"] | schemas.defined}
@@ -298,7 +298,7 @@ def with_key(made: dict[str, Any], key: str, kind: Any) -> dict[str, Any]:
 class _Schemas:
     """Schemas of types; those of structs are defined once, by name.
 
-    `variants` are the names of the variants that stand beside a type's own numbers.
+    `variants` are the names of the variants beside a type's own numbers.
     """
 
     def __init__(self) -> None:
@@ -321,7 +321,7 @@ class _Schemas:
             return self._list(inner, of_one_kind=origin is not tuple or inner[-1] is ...)
         if isinstance(kind, type) and _fields_of(kind) is not None:
             return self._named(kind, variants)
-        raise TypeError(f"{kind!r} is nothing that JSON can hold")
+        raise TypeError(f"{kind!r} cannot be written as JSON")
 
     def body(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
         """The schema of a struct or a named tuple, in full."""
@@ -334,7 +334,7 @@ class _Schemas:
         required: list[str] = []
         rest: Any = False
         for key, name in _keys(kind).items():
-            beside = variants + tuple(one for one, held in shape.variants.items() if key in held)
+            beside = variants + tuple(one for one, fields in shape.variants.items() if key in fields)
             hint = _hint(kind, name)
             if key not in shape.flat:
                 own = {key: self.of(hint, beside)} | self._beside(key, hint, beside)
@@ -349,7 +349,7 @@ class _Schemas:
         return {**about, "type": "object", "properties": properties, "required": required, _REST: rest}
 
     def _beside(self, key: str, hint: Any, variants: tuple[str, ...]) -> dict[str, Any]:
-        """Keys of their own for the variants of what is no measure and no object."""
+        """Keys of their own for the variants of what is neither a measure nor an object."""
         if not variants or _holds_numbers(hint):
             return {}
         return {f"{key}_{one}": {"anyOf": [self.of(hint), {"type": "null"}]} for one in variants}
@@ -362,7 +362,7 @@ class _Schemas:
     def _named(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
         name = "_".join((kind.__name__, *variants))
         if name not in self.defined:
-            self.defined[name] = {}  # a type may hold itself
+            self.defined[name] = {}  # a type may contain itself
             self.defined[name] = self.body(kind, variants)
         return {"$ref": f"#/$defs/{name}"}
 
@@ -382,7 +382,7 @@ def _holds_numbers(hint: Any) -> bool:
 
 
 def _hint(kind: type, name: str) -> Any:
-    """The type of a field, or what a property returns; only this one's, as others may not be known at run time."""
+    """The type of a field, or what a property returns; of this one only, as others may be unknown at run time."""
     found = getattr(kind, name, None)
     if isinstance(found, property) and found.fget is not None:
         return get_type_hints(found.fget)["return"]

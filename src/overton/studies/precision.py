@@ -1,9 +1,9 @@
-"""Stopping when it is precise: what a study says of its blocks, and the decision where a run goes on.
+"""Stopping when it is precise: what a study says of its blocks, and the decision on where a run continues.
 
-A run goes in rounds of whole blocks. After each, `decide` says from the records so far, and from nothing else, which
-arms (an item in one condition) get further blocks: those whose own interval is too wide, and those where a block
-narrows the headline most for its calls. Numbers of blocks grow geometrically, so that limits can hold however often one
-looked (`overton.statistics.sequential`).
+A run proceeds in rounds of whole blocks. After each, `decide` says from the records so far, and from nothing else,
+which arms (an item in one condition) get further blocks: those whose own interval is too wide, and those where a block
+narrows the headline most for its calls. Numbers of blocks grow geometrically, so that limits stay valid however often
+one looked (`overton.statistics.sequential`).
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 ROUND = 1.35
-"""How many calls there are after a round for each before it, at least, where the headline is still too wide."""
+"""By what factor a round multiplies the number of calls, at least, while the headline is still too wide."""
 LEVEL = 0.95
 _LEAST_ROUND = 0.15
-"""How much of what there is a round adds at least where the calls allowed cut it short. Trials that take fewer calls
-than they may leave some to go on with, again and again: of such rounds there are `_CUT_SHORT` at most."""
+"""What a round adds at least, as a share of the calls so far, if the calls allowed cut it short. Trials that take fewer
+calls than they may leave some for another such round, again and again: there are `_CUT_SHORT` of these at most."""
 _CUT_SHORT = 4
 
 PRECISE, SPENT, WHOLE = "precise enough", "no more calls were allowed", "all of its trials were asked"
@@ -51,22 +51,22 @@ PRECISE, SPENT, WHOLE = "precise enough", "no more calls were allowed", "all of 
 
 
 class Arm(NamedTuple):
-    """An item in one condition: what gets further blocks or does not."""
+    """An item in one condition: the unit that gets further blocks or does not."""
 
     item: str
     name: str
 
 
 class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run is to reach: half-widths by measure, in the measure's units, and within how many calls in all."""
+    """What a run is to reach: half-widths by measure, in the measure's units, and the most calls in all."""
 
     measures: dict[str, float] = {}
     calls: int | None = None
 
 
 class Limit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A number for these items and wordings, with limits that hold at `LEVEL` after stopping; of a whole model where
-    `item` is ''. `wanted` is the half-width that was asked for, None where none was."""
+    """A number for these items and wordings, with limits that are valid at `LEVEL` after stopping; for a whole model if
+    `item` is ''. `wanted` is the half-width requested, None if none was."""
 
     measure: str
     title: str
@@ -94,9 +94,9 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What follows from the records so far: how many blocks each arm is to have that gets more, none where all stop.
+    """What follows from the records so far: the new number of blocks of each arm that gets more; empty if all stop.
 
-    `calls` were made until then. `limits` are what is known; `stops` say of every arm, where all stop, why.
+    `calls` were made until then. `limits` are what is known; `stops` say for every arm why, if all stop.
     """
 
     blocks: list[tuple[str, str, int]] = []
@@ -106,7 +106,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """What a run keeps of a lane: how many rounds it went, what was decided last, and how many trials it has."""
+    """What a run stores for a lane: how many rounds it took, the last decision, and how many trials it has."""
 
     rounds: int
     last: Decision
@@ -114,8 +114,8 @@ class Reached(msgspec.Struct, frozen=True):
 
 
 class Judged(NamedTuple):
-    """What records say of precision: `limits`, the arms that are too wide by themselves, whether the headline is, and
-    how much of its variance rests on each arm's answers."""
+    """What records say about precision: `limits`, the arms that are too wide by themselves, whether the headline is,
+    and how much of its variance rests on each arm's answers."""
 
     limits: list[Limit]
     wide: frozenset[Arm]
@@ -125,15 +125,15 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure whose half-width can be asked for: what it is, and the most that it can be."""
+    """A measure whose half-width can be requested: its title, and the largest half-width."""
 
     title: str
     most: float
 
 
 class Looked(NamedTuple):
-    """The answers that are judged: records by arm, how often an arm and the whole can have been looked at, the seed,
-    and how many trials a block of each arm has."""
+    """The answers to judge: records by arm, how often an arm and the whole can have been looked at, the seed, and how
+    many trials a block of each arm has."""
 
     records: Mapping[Arm, Sequence[Any]]
     arm_looks: int
@@ -161,14 +161,14 @@ def _nothing_wrong(options: Any, measures: Iterable[str]) -> Iterable[Problem]:
 
 @dataclass(frozen=True)
 class Blocks:
-    """What a study says of its blocks, so that it can stop when it is precise.
+    """What a study says of its blocks, so that it can stop once it is precise.
 
     of        `of(trial)` gives the name of its condition, and the number of its block there, from 1 on. A block is
               all trials of an item and condition with one number: every template and wording, so that it is balanced
-    goals     the measures whose half-width can be asked for, by name, the headline first
+    goals     the measures whose half-width can be requested, by name, the headline first
     judge     `judge(looked, measures)` says how precise records are, whatever their order
-    first     how many blocks of a condition are asked before anything is looked at
-    check     `check(options, measures)` says what does not go together with stopping
+    first     how many blocks of a condition are asked before the first look
+    check     `check(options, measures)` says what cannot be combined with stopping
     trial     the column of records that names the trial
     like      `like(record, trial)` gives a pilot's record as if it were one of another trial of its condition
     longest   `longest(trial)` gives the trial as one that makes as many calls as any of its condition can
@@ -184,7 +184,7 @@ class Blocks:
     longest: Callable[[Any], Any] = _itself
 
     def problems(self, wanted: Wanted, options: Any) -> Iterator[Problem]:
-        """What is wrong with what is wanted."""
+        """What is wrong with the request."""
         place = option_place("precision")
         for name, width in wanted.measures.items():
             if name not in self.goals:
@@ -195,7 +195,7 @@ class Blocks:
 
 
 class Ended(NamedTuple):
-    """What came of a trial: its records, and how many calls it made."""
+    """The outcome of a trial: its records, and how many calls it made."""
 
     records: Sequence[Any]
     calls: int
@@ -205,7 +205,7 @@ class Ended(NamedTuple):
 class Design:
     """The plan of a lane at its longest, in blocks: what a decision chooses from.
 
-    `most` is how many calls a trial can make at most, by its arm; `calls` how many the lane may make in all.
+    `most` is the most calls that a trial can make, by its arm; `calls` how many the lane may make in all.
     """
 
     blocks: Blocks
@@ -216,13 +216,13 @@ class Design:
     calls: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse nulls: their headlines stand beside those of a full design.
+        """Refuse nulls: their headlines are compared with those of a full design.
 
         Raises:
             InputError: the plan has trials of nulls.
         """
         if any(null_of(trial.name) for trial in self.trials):
-            reason = "nulls are asked whole: hold them in a run of their own, without it"
+            reason = "nulls are asked whole: run them separately, without it"
             raise InputError([Problem(option_place("precision"), "", reason)])
 
     @cached_property
@@ -243,7 +243,7 @@ class Design:
 
     @cached_property
     def order(self) -> dict[str, int]:
-        """Where each trial stands in the plan."""
+        """The place of each trial in the plan."""
         return {trial.name: place for place, trial in enumerate(self.trials)}
 
     def cost(self, arm: Arm, start: int, end: int) -> int:
@@ -251,7 +251,7 @@ class Design:
         return sum(map(len, self.arms[arm][start:end])) * self.most.get(arm, 1)
 
     @property
-    def begun(self) -> int:
+    def first_round(self) -> int:
         """How many calls the first round can make."""
         return sum(self.cost(arm, 0, counts[0]) for arm, counts in self.looks.items())
 
@@ -262,15 +262,15 @@ class Design:
 
     @property
     def most_looks(self) -> int:
-        """How often the whole can be looked at; more often where arms are looked at for themselves."""
+        """How often the whole can be looked at; more often if arms are looked at by themselves."""
         from overton.statistics.sequential import most_looks
 
         alone = max((len(counts) for counts in self.looks.values()), default=1) if len(self.wanted.measures) > 1 else 0
         cut_short = _CUT_SHORT if self.calls is not None and max(self.most.values(), default=1) > 1 else 0
-        return most_looks(self.begun, self.whole, ROUND) + 1 + alone + cut_short
+        return most_looks(self.first_round, self.whole, ROUND) + 1 + alone + cut_short
 
     def chosen(self, decision: Decision, ended: Set[str]) -> list[Trial]:
-        """The trials that a decision adds to those that have ended, in plan order."""
+        """The trials that a decision adds to those that have finished, in plan order."""
         made = [
             trial
             for item, name, count in decision.blocks
@@ -282,9 +282,9 @@ class Design:
 
 
 def decide(design: Design, ended: Mapping[str, Ended]) -> Decision:
-    """Where a lane goes on after the trials that have ended, by their names; whole blocks of them count.
+    """Where a lane continues after the trials that have finished, by their names; only whole blocks of them count.
 
-    Nothing else enters: neither the order of trials or records, nor time, nor other lanes.
+    Nothing else matters: neither the order of trials or records, nor time, nor other lanes.
     """
     have = {arm: _whole_blocks(own, ended) for arm, own in design.arms.items()}
     if not any(have.values()):
@@ -319,7 +319,7 @@ def _looked(design: Design, ended: Mapping[str, Ended], have: Mapping[Arm, int])
 
 
 def _chosen(design: Design, have: Mapping[Arm, int], judged: Judged, spent: int, left: int | None) -> dict[Arm, int]:
-    """How many blocks each arm is to have that gets more: first those too wide, then where the headline gains most."""
+    """The new number of blocks of each arm that gets more: first those too wide, then where the headline gains most."""
     chosen: dict[Arm, int] = {}
     used = 0
     for arm in have:
@@ -345,11 +345,11 @@ def _widen(  # noqa: PLR0917
     calls: tuple[int, int],
     left: int | None,
 ) -> int:
-    """Add blocks where a call gives the headline most, until the round is large enough for another look, and say how
-    many calls the round can then make. Of arms that give as much the first goes first.
+    """Add blocks where a call gains the headline most, until the round is large enough for another look, and return how
+    many calls the round can then make. Of arms that gain as much the first comes first.
 
-    A round's size is in calls that can be made, as that of all rounds before it: how many were made in fact would let
-    one look the more often the shorter conversations are.
+    A round's size is counted in calls that can be made, like that of all rounds before it: by the number of calls
+    actually made, shorter conversations would allow more looks.
     """
     used, had = calls
     steps = [step for place, arm in enumerate(have) if (step := _step(design, have, judged, chosen, arm, place))]
@@ -367,8 +367,8 @@ def _widen(  # noqa: PLR0917
 def _step(  # noqa: PLR0917
     design: Design, have: Mapping[Arm, int], judged: Judged, chosen: Mapping[Arm, int], arm: Arm, place: int
 ) -> tuple[float, int, Arm, int, int] | None:
-    """What an arm's next step takes of the headline's variance for a call, below 0, the arm, its blocks then, and the
-    calls; None where there is none. What rests on an arm falls as its blocks grow."""
+    """An arm's next step: the headline's variance that it removes per call (negated), the place, the arm, its blocks
+    then, and the calls; None if there is none. The variance that rests on an arm falls as its blocks grow."""
     at = chosen.get(arm, have[arm])
     if not (count := _next(design, arm, at)):
         return None
@@ -378,7 +378,7 @@ def _step(  # noqa: PLR0917
 
 
 def _next(design: Design, arm: Arm, count: int) -> int:
-    """The next number of blocks at which the arm is looked at, 0 where there is none."""
+    """The next number of blocks at which the arm is looked at, 0 if there is none."""
     return next((one for one in design.looks[arm] if one > count), 0)
 
 

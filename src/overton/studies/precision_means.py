@@ -1,10 +1,10 @@
-"""How precise means over conversations are so far: what studies that stop when they are precise share.
+"""How precise means over conversations are so far: what studies share that stop once they are precise.
 
-A headline of such a study is a mean of what each conversation gives, a yes or no or a number with bounds. In a run that
+A headline of such a study is a mean of one value per conversation, a yes or no or a number with bounds. In a run that
 stops, items have unequal numbers of conversations, and the usual measures weigh conversations alike. So a headline's
-limits are those of its own mean over arms (an item in a condition), each weighing what it weighs in the whole design
-(`overton.statistics.strata`). The usual measures stay as they are: weighed by arms they would have other numbers of
-conversations behind them than they say, and those of the choice model are no means.
+limits are those of its own mean over arms (an item in a condition), each with its weight in the whole design
+(`overton.statistics.strata`). The usual measures stay as they are: weighted by arms, they would rest on other numbers
+of conversations than they say, and those of the choice model are no means.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from overton.studies.precision import Arm, Judged, Limit, Looked
 __all__ = ["SHARE", "Answered", "Mean", "judged_by_means", "too_few_trials"]
 
 SHARE = "share"
-"""What every such study calls its shares of yes in each arm."""
+"""The name that every such study gives to its shares of yes in each arm."""
 _FEWEST = 3
 
 
 class Answered(NamedTuple):
-    """What came of an arm, on [0, 1]: the sum, of how many, and the sum of squares about their mean."""
+    """The answers of an arm, on [0, 1]: their sum, their number, and the sum of squares about their mean."""
 
     total: float = 0.0
     many: float = 0.0
@@ -30,8 +30,8 @@ class Answered(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """A headline: its name, what it is, the answers and the weight of each arm that has it, what it can be, and whether
-    its answers are numbers, whose spread has to be found out; else each is yes or no."""
+    """A headline: its name and title, the answers and weight of each arm that has it, its range, and whether its
+    answers are numbers, whose spread has to be estimated; otherwise each is yes or no."""
 
     name: str
     title: str
@@ -43,18 +43,18 @@ class Mean(NamedTuple):
 
 
 def too_few_trials(trials: int) -> str:
-    """Why a run of so many trials at most has nowhere to stop, '' where it has."""
+    """Why a run of at most so many trials has nowhere to stop, '' if it has."""
     if trials >= _FEWEST:
         return ""
-    return f"the first round asks two of everything: give the most that may be asked, {_FEWEST} or more"
+    return f"the first round asks everything twice: allow {_FEWEST} or more"
 
 
 def judged_by_means(
     looked: Looked, wanted: Mapping[str, float], means: Sequence[Mean], shares: Mapping[Arm, Answered], title: str
 ) -> Judged:
-    """What is known of the headlines that are wanted, the first where nothing is, and of `shares` where they are.
+    """What is known of the requested headlines (the first if none is requested), and of `shares` if they are.
 
-    Several of `means` may have one name (one a model): each is then to be as precise.
+    Several of `means` may have the same name (one per model): each of them then has to be as precise.
     """
     limits, wide = _shares(looked, shares, wanted[SHARE], title) if SHARE in wanted else ([], frozenset())
     named = {name for name in wanted if name != SHARE} or (set() if wanted else {means[0].name})
@@ -74,8 +74,8 @@ def judged_by_means(
 
 
 def _limit(looked: Looked, mean: Mean, wanted: float | None) -> tuple[Limit, dict[Arm, float]]:
-    """A headline's limits, and how much of its variance rests on each arm. Conditions differ, so that only arms of one
-    tell of each other."""
+    """A headline's limits, and how much of its variance rests on each arm. Conditions differ, so only arms of the same
+    condition inform each other."""
     from math import sqrt
 
     from overton.statistics.sequential import divided, quantile
@@ -97,7 +97,7 @@ def _limit(looked: Looked, mean: Mean, wanted: float | None) -> tuple[Limit, dic
 
 
 def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, float, list[float]]:
-    """Mean, variance and its parts [arms] of one condition's part of a headline."""
+    """Mean, variance and its parts [arms], for one condition's part of a headline."""
     import numpy as np
 
     from overton.statistics.strata import mean_of_strata
@@ -111,7 +111,7 @@ def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, fl
 def _shares(
     looked: Looked, shares: Mapping[Arm, Answered], width: float, title: str
 ) -> tuple[list[Limit], frozenset[Arm]]:
-    """Exact limits of each arm; an answer that is neither yes nor no, being of several, counts as the worse one."""
+    """Exact limits of each arm; an answer between yes and no, made of several, counts as the worse one."""
     from math import ceil, floor
 
     from overton.statistics.sequential import divided, exact_limits

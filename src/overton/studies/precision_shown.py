@@ -1,4 +1,4 @@
-"""What a run that stopped when it was precise shows: what it reached, how many trials each item got, and why."""
+"""What a run that stopped once it was precise shows: what it reached, how many trials each item got, and why."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from overton.studies.precision import LEVEL, Limit, Reached, Stop, Wanted
 __all__ = ["UNEQUAL", "precision_section"]
 
 UNEQUAL = (
-    "asked of each item only as often as it took. Numbers elsewhere are computed as always, of unequal and perhaps few"
-    " answers, which can raise scores and gives items that were asked more often more weight; take those of the section"
-    " 'Precision' where it has them."
+    "asked about each item only as often as needed. Numbers elsewhere are computed as usual, from unequal and perhaps"
+    " few answers, which can raise scores and gives more weight to items that were asked more often; use those of the"
+    " section 'Precision' where it has them."
 )
-"""What has to be known of all other numbers of a run that stopped when it was precise."""
+"""What readers have to know about all other numbers of a run that stopped once it was precise."""
 
 _METHOD = (
-    "These limits are for the very items and wordings that were asked, and hold however often the run looked before it"
-    " stopped: a model's number is of chances pooled over its items, at a level divided among the looks; shares have"
-    " exact limits, their level divided likewise. The intervals elsewhere in this report are over items: they say what"
-    " other items like these would give, and no number of trials narrows that."
+    "These limits are for exactly the items and wordings that were asked, and are valid however often the run looked"
+    " before it stopped: a model's number is of chances pooled over its items, at a level divided among the looks;"
+    " shares have exact limits, their level divided likewise. The intervals elsewhere in this report are over items:"
+    " they say what other items like these would give, and no number of trials narrows them."
 )
 
 
 def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str) -> Section:
-    """The section on precision; `reached` by the names of models, `noun` what the study calls an item."""
+    """The section on precision; `reached` by model name, `noun` what the study calls an item."""
     rows = [row for model, one in reached.items() for row in _rows(model, one)]
     exhibits: list[Exhibit] = [Prose(" ".join(_asked(wanted))), *_stopped(reached)]
     exhibits.append(Callout(f"This run {UNEQUAL}", "warning", summary=True))
@@ -49,20 +49,20 @@ def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str)
 def _asked(wanted: Wanted) -> Iterator[str]:
     said = ", ".join(f"{name} to within {width:g}" for name, width in wanted.measures.items())
     if said:
-        yield f"This run asked, round by round, only where it was not precise yet: {said} to either side."
+        yield f"This run asked, round by round, only where it was not yet precise: {said} to either side."
     if wanted.calls is not None:
-        yield f"It was to make at most {wanted.calls:,} calls."
+        yield f"It was limited to {wanted.calls:,} calls."
 
 
 def _stopped(reached: Mapping[str, Reached]) -> Iterator[Callout]:
     for model, one in reached.items():
         if one.last.blocks:
-            said = "stopped within a round: what is shown is as it was at the end of the one before"
-            yield Callout(f"{model} {said}. Resume the run to go on.", "warning", summary=True)
+            said = "stopped within a round: what is shown is the state at the end of the one before"
+            yield Callout(f"{model} {said}. Resume the run to continue.", "warning", summary=True)
         elif short := [limit for limit in _whole(one) if limit.wanted is not None and not limit.half <= limit.wanted]:
             for limit in short:
                 said = f"{limit.measure} came to within {limit.half:.2f}, not {limit.wanted:g}"
-                yield Callout(f"{model}: {said}; all trials or calls that were allowed are used.", summary=True)
+                yield Callout(f"{model}: {said}; all trials or calls that were allowed are used up.", summary=True)
 
 
 def _whole(one: Reached) -> list[Limit]:
@@ -86,7 +86,7 @@ def _items(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
         [model, item, trials, why] for model, one in reached.items() for item, trials, why in _by_item(one.last.stops)
     ]
     if rows:
-        columns = [Column("Model"), Column(noun, items=True), Column("Trials", "count"), Column("Stopped since")]
+        columns = [Column("Model"), Column(noun, items=True), Column("Trials", "count"), Column("Stopped because")]
         yield Table("Trials of each, and why it got no more", columns, rows)
 
 
@@ -107,4 +107,4 @@ def _shares(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
     ]
     if rows:
         columns = [Column("Model"), Column(noun, items=True), Column("Condition"), Column("Of answers")]
-        yield Table("Shares, with limits that hold after stopping", [*columns, Column("Share", "share")], rows)
+        yield Table("Shares, with limits that are valid after stopping", [*columns, Column("Share", "share")], rows)

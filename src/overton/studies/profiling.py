@@ -1,6 +1,6 @@
-"""What a study contributes to a model's profile: of which aspects it tells, and the subjects of its starter items.
+"""What a study contributes to a model's profile: the aspects that it covers, and the subjects of its starter items.
 
-A profile is put together by whoever hosts it (`overton.api.profiling`), which knows no study.
+A profile is put together by its host (`overton.api.profiling`), which knows no study.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ASPECTS", "Aspect", "Profiling", "starter_subjects"]
 
 Aspect = Literal["stands", "moved", "omits", "refuses"]
-"""What a trait tells of a model: where it stands, what moves it, what it leaves out, what it refuses."""
+"""What a trait says of a model: where it stands, what moves it, what it leaves out, what it refuses."""
 
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
@@ -28,10 +28,10 @@ Analysis = TypeVar("Analysis")
 class Profiling(Generic[Analysis]):
     """What a study contributes to a profile.
 
-    `aspects` are those of which it tells something, so that a profile can say what would be known if it were run.
-    `traits(analysis)` gives what it found, model by model. `by_item` names those measures of the study's `Comparing`,
-    means or ratios, whose value for a single item stands beside what other studies found on the same subject, and says
-    for each in a few words what it tells.
+    `aspects` are those that it covers, so that a profile can say what would be known if it were run. `traits(analysis)`
+    gives what it found, model by model. `by_item` names those measures of the study's `Comparing`, means or ratios,
+    whose value for a single item is shown beside the findings of other studies on the same subject, and says of each in
+    a few words what it means.
     """
 
     aspects: tuple[Aspect, ...]
@@ -42,9 +42,9 @@ class Profiling(Generic[Analysis]):
 def starter_subjects(package: str) -> Mapping[str, str]:
     """The subjects of a study's starter items, by what the study compares by (mostly the item's id).
 
-    They stand in `starter/subjects.toml` of `package`, a subject to a line: what it is about, in the words under which
-    a profile shows the items of all studies together, then its items.
+    They are in `starter/subjects.toml` of `package`, one subject per line: what it is about, in the words under which a
+    profile shows the items of all studies together, then its items.
     """
     text = files(package).joinpath("starter", "subjects.toml").read_text(encoding="utf-8")
-    held: dict[str, Any] = tomllib.loads(text)
-    return {item: subject for subject, items in held.items() for item in items}
+    subjects: dict[str, Any] = tomllib.loads(text)
+    return {item: subject for subject, items in subjects.items() for item in items}

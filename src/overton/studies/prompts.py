@@ -1,14 +1,14 @@
 """The words that models read, as data in a package of their own: one way to load them, name them and fill them in.
 
-A folder of TOML files beside a study's code holds every text with its source in comments. The package's `__init__` says
+A folder of TOML files beside a study's code has every text with its source in comments. The package's `__init__` says
 
     PROMPTS = Prompts(__name__)
 
 and the study asks with `PROMPTS.fill("judge.ask", question=question)`, where 'judge.ask' is the key `ask` of
-`judge.toml`. `Study.prompts` is `PROMPTS.texts`: a run keeps a digest of every text, and names those that have changed.
+`judge.toml`. `Study.prompts` is `PROMPTS.texts`: a run stores a digest of every text and names those that have changed.
 
-A place to fill in is written `{{ name }}`. Prompts that somebody published are kept word for word, and mark their
-places in their own way; such a file is declared with its marks, each an example with the word `name` in it:
+A place to fill in is written `{{ name }}`. Published prompts are kept word for word, and mark their places in their own
+way; such a file is declared with its marks, each an example with the word `name` in it:
 
     PROMPTS = Prompts(__name__, marks={"published": ["<name>"], "mixed": ["{name}", "{{ name }}"]})
 """
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 __all__ = ["Prompts", "enclosing"]
 
 _MARK = "{{ name }}"
-"""How a place is marked where nothing else is declared."""
+"""How a place is marked unless declared otherwise."""
 
 
 class _Text(NamedTuple):
@@ -35,10 +35,10 @@ class _Text(NamedTuple):
 
 
 class Prompts:
-    """The prompt files of a package, read when they are first asked for.
+    """The prompt files of a package, read when they are first needed.
 
-    `package` is the dotted name of the package (or folder) that holds them, of Overton or not; `marks` says by file,
-    named without '.toml', what marks a place in it.
+    `package` is the dotted name of the package (or folder) that contains them, Overton's or another; `marks` says by
+    file, named without '.toml', what marks a place in it.
     """
 
     def __init__(self, package: str, marks: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -48,7 +48,7 @@ class Prompts:
         self._texts: dict[str, _Text] = {}
 
     def load(self, file: str) -> dict[str, Any]:
-        """The prompt file `file` (without '.toml') as it is, for what it holds besides texts to fill in.
+        """The prompt file `file` (without '.toml') as it is, for what it contains besides texts to fill in.
 
         Raises:
             ValueError: there is no such file.
@@ -63,7 +63,7 @@ class Prompts:
     def texts(self, *only: str, prefix: str = "") -> dict[str, str]:
         """Every text of the files `only`, or of all, by `prefix` and dotted key: what `Study.prompts` gives.
 
-        What is not a text (a list of words, a number) stands there as Python writes it, so that its change shows, too.
+        What is not a text (a list of words, a number) is given as Python writes it, so that a change of it shows, too.
         """
         named = only or sorted(
             one.name.removesuffix(".toml") for one in files(self._package).iterdir() if one.name.endswith(".toml")
@@ -81,7 +81,7 @@ class Prompts:
     def fill(self, name: str, **values: object) -> str:
         """The text `name` ('file.key', or 'file.table.key') with a value in each of its places.
 
-        All places are filled in one pass: what a value holds is text, even where it looks like a place.
+        All places are filled in one pass: a value is text, even if it looks like a place.
 
         Raises:
             ValueError: there is no such text; a place has no value, or a value no place.
@@ -94,7 +94,7 @@ class Prompts:
         return "".join(parts)
 
     def fill_known(self, name: str, **values: object) -> str:
-        """As `fill`, for texts of one kind of which each has some of the same places: values without one are unused.
+        """Like `fill`, for texts that each have some of the same places: values without a place are unused.
 
         Raises:
             ValueError: there is no such text, or a place has no value.
@@ -103,9 +103,9 @@ class Prompts:
         return self.fill(name, **{place: value for place, value in values.items() if place in places})
 
     def pattern(self, name: str) -> re.Pattern[str]:
-        """What recognises the text `name` as it was filled in, without space around it, its places as named groups.
+        """A pattern that recognises the text `name`, filled in and stripped, with its places as named groups.
 
-        For simulated answerers, which have to know what they are asked. A place that occurs again holds the same.
+        For simulated answerers, which have to know what they are asked. A place that occurs again matches the same.
 
         Raises:
             ValueError: there is no such text.
@@ -134,9 +134,9 @@ class Prompts:
 
 
 def enclosing(*tags: str) -> Callable[[str], str]:
-    """What makes a text fit to stand inside a part of a prompt that one of these tags encloses, `<post>...</post>`.
+    """A function that makes a text safe inside a part of a prompt that one of these tags encloses, `<post>...</post>`.
 
-    A text that holds such a tag can neither end the part in which it stands nor pose as another: '<' gets a space.
+    A text with such a tag can neither end the part that it is in nor pose as another: '<' gets a space.
     """
     pattern = re.compile(rf"<(?=/?\s*(?:{'|'.join(map(re.escape, tags))})\b)", re.IGNORECASE)
     return lambda text: pattern.sub("< ", text)
@@ -150,10 +150,10 @@ def _mismatch(name: str, given: Set[str], places: Set[str]) -> str:
 
 
 def _pattern(marks: Sequence[str]) -> re.Pattern[str]:
-    """What finds a place, its name in one of the groups."""
+    """A pattern that finds a place, its name in one of the groups."""
     for mark in marks:
         if mark.count("name") != 1 or not mark.replace("name", "").strip():
-            raise ValueError(f"{mark!r} does not mark a place: write the word 'name' once, with what stands around it")
+            raise ValueError(f"{mark!r} does not mark a place: write the word 'name' once, with the marks around it")
     return re.compile("|".join(re.escape(mark).replace("name", r"(\w+)") for mark in marks))
 
 

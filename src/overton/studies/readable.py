@@ -1,4 +1,4 @@
-"""Asking until a reply can be read: the one loop by which every study asks again, and says what was wrong.
+"""Asking until a reply can be read: the one loop by which every study asks again and says what was wrong.
 
 A study says what it asks, how a reply is read, and how a complaint is worded:
 
@@ -10,15 +10,15 @@ A study says what it asks, how a reply is read, and how a complaint is worded:
     )
     Row(label=answered.value, reading=answered.how, attempts=answered.attempts, failure=answered.failed)
 
-A reply is asked for again while its reading names a problem: the conversation goes on with the reply and with the
-complaint. So a reader decides all there is to decide:
+A reply is requested again while its reading names a problem: the conversation continues with the reply and with the
+complaint. So the reader decides everything:
 
 - `Reading(value, "as is")` or `Reading(value, "repaired")`: this is the answer.
-- `Reading.invalid(problem)`, or `Unreadable(problem)` raised from however deep: ask again.
-- a value *and* a problem: ask again, but take this where nothing better comes.
-- neither value nor problem: there is no answer, and asking again is of no use (a refusal, where a study takes it so).
+- `Reading.invalid(problem)`, or `Unreadable(problem)` raised at any depth: ask again.
+- a value *and* a problem: ask again, but use this value if nothing better comes.
+- neither value nor problem: there is no answer, and asking again is of no use (a refusal, if a study treats it so).
 
-Nothing here raises CallFailed: a call that failed for good ends the asking and stands in `Answered.failure`.
+Nothing here raises CallFailed: a call that failed for good ends the asking and is recorded in `Answered.failure`.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ __all__ = [
 T = TypeVar("T")
 
 Read = Callable[[Reply], Reading[T] | Awaitable[Reading[T]]]
-"""How a reply is read; a coroutine function where that takes more asking. It may raise `Unreadable`."""
+"""How a reply is read; a coroutine function if that takes more calls. It may raise `Unreadable`."""
 
 
 class Unreadable(OvertonError):
-    """Raised by a reader: there is no value in the reply; the argument is the problem, in words for its writer."""
+    """Raised by a reader: there is no value in the reply; the argument is the problem, worded for the model."""
 
 
 @dataclass(frozen=True)
 class Wanted(Generic[T]):
-    """One thing to ask: the arguments of `Ask`, and how a reply is read; with a `choice` its labels' probabilities are
-    asked for as well."""
+    """One request: the arguments of `Ask`, and how a reply is read; with a `choice` its labels' probabilities are
+    requested as well."""
 
     role: str
     messages: Sequence[Message]
@@ -74,7 +74,7 @@ class Wanted(Generic[T]):
 
 @dataclass(frozen=True)
 class Answered(Generic[T]):
-    """How the asking went: the replies in their order, what was read from each, and the call that failed for good."""
+    """How the asking went: the replies in order, what was read from each, and the call that failed for good."""
 
     replies: tuple[Reply, ...] = ()
     readings: tuple[Reading[T], ...] = ()
@@ -83,8 +83,8 @@ class Answered(Generic[T]):
 
     @property
     def chances(self) -> tuple[float, ...] | None:
-        """P of each label of the choice, in the reply that `value` was read from; None where they were not asked for,
-        or not told."""
+        """P of each label of the choice, in the reply that `value` was read from; None if they were not requested or
+        not returned."""
         if self.choice is None:
             return None
         read = [reply for reply, one in zip(self.replies, self.readings, strict=True) if one.value is not None]
@@ -92,22 +92,22 @@ class Answered(Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """The last value that could be read, None where none could."""
+        """The last value that could be read, None if none could."""
         return self._taken.value
 
     @property
     def how(self) -> How | None:
-        """How `value` was read; 'invalid' where no reply holds one, None where a call failed instead."""
+        """How `value` was read; 'invalid' if no reply has one, None if a call failed instead."""
         return None if self.failure and self.value is None else self._taken.how
 
     @property
     def repaired(self) -> bool:
-        """Whether there is a value, but in another form than that asked for."""
+        """Whether there is a value, but in another form than requested."""
         return self.how == "repaired"
 
     @property
     def dropped(self) -> int:
-        """What the reply that `value` is from names besides, and that could not be used."""
+        """How many further things that could not be used are in the reply that `value` is from."""
         return self._taken.dropped
 
     @property
@@ -117,12 +117,12 @@ class Answered(Generic[T]):
 
     @property
     def problem(self) -> str:
-        """What was wrong with the last reply, '' where nothing was."""
+        """What was wrong with the last reply, '' if nothing was."""
         return self.last.problem
 
     @property
     def attempts(self) -> int:
-        """How often it was asked, the call that failed included."""
+        """How often it was asked, including the call that failed."""
         return len(self.replies) + (self.failure is not None)
 
     @property
@@ -137,7 +137,7 @@ class Answered(Generic[T]):
 
     @property
     def failed(self) -> str | None:
-        """Why the call failed for good ('kind: message'), None where none did."""
+        """Why the call failed for good ('kind: message'), None if none did."""
         return None if self.failure is None else str(self.failure)
 
     @property
@@ -147,7 +147,7 @@ class Answered(Generic[T]):
 
 
 def as_it_came(text: str) -> str:
-    """A reply as it came, even where it is empty."""
+    """A reply as it came, even if it is empty."""
     return text
 
 
@@ -171,14 +171,14 @@ async def ask_until_read(
     shared: bool = False,
     choice: Choice | None = None,
 ) -> Answered[T]:
-    """Ask `role` until a reply can be read, `attempts` times at most, each time with what was wrong with the last one.
+    """Ask `role` until a reply can be read, at most `attempts` times, each time with what was wrong with the last one.
 
     The conversation of an attempt is `messages` and, for each reply before it, that reply as `repeated` gives it (cut,
     say) and the user's turn `complaint(problem)`. `form`, `speaker`, `settings` and `shared` are those of `Ask`, for
     every attempt; `choice` is that of `Wanted`.
 
     Raises:
-        Stopped, AccessError: the run cannot go on; let it pass.
+        Stopped, AccessError: the run cannot continue; let them pass.
     """
     wanted = Wanted(role, messages, read, form, speaker, settings, shared, choice=choice)
     (answered,) = await ask_all_until_read(ask, [wanted], attempts=attempts, complaint=complaint, repeated=repeated)
@@ -194,14 +194,14 @@ async def ask_all_until_read(
     repeated: Callable[[str], str] = _whole,
     all_or_none: bool = False,
 ) -> list[Answered[T]]:
-    """The same for several things side by side; in their order.
+    """The same for several requests side by side; the results are in their order.
 
-    They are asked in rounds: what can be read is done with, all else is asked again together. So they may share a role
-    and a speaker, and calls are numbered the same whichever reply comes first. With `all_or_none` nothing is asked
-    again once a call has failed for good, for a study that then has no use for the rest.
+    They are sent in rounds: those with a readable reply are done, all others are sent again together. So they may share
+    a role and a speaker, and calls are numbered the same whichever reply comes first. With `all_or_none` nothing is
+    sent again once a call has failed for good, for a study that then has no use for the rest.
 
     Raises:
-        Stopped, AccessError: as above, once all that was asked side by side has ended.
+        Stopped, AccessError: as above, once all requests side by side have finished.
     """
     courses = [_Course(one, list(one.messages)) for one in wanted]
     for _ in range(attempts):
@@ -216,7 +216,7 @@ async def ask_all_until_read(
 
 @dataclass
 class _Course(Generic[T]):
-    """One thing that is being asked."""
+    """One request on its way."""
 
     wanted: Wanted[T]
     said: list[Message]
@@ -226,13 +226,13 @@ class _Course(Generic[T]):
 
     @property
     def open(self) -> bool:
-        """Whether it is to be asked, for the first time or again."""
+        """Whether it is to be sent, for the first time or again."""
         return self.failure is None and (not self.readings or bool(self.readings[-1].problem))
 
     async def asked(self, ask: Ask) -> None:
-        """Ask once: there is a reply more, or a failure."""
+        """Ask once: this adds a reply, or a failure."""
         one = self.wanted
-        how: dict[str, Any] = {"head": one.head} if one.head else {}  # where there is none, nobody need know the word
+        how: dict[str, Any] = {"head": one.head} if one.head else {}  # without one, askers need not know the argument
         try:
             reply = await ask(
                 one.role,
@@ -249,7 +249,7 @@ class _Course(Generic[T]):
             self.replies.append(reply)
 
     async def read(self, complaint: Callable[[str], str], repeated: Callable[[str], str]) -> None:
-        """Read the last reply, and go on with the conversation where it must be asked for again."""
+        """Read the last reply, and continue the conversation if it must be requested again."""
         if self.failure:
             return
         reply = self.replies[-1]
@@ -260,7 +260,7 @@ class _Course(Generic[T]):
 
 
 async def _round(ask: Ask, courses: Sequence[_Course[T]]) -> None:
-    if len(courses) == 1:  # in the trial's own task, so that whoever stops the trial stops the asking
+    if len(courses) == 1:  # in the trial's own task, so that stopping the trial stops the asking
         await courses[0].asked(ask)
     else:
         await side_by_side(course.asked(ask) for course in courses)
@@ -275,7 +275,7 @@ async def _read(read: Read[T], reply: Reply) -> Reading[T]:
 
 
 def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Reading[T]]:
-    """A reader of replies from a reader of texts: what the endpoint flagged as a refusal is asked for again."""
+    """A reader of replies from a reader of texts: a reply that the endpoint flagged as a refusal is asked for again."""
 
     def reading(reply: Reply) -> Reading[T]:
         return Reading.invalid("it is a refusal") if reply.refused else read(reply.text)
@@ -284,19 +284,19 @@ def unless_refused(read: Callable[[str], Reading[T]]) -> Callable[[Reply], Readi
 
 
 async def side_by_side(strands: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """What the strands give, in their order. All end before the first error is raised, so that nothing paid is lost.
+    """The strands' results, in order. All finish before the first error is raised, so that nothing paid for is lost.
 
     Strands that ask one role more than once need a speaker each, or their calls would be numbered as they happen.
     """
     outcomes = await asyncio.gather(*strands, return_exceptions=True)
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     if errors:
-        raise min(errors, key=lambda error: isinstance(error, Stopped))  # what is wrong with the run before its stop
+        raise min(errors, key=lambda error: isinstance(error, Stopped))  # an error of the run comes before its stop
     return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
 def total_usage(replies: Sequence[Reply]) -> Usage:
-    """The sums over replies; None where no reply says how many, else those that do not say count as 0."""
+    """The sums over replies; None if no reply says how many, otherwise those that do not say count as 0."""
     return Usage(
         _total([reply.usage.input_tokens for reply in replies]),
         _total([reply.usage.output_tokens for reply in replies]),

@@ -1,6 +1,6 @@
-"""Which studies there are: our own, and those of other packages, opened by name and no sooner.
+"""Which studies there are: our own, and those of other packages, imported by name and no sooner.
 
-A package of another house names its studies as entry points of the group 'overton.studies':
+Another package names its studies as entry points of the group 'overton.studies':
 
     [project.entry-points."overton.studies"]
     my-study = "my_package:STUDY"
@@ -23,9 +23,9 @@ DEMO = "open-mindedness"
 """The study that `overton demo` shows."""
 
 PREFIX = "again-"
-"""Stands before a study's name in that of the study that asks its judge again."""
+"""Precedes a study's name in the name of the study that asks its judge again."""
 CONTROLS = "controls-"
-"""The same of the study that tries its judge on texts whose label is beyond doubt."""
+"""The same for the study that tries its judge on texts whose label is beyond doubt."""
 _DERIVED = {PREFIX: "rejudging:again_of", CONTROLS: "controls:controls_of"}
 
 _HOME = "overton.studies."
@@ -50,9 +50,9 @@ _OURS = _ASKING | _MAKING
 
 @dataclass(frozen=True)
 class Listed:
-    """A study as a list shows it, under the word that the command line has for it.
+    """A study as a list shows it, under its word on the command line.
 
-    `kind` is the study's; `problem` says why it cannot be used, '' where it can.
+    `kind` is the study's; `problem` says why it cannot be used, '' if it can.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Listed:
 
 
 def study_named(name: str) -> AnyStudy:
-    """The study that a person names, with hyphens or underscores; those that make or label items included, and
+    """The study with this name, spelled with hyphens or underscores; including those that make or label items, and
     those that ask another's judge again, or try it.
 
     Raises:
@@ -83,7 +83,7 @@ def study_named(name: str) -> AnyStudy:
 
 
 def asking_names() -> list[str]:
-    """The names of all studies that ask a model for its views, or say that they do: nothing is imported."""
+    """The names of all studies that ask a model for its views, or claim to: nothing is imported."""
     return [*_ASKING, *(point.name for point in _others())]
 
 
@@ -107,7 +107,7 @@ def simulated_names() -> list[str]:
 
 
 def listed() -> list[Listed]:
-    """Every study that can be named, those of other packages that cannot be used with the reason."""
+    """Every study that can be named; with the reason for those of other packages that cannot be used."""
     return [_listed(name) for name in (*_OURS, *(point.name for point in _others()))]
 
 
@@ -120,7 +120,7 @@ def _listed(name: str) -> Listed:
 
 
 _MADE: dict[str, tuple[AnyStudy, AnyStudy]] = {}
-"""Studies that are made of others, by name with those others, so that each is one object."""
+"""Studies that are made from others, by name together with those others, so that each is one object."""
 
 
 def _derived(prefix: str, study: AnyStudy) -> AnyStudy:
@@ -139,7 +139,7 @@ def _ours(name: str) -> AnyStudy:
 
 
 def _others() -> list[EntryPoint]:
-    """Entry points of other packages, in a stable order; our own names cannot be taken."""
+    """Entry points of other packages, in a stable order; our own names are reserved."""
     found = [point for point in entry_points(group=GROUP) if point.name.replace("_", "-") not in _OURS]
     return sorted(found, key=lambda point: (point.name, point.value))
 
@@ -153,13 +153,13 @@ def _theirs(point: EntryPoint) -> AnyStudy:
         reason = f"the package {package} cannot be loaded: {type(error).__name__}: {error}"
         raise InputError([Problem(place, point.value, reason)]) from error
     if not isinstance(study, Study):
-        raise InputError([Problem(place, point.value, f"the package {package} names something that is no Study")])
+        raise InputError([Problem(place, point.value, f"the package {package} names an object that is not a Study")])
     if study.interface != INTERFACE:
         said = f"version {study.interface}" if study.interface else "no version"
         reason = f"{package} was written for {said} of the study interface, and this Overton has version {INTERFACE}"
         raise InputError([Problem(place, "interface", reason)])
     if study.name.replace("_", "-") != point.name.replace("_", "-"):
         raise InputError(
-            [Problem(place, study.name, f"{package} calls it so inside, and otherwise in its entry point")]
+            [Problem(place, study.name, f"{package} uses this name inside, and another in its entry point")]
         )
     return study

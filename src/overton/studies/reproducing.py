@@ -1,4 +1,4 @@
-"""Published numbers computed again from the tables that were published with them: what a study declares, and gives."""
+"""Published numbers computed again from the tables published with them: what a study declares, and returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Reproduced:
-    """One number: `published` with so many `digits` after its point, None where none is on file, and `computed`."""
+    """One number: `published` with so many `digits` after its point, None if none is on file, and `computed`."""
 
     what: str
     published: float | None
@@ -25,7 +25,7 @@ class Reproduced:
 
     @property
     def same(self) -> bool | None:
-        """Whether the computed number rounds to the published one; None where there is nothing to compare with."""
+        """Whether the computed number rounds to the published one; None if there is nothing to compare with."""
         if self.published is None:
             return None
         return bool(abs(self.computed - self.published) <= 0.5 * 10**-self.digits + _ROUNDING)
@@ -35,11 +35,11 @@ class Reproduced:
 class Reproduction:
     """A publication whose numbers a study computes again.
 
-    name    one word: what a person calls it, unique among all studies
+    name    one word: what people call it, unique among all studies
     title   what it is, as a heading
     source  where its tables and numbers were published
     files   in a few words: which tables it takes
-    of      `of(table)` gives the numbers of one table; it raises InputError where the table cannot be used
+    of      `of(table)` gives the numbers of one table; it raises InputError if the table cannot be used
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Respondents whose truth is known, made of their parameters and of what they say."""
+"""Respondents whose truth is known, made from their parameters and what they say."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from overton.studies.study import Simulated
 __all__ = ["Says", "Seeded", "respondent", "weighed_reply"]
 
 Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | Reply | None]
-"""`says(parameters, items, request, draw)` gives the reply, None to what it does not know; `draw(purpose)` gives the
-random choices of this one call."""
+"""`says(parameters, items, request, draw)` gives the reply, None if it does not know the prompt; `draw(purpose)` gives
+the random choices of this one call."""
 
 
 def weighed_reply(
     request: Request, said: str, option: str, chances: Mapping[str, float], *, first: bool = False
 ) -> Reply:
-    """The reply `said`, with the probabilities of its options where the request's form asks for them.
+    """The reply `said`, with the probabilities of its options if the request's form asks for them.
 
-    `option` is the one that it names; where it stands is found from the end, or is where it stands `first`.
+    `option` is the one that it names; its place is its last occurrence in the reply, or with `first` the first.
     """
     if request.form is None or not request.form.weigh:
         return Reply(said)
@@ -35,9 +35,9 @@ def weighed_reply(
 
 
 def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
-    """What `Study.simulated` holds under a name: a respondent with `parameters`, each field with its `Option`.
+    """A value of `Study.simulated`: a respondent with `parameters`, each field with its `Option`.
 
-    A person sets them by --model-arg. Its replies follow from the parameters, the items and each call's seed alone.
+    Users set them with --model-arg. Its replies follow from the parameters, the items and each call's seed alone.
     """
 
     def made(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
@@ -58,7 +58,7 @@ class Seeded(ABC):
     parameters: msgspec.Struct
     holds_form = False
     draws: ClassVar[str] = "answers"
-    """What it draws from the seed, in the words of the error for a request without one."""
+    """What it draws from the seed, as the error for a request without one calls it."""
 
     @property
     def identity(self) -> str:
@@ -70,7 +70,7 @@ class Seeded(ABC):
 
         Raises:
             AccessError: the request has no seed, so that the reply could not be repeated.
-            RejectedError: it does not know what it is asked.
+            RejectedError: it does not know the prompt.
         """
         if request.seed is None:
             raise AccessError(
@@ -82,8 +82,8 @@ class Seeded(ABC):
     def reply(self, request: Request) -> Reply:
         """The reply to a request that has a seed."""
 
-    async def close(self) -> None:  # noqa: B027 - it holds nothing, and no respondent has to say so again
-        """Nothing to give back."""
+    async def close(self) -> None:  # noqa: B027 - it has nothing open, and no respondent has to say so again
+        """Nothing to close."""
 
 
 class _Respondent(Seeded):
@@ -96,8 +96,8 @@ class _Respondent(Seeded):
         self._says = says
 
     def reply(self, request: Request) -> Reply:
-        """Say what it says. Raises `RejectedError` where it does not know what it is asked."""
+        """Say what it says. Raises `RejectedError` if it does not know the prompt."""
         said = self._says(self.parameters, self._items, request, lambda purpose: Draw(f"{request.seed}/{purpose}"))
         if said is None:
-            raise RejectedError("unknown prompt", f"{self.name} does not know what it is asked")
+            raise RejectedError("unknown prompt", f"{self.name} does not know this prompt")
         return said if isinstance(said, Reply) else Reply(said)

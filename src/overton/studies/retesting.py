@@ -1,10 +1,10 @@
 """Judges asked again: a share of what a judge labels is shown to it a second time, with labels or materials in another
-order, and how often it agrees with itself stands beside every figure that rests on it.
+order, and how often it agrees with itself is shown beside every figure that rests on it.
 
 A study that judges has an option `retest: Retest = RETEST`. For each thing that is labelled, the third of a trial say,
-it asks `chosen(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, as the speaker
-`again(role, 3)`, whose calls are numbered apart, so that nothing else in the run depends on what is repeated. The
-second answer goes into columns of its own, and measures use the first alone.
+it calls `chosen(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, by the speaker
+`again(role, 3)`, whose calls are numbered separately, so that nothing else in the run depends on what is repeated. The
+second answer goes into columns of its own, and measures use only the first.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ __all__ = [
 T = TypeVar("T")
 
 _Measure = Callable[..., Estimate]
-"""An agreement of two lists, told which items belong together."""
+"""An agreement of two lists, given which items belong together."""
 
 RETEST = 0.02
-"""The share that is repeated where nobody says otherwise."""
+"""The share that is repeated by default."""
 
 Retest = Annotated[
     float,
@@ -66,20 +66,21 @@ Retest = Annotated[
 
 
 def again(role: str, number: int | None = None) -> str:
-    """The speaker that a role's repeated calls are asked as: whoever answers in the role.
+    """The speaker for a role's repeated calls: the role's own answerer.
 
-    Where a trial has several things to label each has its `number`, so that which others are repeated changes nothing.
+    If a trial has several things to label each has its `number`, so that it does not depend on which others are
+    repeated.
     """
     return f"{role}/again" if number is None else f"{role}/again/{number}"
 
 
 def chosen(draw: Draw, share: float) -> bool:
-    """Whether the thing whose draw this is is asked about again: with a greater share all those of a smaller one."""
+    """Whether the thing that has this draw is asked about again: a greater share includes those of a smaller one."""
     return draw.uniform() < share
 
 
 def another_order(draw: Draw, things: Sequence[T]) -> list[T]:
-    """The things in a random order that is not the one that they have, where there is another."""
+    """The things in a random order other than their own, if there is another."""
     shuffled = draw.shuffle(things)
     return shuffled if shuffled != list(things) else list(reversed(things))
 
@@ -89,15 +90,15 @@ def asked_in_order(
 ) -> tuple[tuple[Message, ...], Form]:
     """A request with `labels` in another order: in the first message, which says what they mean, and in the form."""
     first, *material = messages
-    told = msgspec.structs.replace(first, content=text_in_order(first.content, labels, order))
-    return (told, *material), form_in_order(form, labels, order)
+    reordered = msgspec.structs.replace(first, content=text_in_order(first.content, labels, order))
+    return (reordered, *material), form_in_order(form, labels, order)
 
 
 def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str:
-    """A prompt with `labels` in another order, and not a word changed.
+    """A prompt with `labels` in another order, and no word changed.
 
-    Lines that define a label ('critical: the answer ...') take each other's places, and wherever a line names all of
-    the labels in quotation marks these do. So a prompt that somebody published stays as it is, but for the order.
+    Lines that define a label ('critical: the answer ...') swap places, and wherever a line names all of the labels in
+    quotation marks these do too. So a published prompt stays as it is but for the order.
     """
     if tuple(order) == tuple(labels):
         return text
@@ -124,7 +125,7 @@ def _defines(line: str, labels: Iterable[str]) -> str:
 
 
 def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Form:
-    """A form in which every list of `labels` has them take places as `text_in_order` does."""
+    """A form in which the `labels` of every list swap places as in `text_in_order`."""
     if tuple(order) == tuple(labels):
         return form
     placed = dict(zip(labels, order, strict=True))
@@ -144,7 +145,7 @@ def _in_order(schema: Any, placed: Mapping[str, str]) -> Any:
 
 
 def same_but_for_order(one: str, other: str) -> bool:
-    """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know theirs."""
+    """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know their own."""
     if one == other or len(one) != len(other):
         return one == other
     return sorted(_WORD.findall(one)) == sorted(_WORD.findall(other))
@@ -154,12 +155,11 @@ _WORD = re.compile(r"\w+")
 
 
 class SelfAgreement(msgspec.Struct, frozen=True):
-    """How far a judge agrees with itself where it was asked again, with labels or materials in another order.
+    """How far a judge agrees with itself when asked again, with labels or materials in another order.
 
-    `repeated` counts what it was asked about again, `unread` those of them that lack a usable answer, the first or the
-    second, and are left out of the rest. `same` is the share that it answers alike; `kappa` is Cohen's, where an answer
-    is one label; `overlap` is the mean Jaccard index, where it is a set. Intervals take what belongs to one item as
-    alike.
+    `repeated` counts what it was asked about again, `unread` those that lack a usable first or second answer, and are
+    left out of the rest. `same` is the share that it answers alike; `kappa` is Cohen's, if an answer is one label;
+    `overlap` is the mean Jaccard index, if it is a set. Intervals treat what belongs to one item as alike.
     """
 
     repeated: int
@@ -172,7 +172,7 @@ class SelfAgreement(msgspec.Struct, frozen=True):
 def of_labels(
     first: Sequence[str | None], second: Sequence[str | None], items: Sequence[Hashable], *, level: float = 0.95
 ) -> SelfAgreement | None:
-    """The agreement of labels given twice, None where an answer was not usable; of nothing there is none."""
+    """The agreement of labels given twice, None for an answer that was not usable; None if there are no labels."""
     return _agreement(first, second, items, level, kappa=cohen_kappa)
 
 
@@ -183,8 +183,8 @@ def of_sets(
     *,
     level: float = 0.95,
 ) -> SelfAgreement | None:
-    """The same of sets."""
-    one, other = ([None if held is None else frozenset(held) for held in side] for side in (first, second))
+    """The same for sets."""
+    one, other = ([None if some is None else frozenset(some) for some in side] for side in (first, second))
     return _agreement(one, other, items, level, overlap=overlap)
 
 
@@ -212,10 +212,9 @@ def of_records(
 ) -> dict[str, SelfAgreement]:
     """The agreement in each column of `labels` and `sets` with the one called COLUMN_again.
 
-    The rows are those in which the column `asked` is true. What belongs together has the same in the first of the
-    columns `items` that is there and says something. Columns that hold nothing in any row are left out, since nobody
-    asked for them, and so is what has not the type that records have: of a table that is none of a run's there is
-    nothing to say.
+    The rows are those in which the column `asked` is true. What belongs together has the same value in the first of the
+    columns `items` that is present and not empty. Columns that are empty in every row are left out, since nobody asked
+    for them, and so are those without the type that records have: a table that is not from a run has no agreement.
     """
     import polars as pl
 
@@ -239,7 +238,7 @@ Analysis = TypeVar("Analysis", bound=msgspec.Struct)
 
 @dataclass(frozen=True)
 class Repeated:
-    """Which columns of a study's records hold what its judge said when it was asked again; see `of_records`."""
+    """Which columns of a study's records have what its judge said when asked again; see `of_records`."""
 
     asked: str
     items: tuple[str, ...]
@@ -252,7 +251,7 @@ class Repeated:
         return msgspec.structs.replace(analysis, self_agreement=found)
 
     def of_table(self, table: RawTable, how: How, measured: Callable[[RawTable], Analysis]) -> Analysis:
-        """What is `measured` of a table, and this where it may be a run's records; no file is read twice."""
+        """What is `measured` from a table, and this if it may be a run's records; no file is read twice."""
         if self.asked not in table.columns:
             return measured(table)
         frame = table.frame()
@@ -260,9 +259,9 @@ class Repeated:
 
 
 def told_of_itself(found: Mapping[str, SelfAgreement]) -> Iterator[str]:
-    """A line for each thing that judges label, to stand beside who judged; one that says so where nothing was repeated.
+    """One line for each thing that judges label, to show beside who judged; one that says so if nothing was repeated.
 
-    What is labelled is named as a person would, with '_' for spaces: 'premise_stance'.
+    What is labelled is named with spaces for '_': 'premise stance' for 'premise_stance'.
     """
     if not found:
         yield "How well a judge agrees with itself has not been measured: nothing was asked again."

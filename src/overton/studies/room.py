@@ -1,6 +1,6 @@
 """The room that a chart is laid out in: a column of a page, or the screen of a phone.
 
-Whoever shows charts says in which room; forms of chart ask for it while they draw, so that no study has to.
+Code that shows charts says in which room; chart forms read it while they draw, so that no study has to.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = ["NARROW", "WIDE", "Room", "in_room", "room"]
 
 @dataclass(frozen=True)
 class Room:
-    """A room: its `width` in pixels, and how many of them names of rows may take beside their rows (0: they stand
-    above them), `characters` a line; no text has more than `most` characters a line."""
+    """A room: its `width` in pixels, how many of them row names may take beside their rows (0: they are above the
+    rows), in lines of so many `characters`; no text has more than `most` characters per line."""
 
     name: str
     width: int
@@ -32,13 +32,13 @@ _ROOM: ContextVar[Room] = ContextVar("room", default=WIDE)
 
 
 def room() -> Room:
-    """The room that is drawn for now; a column of a page where nobody says."""
+    """The room that is drawn for now; a column of a page if nothing is set."""
     return _ROOM.get()
 
 
 @contextmanager
 def in_room(wanted: Room) -> Iterator[None]:
-    """Whatever is drawn within is laid out for this room."""
+    """Everything drawn within is laid out for this room."""
     token = _ROOM.set(wanted)
     try:
         yield

@@ -1,8 +1,8 @@
 """Several judges of one run: how far they agree on each label, and every headline by each of them.
 
-What models were asked and answered is one; each judge has labels of its own, and so records of its own. The first
-leads: all else in an analysis is by its labels. A number by another judge is of the items that both give one to, and
-each of these is left out of both in turn, as where two models are compared (`overton.studies.comparing`).
+Models are asked and answer once; each judge has labels of its own, and so records of its own. The first leads: all else
+in an analysis is by its labels. A number by another judge is over the items for which both give one, and each of these
+is left out of both in turn, as when two models are compared (`overton.studies.comparing`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["JUDGE", "ByJudge", "Judges", "OnLabel", "TwoJudges", "by_judges", "judge_of", "judges_of", "led_alone"]
 
 JUDGE = "judge"
-"""The column of records that names the judge, where several judged."""
+"""The column of records that names the judge if there are several."""
 
 
 class TwoJudges(msgspec.Struct, frozen=True):
-    """Two judges on the rows that both gave a label: the share alike, and Cohen's kappa."""
+    """Two judges on the rows that both labelled: the share of equal labels, and Cohen's kappa."""
 
     first: str
     second: str
@@ -44,8 +44,8 @@ class TwoJudges(msgspec.Struct, frozen=True):
 class OnLabel(msgspec.Struct, frozen=True):
     """How far judges agree on one kind of label.
 
-    `rows` have a label of two judges or more, `differ` of them not the same of all. `alpha` is Krippendorff's, of all
-    judges; rows of one group are alike, and intervals are over groups. `labelled` counts each judge's rows.
+    `rows` have a label from two judges or more, `differ` of them not the same from all. `alpha` is Krippendorff's, over
+    all judges; rows of one group are alike, and intervals are over groups. `labelled` counts each judge's rows.
     """
 
     what: str
@@ -57,8 +57,8 @@ class OnLabel(msgspec.Struct, frozen=True):
 
 
 class ByJudge(msgspec.Struct, frozen=True):
-    """A model's measure by the first judge and by another, over the `items` that both give a number to; `model` is ''
-    where it is of all together. `difference` is the other's number minus the first's."""
+    """A model's measure by the first judge and by another, over the `items` for which both give a number; `model` is ''
+    for all models together. `difference` is the other's number minus the first's."""
 
     model: str
     measure: str
@@ -82,7 +82,7 @@ class Judges(msgspec.Struct, frozen=True):
 
 
 def judges_of(records: pl.DataFrame) -> list[str]:
-    """The judges whose records these are, the first first; empty where one judged."""
+    """The judges whose records these are, the leading one first; empty if there is only one."""
     import polars as pl
 
     if JUDGE not in records.columns or records.schema[JUDGE] != pl.String:
@@ -99,7 +99,7 @@ def judge_of(records: pl.DataFrame, judge: str) -> pl.DataFrame:
 
 
 def led_alone(table: RawTable, role: str) -> RawTable:
-    """A table that was made elsewhere, by its first judge alone; `role` is that of the study's judges, '' where it has
+    """A table that was made elsewhere, by its first judge alone; `role` is that of the study's judges, '' if it has
     none."""
     from dataclasses import replace
 

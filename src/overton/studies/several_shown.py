@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["differing", "judges_section"]
 
 _READ = (
-    "Each judge read the same answers by itself. The first leads: what stands elsewhere is by its labels."
+    "Each judge read the same answers independently. The first leads: numbers elsewhere are by its labels."
     " Where judges differ much, a number is as much about the judge as about the model."
 )
 _METHOD = (
-    "Alpha is Krippendorff's, of all judges, kappa Cohen's, of two: 1 is full agreement, 0 what chance alone gives."
-    " Rows to which a judge gave no label are in neither. Numbers by two judges are of the items that both give one to,"
-    " each left out of both in turn."
+    "Alpha is Krippendorff's, over all judges, kappa Cohen's, for two: 1 is full agreement, 0 what chance alone gives."
+    " Rows to which a judge gave no label are in neither. Numbers by two judges are over the items for which both give"
+    " one, each left out of both in turn."
 )
 
 
 def judges_section(found: Judges) -> Section:
-    """What is shown of several judges."""
+    """What is shown if there are several judges."""
     tables = [_labels(found), _pairs(found), *_headlines(found)]
     shown: list[Exhibit] = [Prose(_READ), *(table for table in tables if table.rows), Method(_METHOD)]
     return Section("judges", "Several judges", shown)
@@ -39,8 +39,8 @@ def differing(
 ) -> list[Facet]:
     """Properties of trials to browse: whether the judges differ, on which labels, and what another judge says instead.
 
-    `rows` are the trials by the first judge, `others` those by others, found by the columns `key`; `titles` has the
-    columns of labels with what they are called. Empty where one judged.
+    `rows` are the trials by the first judge, `others` those by others, matched by the columns `key`; `titles` maps the
+    columns of labels to their titles. Empty if there is one judge.
     """
     import polars as pl
 
@@ -96,7 +96,7 @@ def _pairs(found: Judges) -> Table:
 
 
 def _headlines(found: Judges) -> Iterator[Table]:
-    """Numbers are written out, since measures of several kinds stand in one column."""
+    """Numbers are written out, since one column has measures of several kinds."""
     first = found.judges[0]
     columns = [Column("Measure"), Column("Other judge"), Column(f"By {first}"), Column("By the other")]
     columns.append(Column("Difference"))

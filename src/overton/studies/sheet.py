@@ -1,4 +1,4 @@
-"""What a study's judge labelled, laid out so that a person can label the same; how well they agree, as tables."""
+"""What a study's judge labelled, laid out so that people can label the same; how well they agree, as tables."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class JudgedRows:
     """What a judge labelled.
 
     `given` has the label of every unit, `drawn` the units at some places: `id`, `label`, `group` (units of one group
-    are alike), `model` where each unit is one model's, and the columns `shown` to a person. `labels` are those that it
-    can be, `judge` gave them.
+    are alike), `model` if each unit is one model's, and the columns `shown` to a person. `labels` are the values that a
+    label can have, `judge` gave them.
 
     The rest is for pages on which people label, and may be left out. `question` is what they are asked: its first
     paragraph is shown beside each row, the others say how to decide. `definitions` says what each label means, in the
     judge's own words (`definitions_in`), so that people and judge answer the same question. `seen` has all that the
-    judge saw of a row, by heading the column of `drawn` that holds it; by default what is `shown`. `row` and `group`
-    are one row's and one group's names in a sentence. Where `drawn` has a column `whole`, that is what rows are drawn
-    with when whole groups are. `units()` gives the columns of `drawn` but what is shown, of all labelled units in the
-    order of `given`, where that costs less than drawing them all.
+    judge saw of a row, mapping a heading to its column of `drawn`; by default what is `shown`. `row` and `group` are
+    the names of one row and one group in a sentence. If `drawn` has a column `whole`, that is what rows are drawn with
+    when whole groups are drawn. `units()` gives the columns of `drawn` except what is shown, for all labelled units in
+    the order of `given`, if that costs less than drawing them all.
     """
 
     given: Sequence[str | None]
@@ -63,10 +63,10 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class JudgedOnce:
-    """What a judge was asked about at once, with all that asking about it again needs.
+    """One request to a judge, with all that is needed to ask about it again.
 
-    `labels` has what it said of each row, by what stands behind `id` and a slash in the row's id, '' where the row has
-    the same id; None where it gave no label. Units of one `group` are alike. `material` is what JSON can hold.
+    `labels` has what it said of each row, by what follows `id` and a slash in the row's id, '' if the row has the same
+    id; None if it gave no label. Units of one `group` are alike. `material` can be written as JSON.
     """
 
     id: str
@@ -77,8 +77,8 @@ class JudgedOnce:
 
 @dataclass(frozen=True)
 class JudgedUnits:
-    """Everything that a judge was asked about, what it gave no label to included, in order: each one's id, in which
-    condition it is, and whether the judge labelled any of its rows; `drawn(places)` lays out some of them."""
+    """Everything that a judge was asked about, including what it gave no label to, in order: each one's id, its
+    condition, and whether the judge labelled any of its rows; `drawn(places)` lays out some of them."""
 
     ids: Sequence[str]
     conditions: Sequence[str]
@@ -88,13 +88,13 @@ class JudgedUnits:
 
 @dataclass(frozen=True)
 class JudgedAgain:
-    """How a study's judge is asked again about what it judged: what `overton judge again` needs of a study.
+    """How a study's judge is asked again about what it judged: what `overton judge again` needs from a study.
 
-    `role` answers. `units(results, what)` are those of one run; it raises `InputError` where `what` is no judgement.
-    `ask(ask, what, material, draw, speaker)` asks as the study itself does, without `draw` word for word as it was
-    asked, with it labels or materials stand in another order; it gives the rows' labels as in `JudgedOnce`, and leaves
-    out those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know
-    theirs. `controls()` finds the file of texts whose label is beyond doubt, a line of JSON each
+    `role` answers. `units(results, what)` are those of one run; it raises `InputError` if `what` is not a judgement.
+    `ask(ask, what, material, draw, speaker)` asks as the study itself does: without `draw` word for word as before,
+    with it with labels or materials in another order; it gives the rows' labels as in `JudgedOnce`, and leaves out
+    those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know theirs.
+    `controls()` finds the file of texts whose label is beyond doubt, one per line of JSON
     (`overton.studies.controls.units.Control`), on which a judge is tried.
     """
 
@@ -107,11 +107,11 @@ class JudgedAgain:
 
 @dataclass(frozen=True)
 class LabelPlans:
-    """How many labels by people measures of many labels together need.
+    """How many labels by people the measures of many labels together need.
 
     `measures` rest on labels of the kind `what`, and `of(results, people, measure, width)` says how many bring the
-    interval of one to a width, from the labels so far (`people_table`); GROUP/MEASURE names one of a condition where
-    the measures stand by condition.
+    interval of one to a width, from the labels so far (`people_table`); GROUP/MEASURE names one of a condition if the
+    measures are by condition.
     """
 
     what: str
@@ -121,10 +121,10 @@ class LabelPlans:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Which labels a person can check: `rows(results, what)` lays out those of the kind `what`, one of `whats`.
+    """Which labels people can check: `rows(results, what)` lays out those of the kind `what`, one of `whats`.
 
-    The first of `whats` that the results hold is taken where nobody says; `usual(results)` names it. `size` is how many
-    rows a sheet has by default. `again` says how the judge is asked again, where it can be, and `plans` how many labels
+    The first of `whats` that the results contain is the default; `usual(results)` names it. `size` is how many rows a
+    sheet has by default. `again` says how the judge is asked again, if it can be, and `plans` how many labels the
     measures of many of them need.
     """
 
@@ -137,13 +137,13 @@ class Sheet:
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
-    """What each label means, word for word from a judge's prompt, in which a line 'LABEL: ...' says so.
+    """What each label means, word for word from a judge's prompt, where a line 'LABEL: ...' says so.
 
     Raises:
-        ValueError: the prompt has no such line of a label.
+        ValueError: the prompt has no such line for a label.
     """
     lines = [line.strip().partition(": ") for line in prompt.splitlines()]
-    found = {name: told.strip() for name, _, told in lines if name in labels and told}
+    found = {name: meaning.strip() for name, _, meaning in lines if name in labels and meaning}
     if missing := [label for label in labels if label not in found]:
         raise ValueError(f"the prompt does not say in a line of its own what {missing[0]!r} means")
     return {label: found[label] for label in labels}
@@ -178,5 +178,5 @@ def plans_table(measure: str, width: float, labelled: int, names: tuple[str, str
         ]
         for one in plans
     ]
-    note = f"From {labelled:,} labels so far: it holds as far as the judge errs elsewhere as it does in these."
+    note = f"From {labelled:,} labels so far: valid as far as the judge errs elsewhere as it does in these."
     return Table(f"Labels for {measure}, an interval {width:g} wide", columns, rows, note=note)

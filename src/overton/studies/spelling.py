@@ -1,4 +1,4 @@
-"""Items in words wherever their ids stand: in tables, in what is said beside them, and in what trials are chosen by."""
+"""Items in words wherever their ids appear: in tables, in the text beside them, and in the facets of trials."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from overton.studies.items import Items
 __all__ = ["Words", "spelled", "spelled_trials", "words_of"]
 
 Words = Mapping[str, Spelled]
-"""By an item's id what it is in words."""
+"""By an item's id, the item in words."""
 
 _UNLIKE_WORDS = re.compile(r"[-_0-9]")
 _WORD = re.compile(r"(?<![\w.-])[A-Za-z0-9._-]*[A-Za-z0-9_-](?![\w-])")
 
 
 def words_of(declared: Items[Any], items: Iterable[Any]) -> Words:
-    """Every item in words, where the study says how; different items have different words."""
+    """Every item in words, if the study declares how; different items have different words."""
     if declared.spelled is None:
         return {}
-    told = {item.id: tuple(declared.spelled(item)) for item in items}
-    many = Counter(lines[0] for lines in told.values())
+    lines_of = {item.id: tuple(declared.spelled(item)) for item in items}
+    many = Counter(lines[0] for lines in lines_of.values())
     return {
         name: Spelled(name, lines[0] if many[lines[0]] == 1 else f"{lines[0]} ({name})", lines[1:])
-        for name, lines in told.items()
+        for name, lines in lines_of.items()
     }
 
 
@@ -53,7 +53,7 @@ def spelled(sections: Sequence[Section], words: Words) -> list[Section]:
 
 
 def spelled_trials(trials: TrialTable | None, words: Words, noun: str) -> TrialTable | None:
-    """The trials, which are about what is called `noun`: chosen by it in words where there are words."""
+    """The trials, about what is called `noun`: their facet of it in words, if there are words."""
     if trials is None:
         return None
     trials = replace(trials, item=trials.item or noun)
@@ -80,7 +80,7 @@ def _table(table: Table, words: Words) -> Table:
 
 
 def _cell(cell: Cell, words: Words) -> Cell:
-    """An id, perhaps with a mark behind a space, or several with commas between."""
+    """An id, perhaps with a mark after a space, or several separated by commas."""
     if not isinstance(cell, str):
         return cell
     name, space, mark = cell.partition(" ")
@@ -90,7 +90,7 @@ def _cell(cell: Cell, words: Words) -> Cell:
 
 
 def _within(text: str, words: Words) -> str:
-    """Ids that are like no word of English, in a sentence."""
+    """Replaces ids in a sentence that could not be words of English."""
 
     def named(found: re.Match[str]) -> str:
         one = words.get(found[0])

@@ -1,4 +1,4 @@
-"""The one object that a study is. Everything a person meets is derived from it: commands, tasks, calls, reports."""
+"""The one object that a study is. Everything that users meet is derived from it: commands, tasks, calls, reports."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Demo", "Kind", "Role", "Study"]
 
 INTERFACE = 1
-"""The version of this shape. A study of another package says for which it was written."""
+"""The version of this interface. A study of another package says for which version it was written."""
 
 Canned = Callable[[str, str, Form | None], str]
-"""A reply to plan with: `canned(role, speaker, form)`."""
+"""A reply for planning: `canned(role, speaker, form)`."""
 Simulated = Callable[[Sequence[Any], str, Mapping[str, str]], Answerer]
 """Makes an answerer whose truth is known: `simulated(items, name, arguments)`, `name` being all after 'simulated/'."""
 
 Kind = Literal["asks", "makes", "labels", "serves"]
-"""What a study is there for."""
+"""What a study does."""
 
 Item = TypeVar("Item", bound=msgspec.Struct)
 Options = TypeVar("Options", bound=msgspec.Struct)
@@ -45,15 +45,15 @@ Analysis = TypeVar("Analysis")
 class Role:
     """Who answers: `name` is what `conduct` asks, `help` one line about it.
 
-    `flag` is the word by which a person names the answerer ('model' for '--model'), by default the role's name. An
+    `flag` is the word for the answerer on the command line ('model' for '--model'), by default the role's name. An
     `optional` role may stay empty. One that `retrieves` searches ('search') or reads pages ('pages'); all others are
-    models. `usual` answers where nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
-    where the user does not say, and it does not reason; 0 leaves that to the host. No such default, wherever the model
-    runs, is below `least_tokens`, which follow from the options: see `Study.tokens`. One that `judges` is a measuring
-    instrument: it is asked at temperature 0 where the user does not say otherwise and its endpoint takes one. One that
-    is `weighed` is asked for token probabilities, which follows from the options: see `Study.weighs`. In one that may
-    be `several` each judges for itself what is answered once: the first that is named leads, and what others say stands
-    beside it (`overton.studies.several`). What a model is asked may then not depend on what a judge says.
+    models. `usual` answers if nobody is named. `max_tokens` is how many output tokens a model of an endpoint may use
+    by default if it does not reason; 0 leaves that to the host. No such default, wherever the model runs, is below
+    `least_tokens`, which follow from the options: see `Study.tokens`. One that `judges` is a measuring instrument: by
+    default it is asked at temperature 0, if its endpoint takes one. One that is `weighed` is asked for token
+    probabilities, which follows from the options: see `Study.weighs`. In one that may be `several` each judges for
+    itself what is answered once: the first that is named leads, and the others are shown beside it
+    (`overton.studies.several`). Prompts to a model may then not depend on what a judge says.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Role:
 
     @property
     def word(self) -> str:
-        """What a person calls it."""
+        """What users call it."""
         return self.flag or self.name
 
 
@@ -78,9 +78,9 @@ class Role:
 class Dataset(Generic[Item, Record]):
     """What a study makes.
 
-    `made(items, records, options)` gives the lines of the file `name`, None where there is none to make.
-    `told(records)` says in a few lines what became of everything, and `lacking(records)` how much of what was to be
-    made could not be: the command then ends as one in which something failed.
+    `made(items, records, options)` gives the lines of the file `name`, None if there is none to make. `told(records)`
+    says in a few lines what became of everything, and `lacking(records)` how much of what was to be made could not be:
+    the command then exits as if something had failed.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Demo:
     """A first run that takes minutes: which of the starter items, with which options.
 
     `said` is what it asks, in a sentence, and `whole` what the full design would; `left_out` names what it leaves out.
-    Without `items` it has all of them.
+    Without `items` it uses all of them.
     """
 
     options: Mapping[str, Any]
@@ -140,8 +140,8 @@ def _no_roles(options: Any) -> Sequence[str]:
 class Study(Generic[Item, Options, Record, Analysis]):
     """A protocol, whole: what is asked of whom about what, and what it means.
 
-    name        as a person writes it: 'my-study'
-    title       what stands over its report
+    name        as users write it: 'my-study'
+    title       the title of its report
     question    one sentence: what it finds out
     roles       who answers, the one that lanes differ in first
     items       what it asks about
@@ -149,32 +149,32 @@ class Study(Generic[Item, Options, Record, Analysis]):
     record      one row of its outcome
     trials      `trials(items, options, seed)` gives the trials in plan order, each item's together
     conduct     the protocol
-    prompts     every text that a model reads, by name, so that a run can tell which of them changed
-    simulated   answerers whose truth is known, by what follows 'simulated/'; 'kind/NAME' has a name of its own there
-    together    all models of the first role meet in one lane, asked as 'ROLE/1', 'ROLE/2', ... as they were given
-    canned      replies to plan with: those that make every trial as short as it can be, then as long; see `replies`
-    condition   the condition that a trial is in, without its item and whatever else repeats it; by default a study that
+    prompts     every text that a model reads, by name, so that a run can detect which of them changed
+    simulated   answerers whose truth is known, by what follows 'simulated/'; for 'kind/NAME' users choose the name
+    together    all models of the first role share one lane, asked as 'ROLE/1', 'ROLE/2', ... in the order given
+    canned      replies for planning: those that make every trial as short as it can be, then as long; see `replies`
+    condition   the condition of a trial, without its item and anything else that repeats it; by default a study that
                 asks has a single one
     answering   `answering(options, named)` gives who answers by role, those named and those who follow from the options
     complete    adds to the options what follows from the models' names by role
-    check       what is wrong with options that each alone would be right
-    remarks     what a person should know of options before anything is asked: sentences that stop nothing
+    check       what is wrong with options that are right individually
+    remarks     what users should know about options before anything is asked: sentences that stop nothing
     arguments   what follows from the options for what searches and reads pages, by role
-    tokens      how many output tokens a role needs at least for what the options ask of it in one reply, by role
-    weighs      the roles that the options have asked for token probabilities, which not every model can tell
-    needs       the optional roles that nobody may leave empty with these options
-    measuring   from records to an analysis, and what is shown of it; a study that only makes items has none
-    sheet       what its judge labelled, laid out for people; None where nothing is
-    dataset     what it makes, where it makes something
+    tokens      how many output tokens a role needs at least for one reply under these options, by role
+    weighs      the roles that the options ask for token probabilities, which not every model can give
+    needs       the optional roles that may not stay empty with these options
+    measuring   from records to an analysis, and how it is shown; a study that only makes items has none
+    sheet       what its judge labelled, laid out for people; None if nothing is
+    dataset     what it makes, if it makes something
     kind        whether it asks models for their views, makes items, labels what exists, or serves another study only
-    word        how the command line calls it, where that is not its name
+    word        what the command line calls it, if not by its name
     nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
     blocks      whole balanced parts of its trials, and how precise their records are: see `Blocks`. Without it a run of
-                the study cannot stop when it is precise
+                the study cannot stop once it is precise
     commands    commands of its own, under 'overton items'
-    demo        a first run of minutes, where it has one
-    labels      the study whose measures its records take, where it labels what exists instead of asking for views
-    interface   the version of this shape that it was written for; a study of another package must say it
+    demo        a first run of minutes, if it has one
+    labels      the study whose measures take its records, if it labels what exists instead of asking for views
+    interface   the version of the interface that it was written for; a study of another package must give it
     """
 
     name: str
@@ -212,15 +212,15 @@ class Study(Generic[Item, Options, Record, Analysis]):
     interface: int = 0
 
     def __post_init__(self) -> None:
-        """What asks can be a task of Inspect AI, whether or not it names conditions; what makes items is none.
+        """A study that asks can be a task of Inspect AI, whether or not it names conditions; one that makes items not.
 
-        Options, trials and conditions have the nulls in them; a copy of the study has them once.
+        Options, trials and conditions get the nulls added; a copy of the study has them once.
         """
         if len([role for role in self.roles if role.several]) > 1:
-            raise ValueError("several may judge in one role only: their records would not tell who judged what")
+            raise ValueError("several may judge in one role only: their records would not say who judged what")
         if self.several and JUDGE in self.record.__struct_fields__:
             raise ValueError(
-                f"where several may judge, the column {JUDGE!r} of records names who did: call it otherwise"
+                f"where several may judge, the column {JUDGE!r} of records names who did: choose another name"
             )
         if self.condition is None and self.kind == "asks":
             object.__setattr__(self, "condition", _alone)
@@ -242,12 +242,12 @@ class Study(Generic[Item, Options, Record, Analysis]):
         return self.roles[0].name
 
     def lanes(self, models: Mapping[str, Sequence[Any]]) -> int:
-        """In how many lanes a run with these models by role goes: one for each that is measured, or one of all."""
+        """How many lanes a run with these models by role has: one for each that is measured, or one for all."""
         return 1 if self.together else max(len(models.get(self.first, ())), 1)
 
     @property
     def several(self) -> str:
-        """The role in which several may judge, '' where there is none."""
+        """The role in which several may judge, '' if there is none."""
         return next((role.name for role in self.roles if role.several), "")
 
     @property
@@ -261,7 +261,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
         return tuple(role.name for role in self.roles if role.retrieves)
 
     def replies(self) -> tuple[Canned, ...]:
-        """The canned replies, anew: those that count on begin at their first."""
+        """The canned replies, anew: those with counters start at their first."""
         return deepcopy(self.canned)
 
     def role(self, name: str) -> Role:
@@ -269,7 +269,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
         return next(role for role in self.roles if role.name == name)
 
     def with_tokens(self, options: Any) -> Study[Item, Options, Record, Analysis]:
-        """The same study, its roles with what these options ask of them: that somebody answers, output tokens, token
+        """The same study, its roles with what these options require: that somebody answers, output tokens, token
         probabilities."""
         tokens, weighed, needed = self.tokens(options), self.weighs(options), self.needs(options)
         return replace(
@@ -289,7 +289,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
         """The simulated answerer of this name, without 'simulated/'.
 
         Raises:
-            InputError: there is none, or it takes no such arguments.
+            InputError: there is none, or it does not take these arguments.
         """
         kind, _, own = name.partition("/")
         make = self.simulated.get(name) or (self.simulated.get(f"{kind}/NAME") if own else None)

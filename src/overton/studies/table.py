@@ -1,6 +1,6 @@
-"""Tables that were made elsewhere, declared once: what reads, checks and documents them comes from a list of columns.
+"""Tables that were made elsewhere, declared once: reading, checks and documentation derive from a list of columns.
 
-A study touches no files: whoever hosts it opens a table and hands it over as a `RawTable`.
+A study touches no files: its host opens a table and hands it over as a `RawTable`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 RECORDS_KEY, RECORDS_FORMAT = "overton.records", 1
-"""Where the outcome table's file says its format, and the format that this version reads and writes."""
+"""The key under which the outcome table's file gives its format, and the format that this version reads and writes."""
 
 
 Kind = Literal["name", "text", "whole", "number", "flag", "names"]
@@ -48,10 +48,10 @@ _KINDS: Mapping[Kind, str] = {
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as it was opened, before anything in it is believed.
+    """A table as it was opened, before anything in it is trusted.
 
     `name` is what problems call it: its path. In a '.csv' (`suffix`) every cell is a text, an empty one null, and rows
-    are named by their lines. `frame()` reads it whole; it raises InputError where that cannot be done.
+    are named by their lines. `frame()` reads it whole; it raises InputError if that is not possible.
     """
 
     name: str
@@ -60,26 +60,26 @@ class RawTable:
     frame: Callable[[], pl.DataFrame]
 
     def place(self, row: int) -> str:
-        """What a person calls the row with this index from 0."""
+        """What users call the row with this index from 0."""
         return f"line {row + 2}" if self.suffix == ".csv" else f"row {row + 1}"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: what it holds, and what its cells may be.
+    """A column: what it contains, and what its cells may be.
 
     name      as measures know it; `aliases` are names that others give it
-    kind      'name': a short text, trimmed, null where it is empty. 'text': as it stands. 'whole', 'number': finite,
-              from `least` to `most`. 'flag': true or false. 'names': a list, in a cell of text with spaces between
-    help      what it holds, in a few words
-    needed    a table without it is none of its kind; `filled`: no cell may be empty; `together`: all are, or none is
-    known     the values that a name may have, in whatever case, '-', '_' or ' ' between words; `words` are other words
-              for them, as {'neither': 'baseline'}
-    none      words that say as much as an empty cell, in small letters
-    must      what a cell must be, where that does not follow from the rest
-    hollow    an empty cell of text is a list of nothing, else nothing is known
-    lists     reads lists out of a column that does not hold them as the kind says: null where a cell cannot be read
-    added     where it is missing, it is added for measures; `usual` stands there, and in empty cells
+    kind      'name': a short text, trimmed, null if it is empty. 'text': unchanged. 'whole', 'number': finite, from
+              `least` to `most`. 'flag': true or false. 'names': a list, separated by spaces in a cell of text
+    help      what it contains, in a few words
+    needed    a table without it is not of this kind; `filled`: no cell may be empty; `together`: all are, or none is
+    known     the values that a name may have, in upper or lower case, '-', '_' or ' ' between words; `words` are other
+              words for them, such as {'neither': 'baseline'}
+    none      words that mean the same as an empty cell, in lower case
+    must      what a cell must be, if that does not follow from the rest
+    hollow    an empty cell of text is an empty list; otherwise it means that nothing is known
+    lists     reads lists from a column in another format than the kind's: null if a cell cannot be read
+    added     if it is missing, it is added for measures, with the value `usual`, which also fills empty cells
     """
 
     name: str
@@ -101,7 +101,7 @@ class Column:
     usual: Any = None
 
     def values(self) -> str:
-        """The values that it can have, '' where that is not limited."""
+        """The values that it can have, '' if they are not limited."""
         if self.known:
             return ", ".join(dict.fromkeys((*self.known, *self.words)))
         if self.least is None and self.most is None:
@@ -128,17 +128,17 @@ class Column:
         if self.kind == "flag":
             return f"must be true or false{empty}"
         if self.together:
-            return "must be there in every row or in none"
+            return "must be present in every row or in none"
         return "must not be empty" if self.filled else f"must be a {_KINDS[self.kind]}{empty}"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a row must hold as a whole, in a table with all columns that it looks at: `broken()` is true of those that
-    do not.
+    """What must be true of a row as a whole, in a table with all columns involved: `broken()` is true for those that
+    break the rule.
 
-    The cell in `column` is shown, with what it `must` be. Of a frame, whose rows have no places, it is said `in_frame`,
-    for each value of the column `of` apart where one is named.
+    The cell in `column` is shown, with what it `must` be. For a frame, whose rows have no places, `in_frame` is said,
+    separately for each value of the column `of` if one is named.
     """
 
     column: str
@@ -148,7 +148,7 @@ class Rule:
     of: str = ""
 
     def breaking(self, table: pl.DataFrame) -> pl.Series | None:
-        """Which rows break it, None where none does."""
+        """Which rows break it, None if none does."""
         broken = self.broken()
         if not {self.column, *broken.meta.root_names()} <= set(table.columns):
             return None
@@ -158,10 +158,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Once:
-    """No two rows are equal in these columns, those that the table has; of ('agent', 'model') the first that is filled.
+    """No two rows are equal in these columns, as far as the table has them; of ('agent', 'model') the first not empty.
 
-    `again` is said of the later row, '{first}' being the place of the earlier one; `in_frame` is said of a frame, where
-    it is '' measures find it out as they go.
+    `again` is said of the later row, '{first}' being the place of the earlier one; `in_frame` is said of a frame: if
+    it is '', measures detect it themselves.
     """
 
     columns: tuple[str | tuple[str, ...], ...]
@@ -170,7 +170,7 @@ class Once:
 
 
 class Documented(NamedTuple):
-    """What there is to be told of a column: its name, kind, whether it is needed, meaning, and values."""
+    """The documentation of a column: its name, kind, whether it is needed, meaning, and values."""
 
     column: str
     kind: str
@@ -183,12 +183,12 @@ class Documented(NamedTuple):
 class Table:
     """A kind of table: what `overton analyze` reads from a file, and what measures take from Python.
 
-    name       what a problem calls it where it came from no file: 'decisions'
-    columns    those that are read, in the order in which they come back
-    rules      what holds of rows, and `once` of all of them; `checks` find more in a frame, once all else is right
-    others     whether other columns of a .parquet are kept, such as a run's records have
+    name       what a problem calls it if it came from no file: 'decisions'
+    columns    those that are read, in the order in which they are returned
+    rules      the rules for rows, and `once` for all of them; `checks` find more in a frame, once all else is right
+    others     whether other columns of a .parquet are kept, such as those of a run's records
     completed  whether `read` adds what is missing; `check` always does
-    by_column  whether problems are told by column, with their rows: for tables of tens of thousands of rows
+    by_column  whether problems are reported by column, with their rows: for tables of tens of thousands of rows
     """
 
     name: str
@@ -202,17 +202,17 @@ class Table:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns without which a table is none of this kind."""
+        """The columns without which a table is not of this kind."""
         return tuple(column.name for column in self.columns if column.needed)
 
     def ours(self, name: str) -> str:
-        """Our name of a column that others name otherwise."""
+        """Our name for a column that others name differently."""
         return next((column.name for column in self.columns if name in column.aliases), name)
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """The needed columns that are not among these."""
-        there = {self.ours(name) for name in names}
-        return [name for name in self.needed if name not in there]
+        given = {self.ours(name) for name in names}
+        return [name for name in self.needed if name not in given]
 
     def fits(self, raw: RawTable) -> bool:
         """Whether a table has the columns of this kind."""
@@ -222,17 +222,17 @@ class Table:
         """The table with typed columns under our names, checked; blank rows are left out.
 
         Raises:
-            InputError: columns that are missing or stand twice, and by row (in a CSV by line): what is no value of its
-                column, and what breaks a rule.
+            InputError: columns that are missing or occur twice, and by row (in a CSV by line): cells that are no value
+                of their column, and rows that break a rule.
         """
         from overton.studies.table_frames import read
 
         return read(self, raw)
 
     def check(self, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
-        """A frame from Python with typed columns, and with those that are `added`; no others, and none that is empty.
+        """A frame from Python with typed columns, including those that are `added`; no others, and none that is empty.
 
-        `needed` are columns that must be there besides.
+        `needed` are columns that must be present besides.
 
         Raises:
             InputError: every problem found, under the table's name.
@@ -242,17 +242,17 @@ class Table:
         return check(self, frame, needed)
 
     def documented(self) -> tuple[Documented, ...]:
-        """What is told of its columns, in their order."""
+        """The documentation of its columns, in order."""
         return tuple(
             Documented(column.name, _KINDS[column.kind], column.needed, column.help, column.values())
             for column in self.columns
         )
 
     def refuse_missing(self, place: str, names: Sequence[str]) -> None:
-        """Refuse a table with these columns where one is missing, or stands there twice.
+        """Refuse a table with these columns if one is missing, or occurs twice.
 
         Raises:
-            InputError: so it is.
+            InputError: if so.
         """
         if missing := self.missing(names):
             reason = f"has no column {', '.join(missing)}; a table of {self.name} has {', '.join(self.needed)}"
@@ -265,12 +265,12 @@ class Table:
 
 
 def told(meaning: str) -> msgspec.Meta:
-    """What a field of a record holds, as in `Annotated[int, told("from 1")]`: documentation has it from there."""
+    """The meaning of a record's field, as in `Annotated[int, told("from 1")]`: documentation takes it from there."""
     return msgspec.Meta(description=meaning)
 
 
 def columns_of_record(record: type[msgspec.Struct]) -> tuple[Documented, ...]:
-    """What is told of a record's columns, in their order: each field's own description.
+    """The documentation of a record's columns, in order: each field's own description.
 
     Raises:
         TypeError: a field has none.

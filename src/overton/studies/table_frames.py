@@ -1,4 +1,4 @@
-"""From a table as it was opened, or a frame from Python, to one with typed columns, every wrong cell with its place."""
+"""From a table as it was opened, or a frame from Python, to one with typed columns; wrong cells are given by place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES: dict[Kind, pl.DataType] = {
 }
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _PLAIN = (pl.Null, pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Time)
-"""Types that are no numbers and that have a text; others cannot be cast to one."""
+"""Types other than numbers that can be cast to text."""
 _SHOWN = 20
 _ROW = "(row)"
 _ROWS_NAMED = 5
@@ -34,10 +34,10 @@ _ROWS_NAMED = 5
 def read(table: Table, raw: RawTable) -> pl.DataFrame:
     """See `Table.read`."""
     found = _found(table, raw)
-    there = [column for column in table.columns if column.name in found.columns]
+    present = [column for column in table.columns if column.name in found.columns]
     with ThreadPoolExecutor() as pool:
-        typed = found.with_columns(list(pool.map(_typed, there, (found[column.name] for column in there))))
-    problems = list(_by_column(there, found, typed, raw) if table.by_column else _by_cell(table, found, typed, raw))
+        typed = found.with_columns(list(pool.map(_typed, present, (found[column.name] for column in present))))
+    problems = list(_by_column(present, found, typed, raw) if table.by_column else _by_cell(table, found, typed, raw))
     if not problems and table.once is not None:
         problems = list(_repeated(table.once, typed, raw))
     if problems:
@@ -47,7 +47,7 @@ def read(table: Table, raw: RawTable) -> pl.DataFrame:
 
 
 def _completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
-    """The table with the columns that are added where they are missing, and what is usual in empty cells."""
+    """The table with missing columns added if they are `added`, and empty cells filled with what is usual."""
     made = []
     for column in table.columns:
         usual = [] if column.usual == () else column.usual
@@ -73,14 +73,14 @@ def _found(table: Table, raw: RawTable) -> pl.DataFrame:
     ours = [column.name for column in table.columns if column.name in names]
     own = [] if raw.suffix != ".parquet" or not table.others else frame.columns
     others = [name for name in own if name in names and name not in (*ours, _ROW, "")]
-    # By column and not by expression: in those a name such as '*' stands for all columns.
+    # By column and not by expression: in an expression a name such as '*' stands for all columns.
     kept = [frame.get_column(names[name]).rename(name) for name in (*ours, *others)]
     numbered = pl.DataFrame(kept).with_row_index(_ROW)
     return numbered.filter(~pl.all_horizontal(pl.col(ours).is_null()))
 
 
 def _typed(column: Column, raw: pl.Series) -> pl.Series:
-    """The column in its own type; what does not fit becomes null, which `_wrong` tells from what was empty."""
+    """The column in its own type; cells that do not fit become null, which `_wrong` distinguishes from empty ones."""
     own = _TYPES[column.kind]
     if not _readable(column, raw.dtype):
         return pl.Series(raw.name, [None], own).new_from_index(0, len(raw))
@@ -108,7 +108,7 @@ def _of_text(column: Column, text: pl.Series) -> pl.Series:
 
 
 def _whole(text: pl.Series) -> pl.Series:
-    """Whole numbers, those written as '3.0' or '1e3' too."""
+    """Whole numbers, including those written as '3.0' or '1e3'."""
     made = text.cast(pl.Int64, strict=False)
     if made.null_count() == text.null_count():
         return made
@@ -118,7 +118,7 @@ def _whole(text: pl.Series) -> pl.Series:
 
 
 def _mapped(text: pl.Series, known: Mapping[str, str | bool], own: pl.DataType) -> pl.Series:
-    """What is meant by each word that occurs, null where that is not known."""
+    """What each word that occurs means, null if that is not known."""
     meant = {word: known.get(_spelling(word)) for word in text.unique().drop_nulls()}
     if all(word == ours for word, ours in meant.items()):
         return text.cast(own)
@@ -140,7 +140,7 @@ def _lists(column: Column, raw: pl.Series) -> pl.Series:
 
 
 def _wrong(column: Column, raw: pl.Series, typed: pl.Series) -> pl.Series | None:
-    """Which cells are no values of the column; None where all are."""
+    """Which cells are no values of the column; None if all are."""
     empty, bad = typed.null_count(), []
     if empty and (column.filled or (column.together and empty < len(typed))):
         bad.append(typed.is_null())
@@ -166,7 +166,7 @@ def _blank(column: Column, raw: pl.Series) -> pl.Series:
 
 
 def _by_cell(table: Table, found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
-    """Every wrong cell, the first of many, by row."""
+    """Every wrong cell by row, or the first of them if there are many."""
     checks = [
         *(
             (column.name, _wrong(column, found[column.name], typed[column.name]), column.demand())
@@ -189,9 +189,9 @@ def _said(value: object, must: str) -> str:
     return f"is {'empty' if empty else quoted(value)}; it {must}"
 
 
-def _by_column(there: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
-    """The first wrong value of each column, with the rows of all."""
-    for column in there:
+def _by_column(present: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
+    """The first wrong value of each column, with the rows of all wrong values."""
+    for column in present:
         bad = _wrong(column, found[column.name], typed[column.name])
         if bad is None:
             continue
@@ -204,14 +204,14 @@ def _by_column(there: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame
 
 
 def _rows(numbers: pl.Series) -> str:
-    """Rows for a message, the first few of many."""
+    """Rows for a message; of many only the first few."""
     shown = ", ".join(str(number + 1) for number in numbers.head(_ROWS_NAMED))
     more = f" and {len(numbers) - _ROWS_NAMED:,} more" if len(numbers) > _ROWS_NAMED else ""
     return f"{'row' if len(numbers) == 1 else 'rows'} {shown}{more}"
 
 
 def _repeated(once: Once, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
-    """Rows that stand twice, with the place of the first."""
+    """Rows that occur twice, with the place of the first."""
     keys = []
     for number, names in enumerate(once.columns):
         several = [name for name in ((names,) if isinstance(names, str) else names) if name in typed.columns]
@@ -257,14 +257,14 @@ def _refuse(problems: Sequence[Problem]) -> None:
 
 
 def _cast(table: Table, column: Column, values: pl.Series) -> tuple[pl.Series, list[Problem]]:
-    """The column in its own type, or why it cannot be."""
+    """The column in its own type, or why that is not possible."""
     try:
         if _other(column, values):
             raise pl.exceptions.InvalidOperationError(str(values.dtype))
         made = values.cast(_TYPES[column.kind])
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
-        reason = f"holds other values than {_PLURALS.get(column.kind, 'texts')}, of another kind: {said}"
+        reason = f"contains other values than {_PLURALS.get(column.kind, 'texts')}, of another kind: {said}"
         return values, [Problem(table.name, column.name, reason)]
     if column.kind == "name" and (made == "").any():
         made = made.replace("", None)
@@ -272,7 +272,7 @@ def _cast(table: Table, column: Column, values: pl.Series) -> tuple[pl.Series, l
 
 
 def _other(column: Column, values: pl.Series) -> bool:
-    """What a cast would take for what it is not: lists of texts, fractions for whole numbers, texts for lists."""
+    """Columns that a cast would misread: lists as texts, fractions as whole numbers, texts as lists."""
     if not _readable(column, values.dtype):
         return True
     if column.kind == "names":

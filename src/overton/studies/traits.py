@@ -1,4 +1,4 @@
-"""What a study found of a model, as its profile tells it: one plain sentence with its number."""
+"""What a study found about a model, as its profile reports it: one plain sentence with its number."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Trait", "remaining", "uncertain"]
 
 
 class Trait(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a study found of a model, in one plain sentence with its number.
+    """One thing that a study found about a model, in one plain sentence with its number.
 
-    title     what the number is, in a few words that stand beside those of other studies
-    number    the estimate; NaN where there is none, and its method says why
+    title     what the number is, in a few words that appear beside those of other studies
+    number    the estimate; NaN if there is none, and then its method says why
     units     what its `n` counts ('issues')
     exhibit   the key of the section of the study's report that shows it
-    within    the least and the most that it could be: charts are drawn between them
-    scale     what the charts' axis is called, '' where its kind says enough; numbers of one scale share a chart
-    null      what it would be if there were nothing to tell, None where that is not known; `null_is` says of what kind
-              that number is
-    caution   what has to be read with it
+    within    the least and the most that it could be: the range of charts
+    scale     the title of the charts' axis, '' if its kind says enough; numbers of one scale share a chart
+    null      what it would be if there were nothing to find, None if that is not known; `null_is` says what kind of
+              number that is
+    caution   what to read along with it
     """
 
     aspect: Aspect
@@ -44,14 +44,15 @@ class Trait(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def remaining(share: Estimate) -> Estimate:
-    """What is left of a whole where this share of it is taken away; the interval turns round with it."""
+    """What is left of a whole without this share of it; the interval is reversed accordingly."""
     if isnan(share.value):
         return share
     return msgspec.structs.replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)
 
 
 def uncertain(count: float, n: int, why: str, nothing: str) -> Estimate:
-    """A share of `n` that has no interval, and `why` it has none; where `n` is 0 there is no share since `nothing`."""
+    """A share of `n` that has no interval, and `why` it has none; if `n` is 0 there is no share, for the reason
+    `nothing`."""
     if not n:
         return not_computed(nothing)
     return Estimate(count / n, nan, nan, n, NO_INTERVAL + why)

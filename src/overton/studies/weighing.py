@@ -1,14 +1,14 @@
-"""Shares by token probabilities: one call tells what many answers would, where they mean the same.
+"""Shares by token probabilities: one call gives what many answers would, where the two mean the same.
 
 A study whose roles choose among a form's options has an option `shares: Shares = "sampled"` and an option
 `calibrate: Calibrate = CALIBRATE`, and says in `Study.weighs` which roles are then asked for probabilities. It asks
-with `Form(weigh=...)`, reads `judging.weighing.chances_at` where the option falls, and keeps them in columns of its
-own. Its trials go through `sharing`, which draws some of them: these are asked again as often as it says, each time as
-a speaker of its own, and what came of that stands in a column too: from both a run's calibration is made, anew
-whenever it is measured.
+with `Form(weigh=...)`, reads `judging.weighing.chances_at` where the option occurs, and stores them in columns of its
+own. Its trials go through `sharing`, which draws some of them: these are asked again as often as it says, each time by
+a speaker of its own, and the results are stored in a column too. From both a run's calibration is computed anew each
+time it is measured.
 
-`auto` uses probabilities only where `statistics.calibration` finds of every model measured together that they agree:
-one comparison is never made of both.
+`auto` uses probabilities only if `statistics.calibration` finds agreement for every model measured together: one
+comparison never mixes both.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ AsAsked = Annotated[
     Option("Whether shares are means of token probabilities, or count the answers that were sampled"),
 ]
 CALIBRATE = 200
-"""Single answers where nobody says otherwise."""
+"""The default number of single answers."""
 Calibrate = Annotated[
     int,
     Option(
@@ -78,21 +78,21 @@ Calibrate = Annotated[
 ]
 
 NO_LABEL = "none"
-"""Stands for the label of a single answer that names none."""
+"""The label of a single answer that names none."""
 
 T = TypeVar("T")
 TrialT = TypeVar("TrialT", bound=Trial)
 
 _SHARE, _FEWEST = 0.05, 20
-"""The share of prompts that is drawn, and how many at least where there are as many: differences between prompts show
-only where there are some."""
+"""The share of prompts that is drawn, and at least how many (if there are as many): differences between prompts show
+only with some of them."""
 
 
 def _sampled_too(names: Sequence[str], seed: int, answers: int) -> dict[str, int]:
     """How often each trial drawn for calibration is asked for a single answer, by its name.
 
-    5% of the trials, 20 at least, and so often that there are `answers` of them. Who is drawn follows from seed and
-    names, and whoever is drawn of few is mostly drawn of more.
+    5% of the trials, at least 20, and so often that there are `answers` of them. Which are drawn follows from seed and
+    names, and those drawn from few trials are mostly also drawn from more.
     """
     if not answers or not names:
         return {}
@@ -108,11 +108,11 @@ def _alike(trial: Trial) -> str:
 def sharing(
     trials: Iterable[TrialT], shares: str, calibrate: int, seed: int, kind: Callable[[TrialT], str] = _alike
 ) -> Iterator[TrialT]:
-    """The trials of a study by how it finds shares: as they are where answers are sampled, else with the fields
+    """The trials of a study by how it finds shares: unchanged if answers are sampled, otherwise with the fields
     `shares` and `sampled`, how often each is asked for a single answer.
 
-    Trials of each `kind` are drawn by themselves, since others ask something else; those of the kind '' choose among
-    nothing, and none of them is drawn.
+    Trials of each `kind` are drawn separately, since other kinds ask something else; those of the kind '' offer no
+    choice, and none of them is drawn.
     """
     if shares == "sampled":
         return iter(trials)
@@ -133,11 +133,11 @@ async def asked_again(  # noqa: PLR0917
     head: int = 0,
     place: str = "",
 ) -> list[Reply]:
-    """Single answers to a question that was weighed; those whose call failed for good are left out.
+    """Single answers to a prompt that was weighed; those whose call failed for good are left out.
 
-    Nothing is to be weighed in them, and each is a speaker's own, so that more or fewer of them change no other; where
-    a trial has several such questions each has its `place`. `head` is that of `Ask`, and has to be that of the weighed
-    question: what is read in other parts is rounded otherwise.
+    They request no probabilities, and each has a speaker of its own, so that more or fewer of them change no other; if
+    a trial has several such prompts each has its `place`. `head` is that of `Ask`, and has to be that of the weighed
+    prompt: a prompt that is read in other parts is rounded differently.
     """
     plain = msgspec.structs.replace(form, weigh=())
     as_one = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
@@ -154,9 +154,9 @@ def _as_it_came(reply: Reply) -> Reading[str]:
 
 
 class Weigh(NamedTuple):
-    """What is wanted of token probabilities at one of a judge's questions: `told` that they are, `sampled` how many
-    single answers beside them, as the speakers of a `place`. With `first` the label is asked for ahead of its reason,
-    as all questions of such a run are, also those of which nothing is told."""
+    """What is requested of token probabilities at one of a judge's prompts: `told` requests them, `sampled` is the
+    number of single answers besides, by the speakers of a `place`. With `first` the label is requested before its
+    reason, as in all prompts of such a run, including those without probabilities."""
 
     first: bool = False
     told: bool = False
@@ -165,25 +165,25 @@ class Weigh(NamedTuple):
 
     @classmethod
     def of(cls, shares: str | None, sampled: int = 0, place: str = "") -> Weigh:
-        """What a trial's `shares` want."""
+        """What a trial's `shares` request."""
         return cls(bool(shares), bool(shares), sampled, place) if shares else UNWEIGHED
 
     @property
     def again(self) -> Weigh:
-        """That of the same question asked once more for its label alone."""
+        """The same prompt asked once more for its label alone."""
         return Weigh(self.first)
 
     def at(self, more: str) -> Weigh:
-        """The same with more behind its place."""
+        """The same with more after its place."""
         return self._replace(place="/".join(filter(None, (self.place, more))))
 
 
 UNWEIGHED = Weigh()
-"""Nothing is wanted of them."""
+"""No probabilities are requested."""
 
 
 def asked_label_first(results: Results) -> bool:
-    """Whether the judge of these runs was asked for its label ahead of its reason, so that it is asked so again."""
+    """Whether the judge of these runs was asked for its label before its reason, and so is asked that way again."""
     return any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
 
 
@@ -197,8 +197,8 @@ async def weighed(
     complaint: Callable[[str], str],
     repeated: Callable[[str], str],
 ) -> tuple[Answered[T], tuple[str, ...] | None]:
-    """What a judge answers to a question by which it chooses a label, with its probabilities where they are wanted;
-    and, where single answers are, those of `singles`, None where not."""
+    """A judge's answer to a prompt by which it chooses a label, with its probabilities if they are requested; and the
+    labels of `singles`, None if no single answers are."""
     chosen = replace(wanted, choice=choice)
     how: dict[str, Any] = {"attempts": attempts, "complaint": complaint, "repeated": repeated}
     (answered,) = await ask_all_until_read(ask, [chosen if weigh.told else wanted], **how)
@@ -208,9 +208,9 @@ async def weighed(
 
 
 async def singles(ask: Ask, wanted: Wanted[Any], count: int, place: str = "") -> tuple[str, ...]:
-    """What a judge answers at temperature 1 to a question with a `choice`, so often: a label each, NO_LABEL for none.
+    """A judge's answers at temperature 1 to a prompt with a `choice`: `count` labels, NO_LABEL for none.
 
-    What is wrong with a single answer is not said to it: these are what one call would have given.
+    There is no complaint about a faulty single answer: these are what one call would have given.
     """
     assert wanted.choice is not None
     at_one, form = Settings(temperature=1.0), wanted.form or Form()
@@ -228,7 +228,7 @@ def spread(draw: Draw, answers: int, questions: Sequence[int]) -> dict[int, int]
 
 
 def one_trial(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Options with one trial of each prompt where probabilities stand for many and nobody says how many."""
+    """Options with one trial of each prompt, if probabilities replace many and no number is given."""
     if options.get("shares") in ("probabilities", "auto") and options.get("trials") is None:
         return {**options, "trials": 1}
     return options
@@ -237,9 +237,9 @@ def one_trial(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> d
 class Weighing(msgspec.Struct, frozen=True):
     """What measured shares are made of.
 
-    With `used` they are means of token probabilities; `why` says why not, '' where nobody wanted them to be.
-    `calibrations` are by model; `unweighed` counts, by model, answers that name an option whose probability the
-    endpoint did not tell: they count as they were drawn.
+    With `used` they are means of token probabilities; `why` says why not, '' if nobody requested them. `calibrations`
+    are by model; `unweighed` counts, by model, answers that name an option whose probability the endpoint did not
+    return: they count as they were drawn.
     """
 
     used: bool
@@ -251,8 +251,8 @@ class Weighing(msgspec.Struct, frozen=True):
 def decided(
     chosen: str, asked: Iterable[str], calibrations: dict[str, Calibration], unweighed: dict[str, int]
 ) -> Weighing | None:
-    """Whether shares are means of probabilities, where a person has `chosen`, and runs have `asked` for them; None
-    where no run has any. It is one answer for all models that are measured together."""
+    """Whether shares are means of probabilities, given what the user has `chosen` and what runs have `asked` for; None
+    if no run has any. There is one answer for all models that are measured together."""
     wanted = {one or "sampled" for one in asked}
     if wanted <= {"sampled"}:
         return None
@@ -268,16 +268,16 @@ def decided(
 
 
 def calibrated(
-    told_of: Sequence[Sequence[float]], names: Sequence[Sequence[str]], labels: Sequence[str]
+    probabilities: Sequence[Sequence[float]], names: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> Calibration:
-    """Whether a judge's single answers are as sure as was told: at each prompt the probabilities of all labels, and the
-    labels of its single answers."""
+    """Whether a judge's single answers are as sure as its probabilities: at each prompt the probabilities of all
+    labels, and the labels of its single answers."""
     import numpy as np
 
     from overton.statistics.calibration import calibration
 
     counted = np.array([[one.count(label) for label in labels] for one in names], float).reshape(-1, len(labels))
-    chances = np.array(told_of, float).reshape(-1, len(labels))
+    chances = np.array(probabilities, float).reshape(-1, len(labels))
     total = chances.sum(1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         of_labels = chances / total
@@ -286,24 +286,24 @@ def calibrated(
 
 
 def told(found: Weighing | None, what: str = "Shares") -> Iterator[str]:
-    """What stands at a report's head: what `what` is made of, and of each model whether both agree."""
+    """What a report says first: what `what` is made of, and for each model whether the two agree."""
     if found is None:
         return
     if found.used:
-        yield f"{what} are means of token probabilities: of each prompt one reply, and not many, was asked for."
+        yield f"{what} are means of token probabilities: for each prompt one reply, not many, was requested."
     else:
-        yield f"{what} count the answers that were sampled, though token probabilities were asked for: {found.why}."
+        yield f"{what} count the answers that were sampled, though token probabilities were requested: {found.why}."
     for name, one in found.calibrations.items():
         yield f"{name}: {verdict_on(one)}"
     for name, count in found.unweighed.items():
-        yield f"{name}: {count:,} answers name an option whose probability was not told; they count as drawn."
+        yield f"{name}: {count:,} answers name an option without a probability; they count as drawn."
 
 
 def verdict_on(one: Calibration) -> str:
-    """Whether single answers agree with what was told: one of three, in a sentence."""
+    """Whether single answers agree with the probabilities: one of three verdicts, in a sentence."""
     if not one.answers:
         return (
-            "whether single answers agree with its token probabilities cannot be told: none was sampled beside them"
+            "whether single answers agree with its token probabilities is unknown: none was sampled beside them"
             " (--calibrate)."
         )
     basis = f"{one.answers:,} single answers at {one.prompts} prompts"
@@ -318,11 +318,11 @@ def verdict_on(one: Calibration) -> str:
             f" {number(one.slope.value, 'value')}; away from one half {sentence(one.outward, 'points')}): the"
             " probability of a letter after one text is not the share of letters, and neither are shares made of it."
         )
-    return f"whether single answers agree with its token probabilities cannot be told by {basis}: {one.why}."
+    return f"whether single answers agree with its token probabilities cannot be decided by {basis}: {one.why}."
 
 
 def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = None) -> Section | None:
-    """The calibration, a row for each model, behind what is `said` of it; None where nobody asked for probabilities."""
+    """The calibration, one row for each model, after what is `said` about it; None if nobody asked for them."""
     from overton.studies.exhibits import Callout, Cell, Column, Method, Section, Table
 
     if found is None:
@@ -349,8 +349,8 @@ def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = No
 
 
 _METHOD = (
-    "Differences are shares of single answers minus what was told of the same prompts. The slope is Cox's: 1 where both"
-    " agree, below 1 where the model was told to be surer than its answers are. They agree where the mean difference,"
-    " and the mean one away from one half, lie within the band with their intervals; they differ where the line's"
+    "Differences are shares of single answers minus the probabilities for the same prompts. The slope is Cox's: 1 if"
+    " the two agree, below 1 if the probabilities are surer than the answers are. They agree if the mean difference,"
+    " and the mean one away from one half, lie within the band with their intervals; they differ if the line's"
     " difference at some prompt surely lies beyond it."
 )

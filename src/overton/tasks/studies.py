@@ -137,10 +137,10 @@ def _described(study: AnyStudy) -> Iterator[tuple[str, Any, str]]:
     yield "items", None, f"{items.layouts[:1].upper()}{items.layouts[1:]}; the starter {items.plural} by default."
     yield items.plural, None, "The same."
     for field in (*fields_of(items.reading), *_given_fields(study)):
-        yield field.name, None, field.told()
+        yield field.name, None, field.described()
     yield "only", None, f"Ask about these {items.plural} only, by id."
     for field in fields_of(_asking(study)):
-        yield field.name, field.default, field.told()
+        yield field.name, field.default, field.described()
 
 
 def _given_fields(study: AnyStudy) -> list[Field]:

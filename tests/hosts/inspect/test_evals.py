@@ -203,7 +203,11 @@ def test_an_endpoint_that_gives_up_is_named(talking: Any, evaluate: Any) -> None
         ("pluralism", {}, "--model-role judge=PROVIDER/NAME"),
         ("deliberation", {"agents": 1}, "name two agents or more"),
         ("deliberation", {"agents": "two"}, "-T agents: two: must be a whole number"),
-        ("deliberation", {"named_orders": "first"}, "-T named_orders: first: must be numbers joined by '-', as 2-1-3"),
+        (
+            "deliberation",
+            {"named_orders": "first"},
+            "-T named_orders: first: must be numbers joined by '-', such as 2-1-3",
+        ),
         ("deliberation", {"order": "2-1"}, "-T order: no such parameter; known are items, dilemmas, "),
         ("open_mindedness", {"cache": "perhaps"}, "-T cache: perhaps: must be true or false"),
         ("pluralism", {"judge": "m"}, "-T judge: no such parameter"),

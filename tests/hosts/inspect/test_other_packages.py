@@ -144,7 +144,7 @@ def test_its_task_runs_beside_broken_ones_and_ours(installed: Mapping[str, str],
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     for said in (
         "overton: study raising: raising:STUDY: the package raising-house cannot be loaded: RuntimeError: half written",
-        "overton: study nothing: nothing:STUDY: the package nothing-house names something that is no Study",
+        "overton: study nothing: nothing:STUDY: the package nothing-house names an object that is not a Study",
         "overton: study older: interface: older-house was written for no version of the study interface",
         "overton: study clashing: no task can be made of it: ValueError: duplicate parameter name: 'seed'",
     ):

@@ -79,7 +79,7 @@ def test_a_slope_that_the_values_contradict_matters_only_where_the_likelihood_is
     assert not clear.converged
 
 
-def test_a_size_as_good_as_zero_is_held_there() -> None:
+def test_a_size_as_good_as_zero_is_fixed_there() -> None:
     visited: list[Array] = []
     curvature = np.diag([4.0, 30.0])
     sizes = np.array([False, True])

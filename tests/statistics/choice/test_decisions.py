@@ -63,7 +63,7 @@ def test_earlier_rounds_add_up() -> None:
     assert seen(decisions)[4:] == [(0, [0, 2, 0], [0, 0, 0], 0), (1, [2, 0, 0], [0, 0, 0], 1)]
 
 
-def test_an_invalid_verdict_is_no_decision_is_heard_by_nobody_and_leaves_nothing_to_hold_on_to() -> None:
+def test_an_invalid_verdict_is_no_decision_is_heard_by_nobody_and_leaves_nothing_to_keep() -> None:
     rounds = {"A": None, "B": "NTA"}, {"A": "NTA", "B": "NTA"}, {"A": "NTA", "B": "NTA"}
     decisions = made(talk("round-robin", *rounds))
     assert seen(decisions) == [
@@ -75,7 +75,7 @@ def test_an_invalid_verdict_is_no_decision_is_heard_by_nobody_and_leaves_nothing
     ]
 
 
-def test_agents_that_share_a_model_hear_each_other_and_hold_on_to_their_own() -> None:
+def test_agents_that_share_a_model_hear_each_other_and_keep_their_own() -> None:
     decisions = made(talk("round-robin", {"A1": "YTA", "A2": "NTA"}, {"A1": "YTA", "A2": "YTA"}))
     assert decisions.models == ("A",)
     assert seen(decisions)[2:] == [(0, [0, 1, 0], [0, 0, 0], 0), (1, [1, 0, 0], [1, 0, 0], 0)]
@@ -129,5 +129,5 @@ def test_arrays_that_do_not_fit_together_are_refused() -> None:
     fields = {name: getattr(good, name) for name in good.__dataclass_fields__}
     with pytest.raises(InputError, match="n_prev: has shape"):
         Decisions(**fields | {"n_prev": good.n_prev[:, :2]})
-    with pytest.raises(InputError, match="choice: holds a value outside 0 to 2"):
+    with pytest.raises(InputError, match="choice: contains a value outside 0 to 2"):
         Decisions(**fields | {"choice": np.array([0, 3])})

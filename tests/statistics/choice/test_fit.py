@@ -1,4 +1,4 @@
-"""What a fit promises whoever asked for it."""
+"""What a fit promises its caller."""
 
 from __future__ import annotations
 

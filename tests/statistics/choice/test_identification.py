@@ -1,4 +1,4 @@
-"""A fit says what the data cannot tell, and estimates the rest."""
+"""A fit says what the data do not determine, and estimates the rest."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_conformity_by_model_names_the_model_that_had_nobody_to_hear(simulated: 
     assert found.previous["A"].reason is None
 
 
-def test_tastes_are_not_told_where_nobody_decides_three_times_or_twice_afresh(simulated: Simulated) -> None:
+def test_tastes_are_not_estimated_where_nobody_decides_three_times_or_twice_afresh(simulated: Simulated) -> None:
     """A taste and inertia both make the second verdict the first one; only a third, or a second start, parts them."""
     decisions = simulated(7, 80, design=(("round-robin", "ABC"),), rounds=2)
     found, random, left = (fit(decisions, estimator=name) for name in ("taste", "random", "auto"))
@@ -156,7 +156,7 @@ def test_tastes_are_not_told_where_nobody_decides_three_times_or_twice_afresh(si
     assert any("inertia may be taste" in warning for warning in left.warnings)
 
 
-def test_where_tastes_are_not_told_the_likelihood_ratio_stands_beside(simulated: Simulated) -> None:
+def test_where_tastes_are_not_estimated_the_likelihood_ratio_is_given(simulated: Simulated) -> None:
     decisions = simulated(14, 200, design=(("synchronous", "AB"), ("synchronous", "AB")), taste=1.5, rounds=1)
     found = fit(decisions, estimator="random")
     assert found.likelihood_ratio is not None
@@ -169,7 +169,7 @@ def test_where_tastes_are_not_told_the_likelihood_ratio_stands_beside(simulated:
     assert without.likelihood_ratio.statistic < 8
 
 
-def test_one_discussion_of_four_rounds_tells_tastes_and_few_of_them_are_warned_of(simulated: Simulated) -> None:
+def test_one_discussion_of_four_rounds_determines_tastes_and_few_of_them_are_warned_of(simulated: Simulated) -> None:
     found = fit(simulated(7, 12, design=(("round-robin", "ABC"),)))
     assert found.estimator == "taste"
     assert found.inertia["A"].reason is None

@@ -90,7 +90,7 @@ def test_means_and_covariances_are_those_of_the_points() -> None:
 
 
 def test_points_around_the_mean_do_better_than_around_the_mode_where_a_verdict_was_never_given() -> None:
-    """exp(-4 exp(z)) is what is told by ten decisions or so: flat on one side, falling fast on the other."""
+    """exp(-4 exp(z)) is what ten decisions or so determine: flat on one side, falling fast on the other."""
 
     def loglik(z: Array) -> Array:
         return np.asarray(-4 * np.exp(1.5 * z))

@@ -30,7 +30,7 @@ def test_the_default_finds_the_truth(simulated: Simulated, seed: int) -> None:
     assert found.dilemma_spread.estimate == pytest.approx(1, abs=0.15)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say(simulated: Simulated) -> None:
+def test_intervals_cover_the_truth_as_often_as_they_say(simulated: Simulated) -> None:
     """Fourteen data sets, five parameters each: 66 of 70 expected. Those of `penalised` hold it far less often."""
     covered: dict[Estimator, int] = {"random": 0, "penalised": 0}
     for seed in range(14):
@@ -44,7 +44,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(simulated: Simulated) -> 
     assert covered["penalised"] < 56
 
 
-def test_lasting_tastes_are_told_from_inertia(simulated: Simulated) -> None:
+def test_lasting_tastes_are_distinguished_from_inertia(simulated: Simulated) -> None:
     decisions = simulated(3, 40, taste=1.0)
     random, taste = fit(decisions, estimator="random"), fit(decisions)
     assert taste.estimator == "taste"

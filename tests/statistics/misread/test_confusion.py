@@ -24,7 +24,7 @@ def test_the_confusion_is_the_share_of_each_reading_of_a_true_label() -> None:
     assert readings().confusions(draws=5)[0] == pytest.approx(np.array([[0.8, 0.2], [0.2, 0.8]]), abs=1e-3)
 
 
-def test_rows_count_as_many_times_as_rows_stand_behind_them() -> None:
+def test_rows_count_as_many_times_as_they_represent_rows() -> None:
     weight = np.ones(30)
     weight[16:20] = 4  # the two errors were as likely to be drawn as a quarter of the others
     found = replace(readings(), weight=weight).confusions(draws=1)[0]
@@ -92,4 +92,4 @@ def test_draws_come_in_parts_that_fit_in_memory() -> None:
 
 
 def test_a_judge_that_always_says_the_same_undoes_nothing() -> None:
-    assert "hardly tells labels apart" in undoing(readings(judged=[0] * 30), np.array([30.0, 0.0])).why
+    assert "hardly distinguishes the labels" in undoing(readings(judged=[0] * 30), np.array([30.0, 0.0])).why

@@ -48,7 +48,7 @@ def test_units_planned_from_a_pilot_give_the_width_when_they_are_labelled() -> N
     assert found.high - found.low == pytest.approx(0.04, rel=0.15)
 
 
-def test_units_of_a_judge_that_tells_nothing_are_planned_as_labels_alone() -> None:
+def test_units_of_a_judge_that_says_nothing_are_planned_as_labels_alone() -> None:
     values = np.tile([0.0, 1.0], 50)
     plan = units_for_width(values, np.zeros(100), values, 0.2, size=10)
     assert plan.units == pytest.approx((2 * 1.985 / 0.2) ** 2 * 0.2525, rel=0.05)

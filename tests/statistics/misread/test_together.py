@@ -1,4 +1,4 @@
-"""Whether errors of one conversation come together."""
+"""Whether errors in one conversation cluster."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def test_the_correlation_is_the_mean_product_of_two_rows_over_the_variance() -> 
     assert found.correlation == pytest.approx((1 + 1 - 1) / 3)
 
 
-def test_errors_that_come_together_are_told() -> None:
+def test_errors_that_cluster_are_reported() -> None:
     random = np.random.default_rng(0)
     rate = np.repeat(random.beta(0.2, 1.8, 20), 10)
     found = read(random.random(200) < rate, np.repeat(np.arange(20), 10).tolist())
     assert found.p < 0.01
     assert found.fails
-    assert "come together" in str(found)
+    assert "cluster in groups" in str(found)
 
 
 def test_independent_errors_are_called_so_nineteen_times_in_twenty() -> None:
@@ -46,9 +46,9 @@ def test_rates_that_differ_by_true_label_are_no_correlation() -> None:
 
 
 @pytest.mark.parametrize("group", [[0, 1, 2, 3], [0, 0, 1, 1]])
-def test_without_pairs_or_errors_nothing_is_told(group: list[int]) -> None:
+def test_without_pairs_or_errors_nothing_is_reported(group: list[int]) -> None:
     wrong = np.array([1, 0, 1, 0], bool) if group[1] else np.zeros(4, bool)
     found = read(wrong, group)
     assert isnan(found.p)
     assert not found.fails
-    assert "cannot be told" in str(found)
+    assert "cannot be decided" in str(found)

@@ -55,7 +55,7 @@ def coverage(values: np.ndarray, truth: float, within: tuple[float, float] = ANY
 
 
 @pytest.mark.parametrize("items", [5, 12, 50])
-def test_intervals_of_even_values_hold_the_truth_93_to_97_times_in_a_hundred_from_five_items_on(items: int) -> None:
+def test_intervals_of_even_values_cover_the_truth_93_to_97_times_in_a_hundred_from_five_items_on(items: int) -> None:
     rng = np.random.default_rng(items)
     for values, truth in ((rng.normal(size=(items, 4000)), 0.0), (rng.random((items, 4000)), 0.5)):
         given, covered = coverage(values, truth)
@@ -91,7 +91,7 @@ VALUES = st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=5, max_s
 
 @settings(deadline=None)
 @given(VALUES, st.floats(0.5, 0.99), st.floats(0.001, 0.009))
-def test_limits_are_finite_hold_the_number_and_widen_with_level(values: list[float], level: float, more: float) -> None:
+def test_limits_are_finite_contain_the_number_and_widen(values: list[float], level: float, more: float) -> None:
     one, wider = (Jackknife(level=part).mean(values) for part in (level, level + more))
     if one.low == one.low:
         assert wider.low <= one.low <= one.value <= one.high <= wider.high

@@ -27,7 +27,7 @@ def test_every_study_has_controls_of_each_label_and_they_can_be_asked(name: str)
 
 
 @pytest.mark.parametrize("name", asking_names())
-async def test_a_control_is_asked_as_the_study_asks_and_holds_its_text(name: str) -> None:
+async def test_a_control_is_asked_as_the_study_asks_and_contains_its_text(name: str) -> None:
     study = study_named(f"controls-{name}")
     for trial in study.trials(read_items(study, None), study.options(), 0):
         seen: list[str] = []

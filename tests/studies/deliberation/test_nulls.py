@@ -114,4 +114,4 @@ def test_a_run_with_its_nulls(tmp_path: Path) -> None:
     found = overton.analyze("deliberation", nulls.path)
     assert found.to_json() == overton.analyze("deliberation", plain.path).to_json()
     page = overton.report([nulls.path]).read_text("utf-8")
-    assert "Against what nothing would look like" in page
+    assert "Compared with null conditions" in page

@@ -196,7 +196,7 @@ def test_a_run_without_widths_is_about_consensus() -> None:
 @pytest.mark.parametrize(
     ("options", "wanted", "said_of_it"),
     [
-        ({"trials": 2}, {"consensus": 0.1}, "asks two of everything"),
+        ({"trials": 2}, {"consensus": 0.1}, "asks everything twice"),
         ({"trials": 6}, {"inertia": 0.1}, "no such measure; there is consensus, changed, share"),
         ({"trials": 6}, {"consensus": 0.5}, "below 0.5"),
     ],

@@ -46,11 +46,11 @@ def test_all_problems_of_all_lines_are_told(tmp_path: Path) -> None:
         read_items(STUDY, file)
     assert [(problem.key, problem.reason) for problem in error.value.problems] == [
         ("line 1, text", "is empty"),
-        ("line 2, id", "'b c' may hold letters a to z, digits, '-', '_' and '.' only"),
+        ("line 2, id", "'b c' may contain the letters a to z, digits, '-', '_' and '.' only"),
         ("line 3, title", "is missing"),
         ("line 3, text", "is missing"),
         ("line 3, crowd.counts['YES']", "is 'YES', none of YTA, NTA, ESH, NAH, INFO"),
-        ("line 4, id", "'a' stands already in line 1"),
+        ("line 4, id", "'a' is already used in line 1"),
         ("line 5, 'score'", "is not a key of this layout (id, title, text, crowd)"),
     ]
 

@@ -122,7 +122,7 @@ def test_our_own_layout_is_known_by_its_id_whatever_the_file_is_called(tmp_path:
         ("[" * 100_000, "", "nested more than 32 levels"),
         ('{"a": ' * 40 + "1" + "}" * 40, "", "nested more than 32 levels"),
         ("[" + "9" * 5000 + "]", "", "is not valid JSON"),
-        ('["a list"]', "", "holds a list, not a JSON object"),
+        ('["a list"]', "", "contains a list, not a JSON object"),
         (b" " * 5_000_001, "", "is larger than 5,000,000 bytes"),
         ("", "line 1, column 1", "is not valid JSON"),
     ],
@@ -254,7 +254,7 @@ def test_a_repeated_key_is_an_error(folder: Folder, night_buses: dict[str, Any])
     text = json.dumps(night_buses)
     key, reason = one_error(folder({"a.json": text[:-1] + ', "question": "Another?"}'}))
     assert key == "'question'"
-    assert "stands twice" in reason
+    assert "occurs twice" in reason
 
 
 @pytest.mark.parametrize("name", ["night buses", "näacht", "x\x1b[31m", "..", "a" * 201])
@@ -266,8 +266,8 @@ def test_an_id_of_other_characters_is_an_error(folder: Folder, night_buses: dict
     (path / "issues.jsonl").write_bytes(line)
     key, reason = one_error(path, study=REPHRASING)
     assert (key, reason) in (
-        ("line 1", f"the id {quoted(name)} may hold letters a to z, digits, '-', '_' and '.' only"),
-        ("line 1, id", "holds the control character U+001B at position 1; remove it"),
+        ("line 1", f"the id {quoted(name)} may contain the letters a to z, digits, '-', '_' and '.' only"),
+        ("line 1, id", "contains the control character U+001B at position 1; remove it"),
     )
 
 
@@ -357,7 +357,7 @@ class TestOwnLayout:
             ("line 11, question", "is missing"),
             ("line 13, column 2", "is not valid JSON: Expecting property name enclosed in double quotes"),
             ("line 15, byte 0", "is not UTF-8 (byte 0xff)"),
-            ("line 3, id", "'night-buses' stands already in line 1"),
+            ("line 3, id", "'night-buses' is already used in line 1"),
             ("line 5, 'paraphrase'", f"is not a key of this layout ({', '.join(Issue.__struct_fields__)})"),
             ("line 7, pros[1].id", "is 'pro-3'"),
             ("line 7, pros[2].id", "is 'pro-2'"),

@@ -69,7 +69,7 @@ def test_all_problems_are_named_at_once_with_line_and_key(tmp_path: Path) -> Non
         "line 4, id",
         "line 5",
     } == keys
-    assert ("line 4, id", "'t-1' stands already in line 3") in found
+    assert ("line 4, id", "'t-1' is already used in line 3") in found
     assert ("line 1, comments[0].votes", "is 1.5, not a whole number of less than a million millions") in found
 
 
@@ -83,9 +83,9 @@ def test_all_problems_are_named_at_once_with_line_and_key(tmp_path: Path) -> Non
         ({"comments": [{**COMMENT, "votes": 10**13}]}, "comments[0].votes", "is 10000000000000, not a whole"),
         ({"comments": [{**COMMENT, "author": "x"}]}, "comments[0].'author'", "is not a key of this layout"),
         ({"text": None}, "text", "is null, not a text"),
-        ({"text": "a\u0000b"}, "text", "holds the control character U+0000"),
-        ({"id": "../x"}, "id", "may hold letters"),
-        ({"id": ".x"}, "id", "may hold letters"),
+        ({"text": "a\u0000b"}, "text", "contains the control character U+0000"),
+        ({"id": "../x"}, "id", "may contain the letters"),
+        ({"id": ".x"}, "id", "may contain the letters"),
     ],
 )
 def test_what_is_wrong_with_a_thread_is_said(tmp_path: Path, change: Any, key: str, reason: str) -> None:
@@ -140,7 +140,7 @@ def test_several_files_of_a_folder_are_read_together(tmp_path: Path) -> None:
     written(tmp_path / "a.jsonl", {**THREAD, "id": "t-0"})
     assert [thread.id for thread in read_items(REFERENCING, tmp_path)] == ["t-0", "t-1"]
     written(tmp_path / "c.jsonl", THREAD)
-    with pytest.raises(InputError, match=r"stands already in .*b.jsonl, line 1"):
+    with pytest.raises(InputError, match=r"is already used in .*b.jsonl, line 1"):
         read_items(REFERENCING, tmp_path)
 
 

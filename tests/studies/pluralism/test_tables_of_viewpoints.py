@@ -94,7 +94,10 @@ def test_every_wrong_cell_is_reported_with_its_line_and_column(written):
     ("text", "said"),
     [
         ("thread,condition,correct\nt,c,perhaps\n", "line 2, correct: is 'perhaps'; it must be true or false"),
-        ("thread,condition,correct,model\nt,c,1,x\nt,c,1,\n", "line 3, model: is empty; it must be there in every row"),
+        (
+            "thread,condition,correct,model\nt,c,1,x\nt,c,1,\n",
+            "line 3, model: is empty; it must be present in every row",
+        ),
         ("thread,condition,predicted,true\nt,c,v1,\n", "line 2, true: is empty"),
         ("thread,condition\nt,c\n", "is neither a run's records nor a table of matches"),
     ],

@@ -211,7 +211,7 @@ def test_rates_shown_after_stopping_hold_the_true_one(
 @pytest.mark.parametrize(
     ("options", "wanted", "said"),
     [
-        ({"trials": 1}, {"change_rate": 0.1}, "asks two of everything"),
+        ({"trials": 1}, {"change_rate": 0.1}, "asks everything twice"),
         ({"trials": 4, "judge_prompts": "published"}, {"chameleon": 0.1}, "needs certainty"),
         ({"trials": 4}, {"drift": 2.5}, "below 2"),
         ({"trials": 4}, {"reversals": 0.1}, "no such measure; there is change_rate, chameleon, drift, share"),

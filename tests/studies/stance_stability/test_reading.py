@@ -100,7 +100,7 @@ def test_a_folder_is_its_files_together(lines: Any, tmp_path: Path) -> None:
     assert [one.id for one in read_items(STUDY, tmp_path)] == ["a", "b"]
     lines(topic("a"), name="c.jsonl")
     (problem,) = said(tmp_path)
-    assert problem.endswith(f"c.jsonl: line 1, id: 'a' stands already in {tmp_path.name}/a.jsonl, line 1")
+    assert problem.endswith(f"c.jsonl: line 1, id: 'a' is already used in {tmp_path.name}/a.jsonl, line 1")
 
 
 def test_a_run_folder_is_read_by_its_dataset(lines: Any, tmp_path: Path) -> None:
@@ -127,17 +127,17 @@ def test_all_problems_of_all_lines_are_told_with_line_and_key(lines: Any) -> Non
         "debate_strength, questions)",
         "topics.jsonl: line 1, domain: is null, not a text",
         "topics.jsonl: line 1, initial_belief: is 'mixed', none of supportive, critical, balanced",
-        "topics.jsonl: line 2, id: 'a b' may hold letters a to z, digits, '-', '_' and '.' only",
+        "topics.jsonl: line 2, id: 'a b' may contain the letters a to z, digits, '-', '_' and '.' only",
         "topics.jsonl: line 3, questions[0].'mark': is not a key of this layout (text, kind)",
         "topics.jsonl: line 3, questions[0].text: is a number, not a text",
         "topics.jsonl: line 3, questions[0].kind: is 'joke', none of counter-evidence, methodology, counterfactual, "
         "trade-off, clarification, support, implication",
         "topics.jsonl: line 3, questions[1]: is a text, not an object with text and kind",
-        "topics.jsonl: line 3, id: 'free-buses' stands already in line 1",
-        "topics.jsonl: line 4: holds a list, not a JSON object",
+        "topics.jsonl: line 3, id: 'free-buses' is already used in line 1",
+        "topics.jsonl: line 4: contains a list, not a JSON object",
         "topics.jsonl: line 5, column 2: is not valid JSON: Expecting property name enclosed in double quotes",
         "topics.jsonl: line 6, questions: is a text, not a list",
-        "topics.jsonl: line 6, id: 'free-buses' stands already in line 1",
+        "topics.jsonl: line 6, id: 'free-buses' is already used in line 1",
     ]
 
 
@@ -163,7 +163,7 @@ def test_without_the_rules_there_is_one_question_at_least(lines: Any) -> None:
         (b"", "holds no topics"),
         (b"\xff\n", "line 1, byte 0: is not UTF-8"),
         (b"[" * 100 + b"\n", "line 1: is nested more than 32 levels deep"),
-        (b'{"id": "a", "id": "b"}', "line 1, 'id': this key stands twice"),
+        (b'{"id": "a", "id": "b"}', "line 1, 'id': this key occurs twice"),
         (b'"' + b"x" * (MAX_BYTES + 5), "line 1: is longer than 5,000,000 bytes"),
     ],
 )

@@ -86,7 +86,7 @@ def test_every_bad_cell_is_named_by_line_with_what_it_must_be(tmp_path):
         "line 2, stance: is 'pro'; it must be one of supportive, critical, balanced, unclear, or empty",
         "line 3, conversation: is empty; it must not be empty",
         "line 4, confidence: is '2'; it must be a number between 0 and 1",
-        "line 4, model: is empty; it must be there in every row or in none",
+        "line 4, model: is empty; it must be present in every row or in none",
         "line 4, temperature: is 'hot'; it must be a number, 'own' or empty",
         "line 4, turn: is 'x'; it must be a whole number",
         "line 5, confidence: is 'high'; it must be a number between 0 and 1",

@@ -93,8 +93,8 @@ def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wa
     trials = list(study.trials(items, options, seed))
     calls = None if wanted.calls is None else wanted.calls // lanes
     design = Design(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks, trials), calls)
-    if calls is not None and design.begun > calls:
-        reason = f"the first round alone takes {design.begun * lanes:,}, and nothing is known before it"
+    if calls is not None and design.first_round > calls:
+        reason = f"the first round alone takes {design.first_round * lanes:,}, before which nothing is known"
         raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])
     return design
 

@@ -3,12 +3,12 @@
 
 const at = (id) => document.getElementById(id);
 const LONG = 500; // characters from which a text is folded, all but the last of a unit
-const folded = new Map(); // by heading, whether a person opened or closed it
+const folded = new Map(); // by heading, whether the person opened or closed it
 const buttons = new Map();
 
 let answers = new Answers();
 let here = 0;
-let since = null; // when the unit came to be looked at; null while it is not
+let since = null; // when the person started looking at the unit; null while it is not in view
 let unsaved = false;
 let keeps = true;
 
@@ -129,7 +129,7 @@ function finish() {
 
 // ------------------------------------------------------------------------------------------------------------- acting
 
-// The first unit from `start` on that has no label, from the beginning again after the last; -1 where all have one.
+// The first unit from `start` on without a label, wrapping round after the last; -1 if all have one.
 function unlabelled(start) {
   const order = task.units.map((_, i) => (start + i) % task.units.length);
   return order.find((i) => !answers.labels.has(task.units[i].place)) ?? -1;
@@ -189,17 +189,17 @@ async function fromFile(file) {
     answers.takeUp(taken(await file.text()));
     store();
     begin();
-    tell(`${count(answers.labels.size)} labels were taken up from ${visible(file.name)}.`);
+    tell(`${count(answers.labels.size)} labels were loaded from ${visible(file.name)}.`);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     tell(visible(error.message));
   }
 }
 
-// The start, with what was said so far.
+// The start, with the labels so far.
 function begin() {
   at("person").value = answers.person;
-  at("go").textContent = answers.labels.size ? "Go on" : "Begin";
+  at("go").textContent = answers.labels.size ? "Continue" : "Start";
   at("afresh").hidden = answers.labels.size === 0;
   show("start");
   if (answers.person) at("go").focus();
@@ -274,7 +274,7 @@ window.addEventListener("storage", (event) => {
   if (event.key !== KEPT || event.newValue === null) return;
   answers = taken(event.newValue); // the other tab wrote it, and is ahead
   if (isWorking()) mark();
-  tell("This page is open in another tab, too. What is said there counts here; go on in one of them.");
+  tell("This page is open in another tab, too. Labels given there count here; continue in one of them.");
 });
 at("begin").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -285,7 +285,7 @@ at("take-up").addEventListener("change", (event) => {
   if (file) fromFile(file).finally(() => (event.target.value = ""));
 });
 at("afresh").addEventListener("click", () => {
-  if (!window.confirm("Forget every label that this browser kept of this page? Files that you saved stay.")) return;
+  if (!window.confirm("Forget every label that this browser has for this page? Files that you saved remain.")) return;
   forget();
   answers = new Answers();
   unsaved = false;
@@ -308,6 +308,6 @@ try {
   answers = kept() ?? answers;
 } catch (error) {
   if (!(error instanceof Refused)) throw error;
-  tell("What this browser kept of this page cannot be read. Take it up from a file that you saved.");
+  tell("The labels that this browser kept for this page cannot be read. Load them from a file that you saved.");
 }
 begin();

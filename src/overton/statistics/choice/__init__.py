@@ -1,4 +1,4 @@
-"""The choice model of discussion (equation 2): what makes an agent keep its verdict, or take over another's."""
+"""The choice model of discussion (equation 2): what makes an agent keep its verdict, or adopt another's."""
 
 from overton.statistics.choice.decisions import NONE, Decisions, decisions_from_columns
 from overton.statistics.choice.design import Conformity

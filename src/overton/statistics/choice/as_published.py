@@ -1,7 +1,7 @@
 """The published estimator as its authors ran it: free effects pulled towards zero, and a fixed number of AdamW's steps.
 
-All settings are those of the authors' code (docs/choice-model.md). The order of decisions within an epoch is drawn here
-by NumPy and there by PyTorch, so that estimates differ by what the last steps' noise is.
+All settings are those of the authors' code (docs/choice-model.md). The order of decisions within an epoch is drawn by
+NumPy here and by PyTorch there, so that estimates differ by the noise of the last steps.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _EFFECTS, _MOVES = 1.0, 0.5
 """Prior standard deviations: of preferences and dilemmas' effects, of inertia and conformity."""
 
 _DECAY, _MOMENTS, _TINY = 0.01, (0.9, 0.999), 1e-8
-"""AdamW as PyTorch has it."""
+"""AdamW with PyTorch's defaults."""
 
 _BETTER, _PATIENCE = 1e-4, 10
-"""It stops where ten epochs in a row did not make the objective better by so much."""
+"""It stops once ten epochs in a row did not improve the objective by this much."""
 
 
 @dataclass(frozen=True)
 class _Pace:
-    """Epochs at most, decisions to a step, and the rate of learning."""
+    """The most epochs, decisions per step, and the learning rate."""
 
     epochs: int
     batch: int
@@ -51,7 +51,7 @@ _FIT, _REFIT = _Pace(60, 8192, 0.01), _Pace(20, 4096, 0.02)
 
 
 def reaches(decisions: int) -> float:
-    """How far from zero the fit to so many decisions can get: the sum of all steps, which AdamW makes about as long."""
+    """How far from zero the fit to so many decisions can get: the sum of all steps, each of about AdamW's rate."""
     return _FIT.rate * _FIT.epochs * ceil(decisions / _FIT.batch)
 
 
@@ -65,9 +65,9 @@ class Published:
 
 
 def fit_as_published(decisions: Decisions, design: Design, conformity: Conformity, refits: int) -> Published:
-    """One fit, and `refits` more on dilemmas drawn with repetition, where one that is drawn twice counts once.
+    """One fit, and `refits` more on dilemmas drawn with replacement; one that is drawn twice counts once.
 
-    `design` says how preferences are told; it has all verdicts for every model.
+    `design` says how preferences are coded; it has all verdicts for every model.
     """
     rows = _Rows.of(decisions, conformity)
     found = _fitted(rows, _FIT, np.random.default_rng(0))
@@ -84,9 +84,9 @@ def fit_as_published(decisions: Decisions, design: Design, conformity: Conformit
 
 @dataclass(frozen=True)
 class _Rows:
-    """N decisions, in an order that does not depend on the one in which they came.
+    """N decisions, in an order that does not depend on the order of the input.
 
-    `model`, `dilemma`, `own`, `choice` and `voice` [N], the last telling whose conformity counts; `previous` and
+    `model`, `dilemma`, `own`, `choice` and `voice` [N], the last saying whose conformity counts; `previous` and
     `within` [K, N]. Parameters are one vector: preferences [K, M], dilemmas' effects [K, D], inertia [M], conformity to
     earlier rounds and within the round [C] each; `sizes` are K, M, D and C.
     """
@@ -147,12 +147,12 @@ class _Rows:
         return (np.concatenate([effects, moves]) / len(self)).astype(np.float32)
 
     def logits(self, vector: Single) -> Single:
-        """Of every verdict [K, N], the largest 0."""
+        """Of every verdict [K, N], shifted so that the largest is 0."""
         preference, effect, inertia, previous, within = self.split(vector)
         made = np.take(_centred(preference), self.model, axis=1) + np.take(_centred(effect), self.dilemma, axis=1)
         made += previous[self.voice] * self.previous + within[self.voice] * self.within
-        held = np.flatnonzero(self.own != NONE)
-        made[self.own[held], held] += inertia[self.model[held]]
+        holding = np.flatnonzero(self.own != NONE)
+        made[self.own[holding], holding] += inertia[self.model[holding]]
         return np.asarray(made - made.max(0), np.float32)
 
     def loss(self, vector: Single) -> float:
@@ -167,11 +167,11 @@ class _Rows:
         left = np.exp(self.logits(vector))
         left /= left.sum(0) * len(self)
         left[self.choice, np.arange(len(self))] -= 1 / len(self)
-        held = np.flatnonzero(self.own != NONE)
+        holding = np.flatnonzero(self.own != NONE)
         parts = [
             _centred(_summed(self.model, left, models)).ravel(),
             _centred(_summed(self.dilemma, left, dilemmas)).ravel(),
-            np.bincount(self.model[held], left[self.own[held], held], models),
+            np.bincount(self.model[holding], left[self.own[holding], holding], models),
             *(np.bincount(self.voice, (left * heard).sum(0), voices) for heard in (self.previous, self.within)),
         ]
         return np.concatenate(parts).astype(np.float32)
@@ -203,7 +203,7 @@ def _fitted(rows: _Rows, pace: _Pace, rng: np.random.Generator) -> Single:
 
 
 def _adamw(vector: Single, rate: float) -> Callable[[Single], None]:
-    """What moves `vector`, in its place, by one step against a slope (Loshchilov and Hutter 2019)."""
+    """Moves `vector`, in place, by one step against a slope (Loshchilov and Hutter 2019)."""
     mean, square, steps = np.zeros_like(vector), np.zeros_like(vector), 0
     slow, slower = _MOMENTS
 
@@ -220,7 +220,7 @@ def _adamw(vector: Single, rate: float) -> Callable[[Single], None]:
 
 
 def _in_columns(rows: _Rows, design: Design, vector: Single) -> Array:
-    """In the terms of the design: preferences along its bases, then inertia and conformity as they are."""
+    """In the terms of the design: preferences along its bases, then inertia and conformity unchanged."""
     preference, _, inertia, previous, within = rows.split(vector.astype(float))
     liked = [basis.T @ mine for basis, mine in zip(design.bases, preference.T, strict=True)]
     return np.concatenate([*liked, inertia, previous, within])

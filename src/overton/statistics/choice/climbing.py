@@ -18,15 +18,15 @@ _LARGEST_STEP, _FLATTER = 1.0, 0.9
 _CLOSE = 1.0
 _SHRINK = 3.0
 _SMALL = 0.03
-"""Logits. A size shrinks to a third at most in one step, since a step too far would land at zero, which is level and
-not left again. Once it is as small as this and would get smaller, it is held: as good as zero."""
+"""Logits. A size shrinks to a third at most in one step, since a step too far would land at zero, where the likelihood
+is level and which is never left. Once it is as small as this and would get smaller, it is fixed: as good as zero."""
 
 _NOISE, _SURE = 0.02, 0.1
 """Curvature for each dilemma. Where it is less, sums over so few points are not exact enough to find a maximum, and it
 is enough to be near, if the decrement in all other directions is this small."""
 
 Start = list[Array]
-"""For each block of dilemmas, latent effects [B, n] to start the search for their modes from."""
+"""For each block of dilemmas, latent effects [B, n] from which the search for their modes starts."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Point:
         return sum(map(len, self.latent))
 
     def free(self, sizes: Flags) -> Flags:
-        """Which parameters [P] may move: not the `sizes` that are held."""
-        held = sizes & (np.abs(self.parameters) < _SMALL) & (self.slope * np.sign(self.parameters) <= 0)
-        return np.asarray(~held)
+        """Which parameters [P] may move: not the `sizes` that are fixed."""
+        fixed = sizes & (np.abs(self.parameters) < _SMALL) & (self.slope * np.sign(self.parameters) <= 0)
+        return np.asarray(~fixed)
 
 
 Sums = tuple[float, Array, Array]
@@ -55,7 +55,7 @@ Sums = tuple[float, Array, Array]
 
 
 def added_up(parameters: Array, parts: Sequence[tuple[Sums, Array]]) -> Point:
-    """The point of all dilemmas, from each block's sums and what its next search starts from."""
+    """The point of all dilemmas, from each block's sums and the start of its next search."""
     return Point(
         parameters=parameters,
         loglik=sum(sums[0] for sums, _ in parts),
@@ -67,10 +67,10 @@ def added_up(parameters: Array, parts: Sequence[tuple[Sums, Array]]) -> Point:
 
 @dataclass(frozen=True)
 class Peak:
-    """Where the likelihood is largest, and the inverse of the observed information there, zero for what is held.
+    """Where the likelihood is largest, and the inverse of the observed information there, zero for fixed parameters.
 
-    `level` [P, L] are directions of length 1 in which the likelihood is level, or is not told from level by sums over
-    so few points; `converged` is about those in which it is clearly curved.
+    `level` [P, L] are directions of length 1 in which the likelihood is level, or cannot be distinguished from level by
+    sums over so few points; `converged` is about those in which it is clearly curved.
     """
 
     parameters: Array
@@ -100,7 +100,7 @@ def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start,
             break
         for scale in ascent.scales():
             reached = at(point.parameters + scale * ascent.step, point.latent)
-            # Close to the maximum the sums' own error hides what is gained, but not that the slope gets flatter.
+            # Close to the maximum the sums' own error hides the gain, but not that the slope gets flatter.
             if (
                 reached.loglik >= point.loglik
                 or _Ascent.from_point(reached, sizes, correction).gain < _FLATTER * ascent.gain
@@ -121,9 +121,9 @@ def climb(at: Callable[[Array, Start], Point], parameters: Array, latent: Start,
 
 @dataclass(frozen=True)
 class _Ascent:
-    """Newton's `step` [P], made to go upwards where the curvature does not let it.
+    """Newton's `step` [P], made to go upwards where the curvature does not ensure it.
 
-    `gain` is its decrement; `reach` the part of it that changes no size that is not small by too much.
+    `gain` is its decrement; `reach` the part of it that does not change any larger size by too much.
     """
 
     step: Array
@@ -149,7 +149,7 @@ class _Ascent:
 
 
 def _peak(point: Point, last: _Ascent, sizes: Flags, converged: bool) -> Peak:
-    """Where the last step leads; that it goes upwards is not checked any more, being as good as certain."""
+    """Where the last step leads; whether it goes upwards is no longer checked, being as good as certain."""
     free = np.flatnonzero(point.free(sizes))
     values, vectors = np.linalg.eigh(point.information[np.ix_(free, free)])
     covariance, level = np.zeros_like(point.information), np.zeros((len(sizes), int(np.sum(values <= 0))))
@@ -160,7 +160,7 @@ def _peak(point: Point, last: _Ascent, sizes: Flags, converged: bool) -> Peak:
 
 
 def _reach(sizes: Array, step: Array) -> float:
-    """The part of a step that leaves every size that is not small between a third and twice of itself."""
+    """The part of a step that leaves every size that is not small between a third and twice its value."""
     outwards = step * np.sign(sizes)
     most = np.abs(sizes) * np.where(outwards > 0, 1.0, 1 - 1 / _SHRINK)
     hit = (np.abs(outwards) > most) & (np.abs(sizes) > _SMALL)
@@ -170,8 +170,8 @@ def _reach(sizes: Array, step: Array) -> float:
 def _secant(point: Point, reached: Point, correction: Array) -> Array:
     """What to add to the curvature so that it explains how the slope changed (symmetric, of rank one).
 
-    The curvature holds the quadrature's points where they are. With few points the slope changes a little more once
-    they are placed anew, so that Newton's steps would go too far and back.
+    The curvature keeps the quadrature's points in place. With few points the slope changes a little more once they are
+    placed anew, so that Newton's steps would go too far and back.
     """
     moved = reached.parameters - point.parameters
     left = point.slope - reached.slope - (reached.information + correction) @ moved

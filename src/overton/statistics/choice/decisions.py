@@ -1,6 +1,6 @@
-"""Decisions in discussions as arrays: who decided, what they had said themselves, what they had heard.
+"""Decisions in discussions as arrays: who decided, what they had said themselves, and what they had heard.
 
-They come from a table of verdicts, one row for each agent in each round.
+They come from a table of verdicts, with one row for each agent in each round.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["NONE", "Decisions", "decisions_from_columns"]
 Counts = NDArray[np.int64]
 
 NONE = -1
-"""Stands in `Decisions.own_previous` where there is no own verdict to hold on to."""
+"""The value of `Decisions.own_previous` if there is no own verdict to keep."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Decisions:
     `n_prev` [N, K] counts the other agents' verdicts in all earlier rounds of the discussion, `n_within` [N, K]
     those already given in this round; the agent's own are in neither. `models` and `verdicts` name the indices.
 
-    Raises `InputError` where the arrays do not fit together.
+    Raises `InputError` if the arrays do not fit together.
     """
 
     model: Counts
@@ -81,7 +81,7 @@ def _out_of_range(made: Decisions) -> list[Problem]:
         "n_within": (0, None),
     }
     return [
-        Problem("decisions", name, f"holds a value outside {low} to {'...' if high is None else high - 1}")
+        Problem("decisions", name, f"contains a value outside {low} to {'...' if high is None else high - 1}")
         for name, (low, high) in limits.items()
         if (column := getattr(made, name)).size and (column.min() < low or (high is not None and column.max() >= high))
     ]
@@ -90,7 +90,7 @@ def _out_of_range(made: Decisions) -> list[Problem]:
 Indices = NDArray[np.int64]
 
 _SYNCHRONOUS = "synchronous"
-"""The format in which nobody hears a verdict of the round before giving their own, whatever `position` says."""
+"""The format in which nobody hears a verdict of the same round before giving their own, whatever `position` says."""
 
 
 def decisions_from_columns(
@@ -107,13 +107,13 @@ def decisions_from_columns(
 ) -> Decisions:
     """The decisions in a table given as columns of equal length, in any order of rows.
 
-    `position` orders the speakers of a round, and is None or NaN where all speak at once; `verdict` is None where it
-    could not be read: that is no decision, nobody is counted as having heard it, and its agent has no own verdict to
-    hold on to in the next round. `agent` tells apart agents that share a model, by default it is the model. `verdicts`
-    names the alternatives, by default those that occur, sorted.
+    `position` orders the speakers of a round, and is None or NaN if all speak at once; `verdict` is None if it could
+    not be read: that is no decision, nobody is counted as having heard it, and its agent has no own verdict to keep in
+    the next round. `agent` distinguishes agents that share a model, by default it is the model. `verdicts` names the
+    alternatives, by default those that occur, sorted.
 
     Raises `InputError` for columns of different lengths, a verdict that `verdicts` does not name, an agent that
-    speaks twice in a round, and a speaker without position where not all speak at once.
+    speaks twice in a round, and a speaker without position if not all speak at once.
     """
     speaker = model if agent is None else agent
     given: dict[str, Sequence[Any]] = {
@@ -159,7 +159,7 @@ def _same_length(columns: dict[str, Sequence[Any]]) -> None:
 
 
 def _codes(column: Sequence[Any]) -> tuple[Indices, tuple[str, ...]]:
-    """Whole numbers from 0 in the order of the values' text, so that row order changes nothing; and that text."""
+    """Whole numbers from 0 in the order of the values' text, so that row order does not matter; and that text."""
     texts = [str(value) for value in column]
     names = sorted(set(texts))
     code = {name: number for number, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""What the likelihood is made of: decisions counted, a design with named columns, and both laid out in blocks."""
+"""The data of the likelihood: decisions counted, a design with named columns, and both laid out in blocks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Situations:
-    """What the likelihood needs of the decisions, without repetition.
+    """What the likelihood needs from the decisions, without repetition.
 
     A pattern (of U) is a model, its own previous verdict and what it heard: `model`, `own` [U], `previous`, `within`
-    [U, K], and `allowed` [U, K], the verdicts that its choice set holds. A row (of N) is a pattern met in a dilemma:
+    [U, K], and `allowed` [U, K], the verdicts in its choice set. A row (of N) is a pattern met in a dilemma:
     `pattern`, `dilemma` [N], and `counts` [N, K], how often each verdict was chosen there.
     """
 
@@ -55,13 +55,13 @@ class Situations:
         return replace(self, pattern=self.pattern[chosen], dilemma=dilemma, counts=self.counts[chosen])
 
     def allow(self, allowed: Flags) -> Situations:
-        """With smaller choice sets; where one verdict is left nothing was chosen, and the counts say so."""
+        """With smaller choice sets; if only one verdict is left nothing was chosen, and the counts say so."""
         chosen = np.where(allowed.sum(1)[self.pattern] > 1, 1.0, 0.0)
         return replace(self, allowed=allowed, counts=self.counts * chosen[:, None])
 
 
 def count_situations(decisions: Decisions) -> Situations:
-    """The decisions, counted; dilemmas are numbered anew from 0 without gaps."""
+    """The decisions, counted; dilemmas are renumbered from 0 without gaps."""
     covariates = np.column_stack([decisions.model, decisions.own_previous, decisions.n_prev, decisions.n_within])
     pattern_of, first = _distinct(covariates)
     _, dilemma_of = np.unique(decisions.dilemma, return_inverse=True)
@@ -100,9 +100,9 @@ Conformity = Literal["shared", "by model"]
 
 
 class Column(NamedTuple):
-    """What a coefficient stands for: `preference`, `inertia`, `previous` or `within`.
+    """The meaning of a coefficient: `preference`, `inertia`, `previous` or `within`.
 
-    `model` is the model's index, or None where all models share the coefficient.
+    `model` is the model's index, or None if all models share the coefficient.
     """
 
     kind: str
@@ -154,8 +154,8 @@ def design(situations: Situations, used: NDArray[np.bool_], conformity: Conformi
         of_model = (situations.model == model)[:, None]
         parts += [(Column("preference", model), of_model * basis[:, column]) for column in range(basis.shape[1])]
     verdicts = np.arange(used.shape[1])
-    held = (situations.own[:, None] == verdicts).astype(float)
-    parts += [(Column("inertia", m), held * (situations.model == m)[:, None]) for m in range(models)]
+    kept = (situations.own[:, None] == verdicts).astype(float)
+    parts += [(Column("inertia", m), kept * (situations.model == m)[:, None]) for m in range(models)]
     for kind, heard in (("previous", situations.previous), ("within", situations.within)):
         shared = heard.astype(float)
         if conformity == "shared":
@@ -191,9 +191,9 @@ class Block:
         return len(self.counts)
 
     def groups(self) -> list[tuple[Block, Indices]]:
-        """Each group's rows by themselves, with only the columns of the design that count in them, and which these are.
+        """Each group's rows by themselves, with only those columns of the design that matter in them, and their places.
 
-        A column counts where it is not zero in all of them.
+        A column matters if it is not zero in all of them.
         """
         rows = len(self.counts[0]) // self.models
         return [self._group(slice(group * rows, (group + 1) * rows)) for group in range(self.models)]
@@ -213,7 +213,7 @@ class Block:
 
 
 def blocks(situations: Situations, features: Array, basis: Array, size: int, *, models: int = 1) -> list[Block]:
-    """Lay out all rows with a decision in blocks of about `size` rows (or one dilemma, where it has more).
+    """Lay out all rows with a decision in blocks of about `size` rows (or one dilemma, if it has more).
 
     `features` [U, K, P] by pattern. With `models`, rows are grouped by model.
     """
@@ -239,7 +239,7 @@ def blocks(situations: Situations, features: Array, basis: Array, size: int, *, 
 
 
 def _runs(members: Indices, rows: Indices, most: int) -> Iterator[Indices]:
-    """Consecutive members, sorted by their number of rows, in runs that hold at most `most` rows once padded."""
+    """Consecutive members, sorted by their number of rows, in runs of at most `most` rows once padded."""
     start = 0
     while start < len(members):
         stop = start + 1

@@ -1,4 +1,4 @@
-"""Normal effects of a dilemma: how widely they are spread, and how those of several models hang together."""
+"""Normal effects of a dilemma: how widely they are spread, and how those of several models are related."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Spread", "Together", "any_covariance", "one_size"]
 Array = NDArray[np.float64]
 
 _FLOOR = 1e-3
-"""Logits. Narrower spreads are not told from none, and would make the density of the effects degenerate."""
+"""Logits. Narrower spreads cannot be distinguished from none, and would make the density of the effects degenerate."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Spread:
     def slopes(self, factors: Array, latent: Array) -> Array:
         """Slopes of the log density of the effects in the factors, at `latent` z [B, J, Q]: [B, A, Q].
 
-        The effects u = L z are held: with W = L^-1 E, the slope along a generator E is z' W z - trace W.
+        The effects u = L z are fixed: with W = L^-1 E, the slope along a generator E is z' W z - trace W.
         """
         whitened = np.linalg.solve(self.loading(factors), self.generators)
         products = np.einsum("bjq,bkq->bjkq", latent, latent).reshape(len(latent), -1, latent.shape[2])

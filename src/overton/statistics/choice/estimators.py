@@ -12,7 +12,7 @@ from overton.statistics.choice.climbing import Peak, Start, Until, climb
 from overton.statistics.choice.decisions import Decisions
 from overton.statistics.choice.design import Block, Conformity, Design, Situations, blocks, design
 from overton.statistics.choice.effects import Spread, any_covariance, one_size
-from overton.statistics.choice.identification import Told, fit_patterns
+from overton.statistics.choice.identification import Estimable, fit_patterns
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
 from overton.statistics.choice.marginal import marginal_likelihood
 from overton.statistics.choice.quadrature import coarse, finest
@@ -23,32 +23,32 @@ __all__ = ["Fitted", "fit_alike", "fit_penalised", "fit_published", "fit_random"
 Array = NDArray[np.float64]
 
 _CELLS = 400_000
-"""Rows times points of a block, at most: its largest arrays then hold a few megabytes, and stay in a core's cache."""
+"""Rows times points of a block, at most: its largest arrays then take a few megabytes, and stay in a core's cache."""
 
 _ROWS = 2_000
 """Rows of a block, at most."""
 
 _FEW = 30
-"""Dilemmas. Fewer do not tell a covariance of effects; one size for all verdicts is estimated instead."""
+"""Dilemmas. Fewer do not determine a covariance of effects; one size for all verdicts is estimated instead."""
 
 _EM_STEPS = 3
 
 _ROUGHLY, _FAIRLY, _CLOSELY = Until(0.1, steps=10), Until(0.03), Until(0.01)
-"""Few points need not be used to the end; with tastes, where every step is dear, what the last one leaves is little."""
+"""Steps with few points need not converge fully; with tastes, where every step is expensive, little is left to gain."""
 
 _TASTE, _LEAST_TASTE = np.array([0.5]), 0.1
 """Logits, to start from; and at least, since a size near zero is left by small steps only."""
 
 _SOME = 150
-"""Dilemmas on which tastes' spread is first looked for, where there are four times as many or more."""
+"""Dilemmas on which tastes' spread is first searched, if there are at least four times as many."""
 
 
 @dataclass(frozen=True)
 class Fitted:
     """`coefficients` of the columns `kept` [P], `dilemma` and `taste` factors, and the `covariance` of all, in order.
 
-    `spread` says what the dilemmas' factors mean; it is None, and there are none, where effects are not random.
-    `level` are the directions that are hardly told, see `Peak`. `refits` [R, P] are the coefficients of refits, where
+    `spread` says what the dilemmas' factors mean; it is None, and there are none, if effects are not random. `level`
+    are the directions that are hardly determined, see `Peak`. `refits` [R, P] are the coefficients of refits, if
     intervals rest on these.
     """
 
@@ -81,7 +81,7 @@ def fit_penalised(situations: Situations, models: int, conformity: Conformity, p
 def fit_published(
     decisions: Decisions, situations: Situations, conformity: Conformity, refits: int
 ) -> tuple[Design, Fitted]:
-    """The published estimator as its authors ran it, and what scatters over its refits."""
+    """The published estimator as its authors ran it, and the scatter of its refits."""
     made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
     found = fit_as_published(decisions, made, conformity, refits)
     count = len(found.coefficients)
@@ -90,35 +90,35 @@ def fit_published(
     return made, replace(_unspread(list(range(count)), fit), refits=found.refits)
 
 
-def fit_alike(told: Told) -> Fitted:
-    """Maximum likelihood with all dilemmas alike: all that is left where nothing tells how they differ."""
-    return _unspread(told.kept, told.start)
+def fit_alike(estimable: Estimable) -> Fitted:
+    """Maximum likelihood with all dilemmas alike: all that is left if nothing shows how they differ."""
+    return _unspread(estimable.kept, estimable.start)
 
 
-def fit_random(told: Told) -> Fitted:
+def fit_random(estimable: Estimable) -> Fitted:
     """Marginal maximum likelihood with normal effects of dilemmas, their covariance estimated."""
-    width, count = told.design.basis.shape[1], len(told.kept)
-    spread = _spread_of(told)
-    fit, factors = _approximately(_rows(told, 1), spread, told.start.coefficients)
+    width, count = estimable.design.basis.shape[1], len(estimable.kept)
+    spread = _spread_of(estimable)
+    fit, factors = _approximately(_rows(estimable, 1), spread, estimable.start.coefficients)
     sizes = np.concatenate([np.zeros(count, bool), spread.sizes])
     parameters, latent = np.concatenate([fit.coefficients, factors]), fit.latent
     for rule, until in ((coarse(width), _ROUGHLY), (finest(width), _CLOSELY)):
-        rows = _rows(told, len(rule[1]))
+        rows = _rows(estimable, len(rule[1]))
         at = marginal_likelihood(rows, spread, rule, count)
         peak = climb(at, parameters, _laid_out(latent, rows), sizes, until)
         parameters, latent = peak.parameters, peak.latent
-    return _spread(told, peak, spread)
+    return _spread(estimable, peak, spread)
 
 
-def fit_taste(told: Told, models: int) -> Fitted:
+def fit_taste(estimable: Estimable, models: int) -> Fitted:
     """The same with normal effects of each model in each dilemma besides, of one size."""
-    width, count = told.design.basis.shape[1], len(told.kept)
-    spread = _spread_of(told)
+    width, count = estimable.design.basis.shape[1], len(estimable.kept)
+    spread = _spread_of(estimable)
     sizes = np.concatenate([np.zeros(count, bool), spread.sizes, one_size(width).sizes])
-    stages = [(told, _FAIRLY)]
-    if (step := told.situations.dilemmas // _SOME) > 3:
-        stages.insert(0, (replace(told, situations=told.situations.every(step)), _ROUGHLY))
-    near, factors = _approximately(_rows(stages[0][0], 1), spread, told.start.coefficients)
+    stages = [(estimable, _FAIRLY)]
+    if (step := estimable.situations.dilemmas // _SOME) > 3:
+        stages.insert(0, (replace(estimable, situations=estimable.situations.every(step)), _ROUGHLY))
+    near, factors = _approximately(_rows(stages[0][0], 1), spread, estimable.start.coefficients)
     parameters = np.concatenate([near.coefficients, factors, _TASTE])
     for part, until in stages:
         rows = _rows(part, 1, models=models)
@@ -126,48 +126,48 @@ def fit_taste(told: Told, models: int) -> Fitted:
         parameters[-1:] = np.maximum(np.abs(parameters[-1:]), _LEAST_TASTE)
         peak = climb(at, parameters, _nowhere(rows, 0), sizes, until)
         parameters = peak.parameters
-    return _spread(told, peak, spread)
+    return _spread(estimable, peak, spread)
 
 
-def gain_by_tastes(told: Told, models: int, plain: Fitted) -> float:
-    """Twice what the log-likelihood gains by tastes, over the `plain` fit without them.
+def gain_by_tastes(estimable: Estimable, models: int, plain: Fitted) -> float:
+    """Twice the gain in log-likelihood by tastes, over the `plain` fit without them.
 
-    Both by the same integrals, with tastes next to nothing for the one, so that what these miss is about the same.
+    Both by the same integrals, with tastes of almost zero for the latter, so that their errors are about the same.
     """
     assert plain.spread is not None
-    width, count = told.design.basis.shape[1], len(told.kept)
-    rows = _rows(told, 1, models=models)
+    width, count = estimable.design.basis.shape[1], len(estimable.kept)
+    rows = _rows(estimable, 1, models=models)
     at = taste_likelihood(rows, Spreads(plain.spread, one_size(width)), finest(width), count)
     without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _nowhere(rows, 0)).loglik
-    return max(2 * (fit_taste(told, models).loglik - without), 0.0)
+    return max(2 * (fit_taste(estimable, models).loglik - without), 0.0)
 
 
-def _spread_of(told: Told) -> Spread:
-    """How the dilemmas' effects may be spread, as far as so many tell it."""
-    width = told.design.basis.shape[1]
-    return any_covariance(width) if told.situations.dilemmas >= _FEW else one_size(width)
+def _spread_of(estimable: Estimable) -> Spread:
+    """How the dilemmas' effects may be spread, as far as so many determine it."""
+    width = estimable.design.basis.shape[1]
+    return any_covariance(width) if estimable.situations.dilemmas >= _FEW else one_size(width)
 
 
-def _rows(told: Told, nodes: int, *, models: int = 1) -> list[Block]:
-    features = told.design.take(told.kept)
+def _rows(estimable: Estimable, nodes: int, *, models: int = 1) -> list[Block]:
+    features = estimable.design.take(estimable.kept)
     size = min(max(_CELLS // nodes, 1), _ROWS)
-    return blocks(told.situations, features, told.design.basis, size, models=models)
+    return blocks(estimable.situations, features, estimable.design.basis, size, models=models)
 
 
 def _nowhere(rows: list[Block], latent: int) -> Start:
-    """Latent effects of nothing."""
+    """Latent effects of zero."""
     return [np.zeros((block.size, latent)) for block in rows]
 
 
 def _laid_out(latent: Start, rows: list[Block]) -> Start:
-    """Latent effects of one layout for another: the dilemmas' order is that of their sizes in all."""
+    """Latent effects of one layout for another: in both, dilemmas are ordered by their total sizes."""
     return np.split(np.concatenate(latent), np.cumsum([block.size for block in rows])[:-1])
 
 
-def _spread(told: Told, peak: Peak, spread: Spread) -> Fitted:
-    count = len(told.kept)
+def _spread(estimable: Estimable, peak: Peak, spread: Spread) -> Fitted:
+    count = len(estimable.kept)
     beta, shared, own = np.split(peak.parameters, [count, count + len(spread)])
-    return Fitted(told.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged, peak.level)
+    return Fitted(estimable.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged, peak.level)
 
 
 def _unspread(kept: list[int], fit: JointFit) -> Fitted:

@@ -1,4 +1,4 @@
-"""What the decisions can tell at all: the part of the design that has finite estimates, and why the rest has not."""
+"""What the decisions can determine at all: the estimable part of the design, and why the rest has no estimate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from overton.statistics.choice.design import Column, Conformity, Design, Situati
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
 from overton.statistics.logit import independent
 
-__all__ = ["SHORT", "Told", "alike", "fit_patterns", "no_tastes", "telling", "what_is_told", "why_not"]
+__all__ = ["SHORT", "Estimable", "alike", "estimable_part", "fit_patterns", "no_tastes", "taste_decisions", "why_not"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -31,11 +31,11 @@ _FAR = 12.0
 
 
 @dataclass(frozen=True)
-class Told:
-    """Situations with the verdicts that can be excluded left out, and the design with its estimable part.
+class Estimable:
+    """Situations without the verdicts that can be excluded, and the design with its estimable part.
 
     `used` [M, K] says which model gave which verdict; `kept` are the design's columns to fit, `known` [P] which
-    coefficients are determined then; `start` is the fit of the kept columns that takes all dilemmas for alike.
+    coefficients are then determined; `start` is the fit of the kept columns that treats all dilemmas as alike.
     """
 
     situations: Situations
@@ -46,14 +46,14 @@ class Told:
     start: JointFit
 
 
-def what_is_told(decisions: Decisions, conformity: Conformity) -> Told:
+def estimable_part(decisions: Decisions, conformity: Conformity) -> Estimable:
     """Leave out what the decisions exclude, until what remains has a finite maximum."""
     situations = count_situations(decisions)
     used = _used(situations, len(decisions.models))
     situations = situations.allow(used[situations.model])
     made = design(situations, used, conformity)
     while True:
-        kept, known = _told_apart(made.features, situations.allowed, situations.totals)
+        kept, known = _determined(made.features, situations.allowed, situations.totals)
         features = made.take(kept)
         start = fit_patterns(situations, features, 0.0)
         if _settled(situations, features, start):
@@ -62,7 +62,7 @@ def what_is_told(decisions: Decisions, conformity: Conformity) -> Told:
         if not excluded.any():
             break
         situations = situations.allow(situations.allowed & ~excluded)
-    return Told(situations, made, used, kept, known, start)
+    return Estimable(situations, made, used, kept, known, start)
 
 
 def _used(situations: Situations, models: int) -> Flags:
@@ -72,7 +72,7 @@ def _used(situations: Situations, models: int) -> Flags:
 
 
 def fit_patterns(situations: Situations, features: Array, ridge: float) -> JointFit:
-    """The fit that takes all dilemmas for alike: quick, since all decisions in equal situations are one row."""
+    """The fit that treats all dilemmas as alike: quick, since all decisions in equal situations are one row."""
     whole = replace(
         situations,
         pattern=np.arange(len(situations.model)),
@@ -100,17 +100,17 @@ def why_not(decisions: Decisions, column: Column) -> str:
 
 
 def _inertia(decisions: Decisions, mine: Flags, who: str) -> str:
-    held = mine & (decisions.own_previous != NONE)
+    keeping = mine & (decisions.own_previous != NONE)
     if not (decisions.own_previous != NONE).any() and not decisions.n_prev.any():
         return "every discussion ends in its first round"
-    if not held.any():
+    if not keeping.any():
         return f"{who} never decided with a verdict of its own from the round before"
-    stayed = decisions.choice[held] == decisions.own_previous[held]
+    stayed = decisions.choice[keeping] == decisions.own_previous[keeping]
     if stayed.all():
-        return f"{who} never changed its verdict (in {held.sum()} decisions): no finite estimate"
+        return f"{who} never changed its verdict (in {keeping.sum()} decisions): no finite estimate"
     if not stayed.any():
-        return f"{who} never kept its verdict (in {held.sum()} decisions): no finite estimate"
-    return "the data do not tell it apart from other effects, or predict it perfectly"
+        return f"{who} never kept its verdict (in {keeping.sum()} decisions): no finite estimate"
+    return "the data do not separate it from other effects, or predict it perfectly"
 
 
 def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
@@ -126,22 +126,23 @@ def _conformity(decisions: Decisions, mine: Flags, kind: str) -> str:
         return f"what others said most was followed in all {uneven.sum()} decisions: no finite estimate"
     if (given == heard[uneven].min(1)).all():
         return f"what others said was followed in none of {uneven.sum()} decisions: no finite estimate"
-    return "the data do not tell it apart from other effects, or predict it perfectly"
+    return "the data do not separate it from other effects, or predict it perfectly"
 
 
 def no_tastes(decisions: Decisions) -> str | None:
-    """Why nothing tells models' lasting tastes for dilemmas, if so.
+    """Why nothing shows models' lasting tastes for dilemmas, if so.
 
-    Inertia is about the verdict of the round before, and forgets those before it; a taste lasts. So it takes a model
-    that decides three times on a dilemma, or twice without a verdict of its own to hold on to.
+    Inertia is about the verdict of the round before, and forgets those before it; a taste lasts. So this takes a model
+    that decides three times on a dilemma, or twice without a verdict of its own to keep.
     """
     if len(np.unique(decisions.model)) < 2:
         return _ALONE
-    return None if telling(decisions) else SHORT
+    return None if taste_decisions(decisions) else SHORT
 
 
-def telling(decisions: Decisions) -> int:
-    """How many decisions tell a taste for a dilemma from inertia: a model's third on it and later, or second afresh."""
+def taste_decisions(decisions: Decisions) -> int:
+    """How many decisions distinguish a taste for a dilemma from inertia: a model's third on it or later, or its second
+    afresh."""
     cell = decisions.dilemma * len(decisions.models) + decisions.model
     _, place = np.unique(cell, return_inverse=True)
     afresh = np.bincount(place, decisions.own_previous == NONE)
@@ -149,7 +150,7 @@ def telling(decisions: Decisions) -> int:
 
 
 def alike(situations: Situations) -> str | None:
-    """Why nothing tells how dilemmas differ, if so."""
+    """Why nothing shows how dilemmas differ, if so."""
     each = np.bincount(situations.dilemma, situations.counts.sum(1), minlength=1)
     if (each > 0).sum() < 2:
         return "there are decisions on one dilemma only"
@@ -160,7 +161,7 @@ def _excluded_verdicts(features: Array, allowed: Flags, totals: Array) -> Flags:
     """Which verdicts of which patterns [U, K] are excluded in the limit.
 
     `features` [U, K, P], `allowed` [U, K], `totals` [U, K] how often each was given. A linear programme (Konis 2007)
-    finds the direction that excludes most: over each given verdict every other one falls back by z, 0 <= z <= 1, two
+    finds the direction that excludes most: behind each given verdict every other one falls back by z, 0 <= z <= 1, two
     given ones keep level, and the sum of all z is as large as can be.
     """
     given: Flags = np.asarray((totals > 0) & allowed, np.bool_)
@@ -198,10 +199,10 @@ def _widest(behind: Array, same: Array) -> Flags:
     return np.asarray(found.x[width:] > 0.5)
 
 
-def _told_apart(features: Array, allowed: Flags, totals: Array) -> tuple[list[int], Flags]:
+def _determined(features: Array, allowed: Flags, totals: Array) -> tuple[list[int], Flags]:
     """Columns to keep so that none is a combination of the others, and which coefficients [P] the patterns determine.
 
-    Only differences between the allowed verdicts of a pattern that led to a decision tell anything.
+    Only differences between the allowed verdicts of a pattern that led to a decision matter.
     """
     used = totals.sum(1) > 0
     share = allowed / allowed.sum(1, keepdims=True)

@@ -23,16 +23,16 @@ Array = NDArray[np.float64]
 
 _LEAST = 0.45
 """Of an effect's factor, as a power of the smallest number there is, so that the square of a row's sum is still one. A
-verdict that is so much less likely than another is as good as impossible."""
+verdict that is this much less likely than another is as good as impossible."""
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and what the chances behind it are made of.
+    """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and the factors of the probabilities behind it.
 
-    That of a verdict in a row is the product of `plain` [B, R, K], what it would be worth without latent effects,
-    `tilts` [B, G, K, Q], what the effects make of it, over the row's `total` [B, R, Q]. Kept as factors, since an array
-    of all chances would be K times as large, and sums over rows and over nodes are products of matrices.
+    The probability of a verdict in a row is the product of `plain` [B, R, K], its value without latent effects, and
+    `tilts` [B, G, K, Q], the effects on it, over the row's `total` [B, R, Q]. Kept as factors, since an array of all
+    probabilities would be K times as large, and sums over rows and over nodes are products of matrices.
     """
 
     block: Block
@@ -43,7 +43,7 @@ class Nodes:
 
     @cached_property
     def scale(self) -> Array:
-        """What makes the chances of a row sum to 1, [B, R, Q]."""
+        """The factor that makes the probabilities of a row sum to 1, [B, R, Q]."""
         return np.asarray(1 / self.total)
 
     def chances(self) -> Array:
@@ -135,7 +135,7 @@ class AtPoint:
 
     @cached_property
     def means(self) -> Array:
-        """What each direction of the basis is on average over a row's verdicts, [B, R, J]."""
+        """The average of each direction of the basis over a row's verdicts, [B, R, J]."""
         return np.asarray(self.chances @ self.block.basis)
 
     def values(self) -> Array:
@@ -334,11 +334,11 @@ B = TypeVar("B")
 
 _LIMITS = find_spec("threadpoolctl") is not None
 """Threads that each call a linear algebra library with threads of its own wait for each other, and take longer than one
-alone. So blocks share the cores only where that library can be told to leave them alone."""
+alone. So blocks share the cores only if that library can be made to leave them alone."""
 
 
 def each(work: Callable[[A, B], T], first: Sequence[A], second: Sequence[B]) -> list[T]:
-    """`work` of the members of two sequences of equal length, in their order, whatever finishes first."""
+    """`work` on the members of two sequences of equal length, in their order, whatever finishes first."""
     cores = min(cpu_count(), len(first)) if _LIMITS else 1
     if cores < 2:
         return [work(a, b) for a, b in zip(first, second, strict=True)]
@@ -347,7 +347,7 @@ def each(work: Callable[[A, B], T], first: Sequence[A], second: Sequence[B]) -> 
 
 
 def one_thread_each() -> AbstractContextManager[Any]:
-    """Within it, linear algebra uses one thread for each that calls it: the matrices here are small."""
+    """Within it, linear algebra uses one thread per caller: the matrices here are small."""
     if not _LIMITS:
         return nullcontext()
     limits: AbstractContextManager[Any] = import_module("threadpoolctl").threadpool_limits(1, user_api="blas")

@@ -7,8 +7,8 @@ given the effects (Louis 1982, J. R. Stat. Soc. B 44:226). The curvature at the 
 that of the spreads included, from which the standard errors follow.
 
 That discussions stop when all agree needs no correction: whether a round takes place depends on verdicts that are in
-the likelihood already, which is a product over decisions, each given everything said before. How many decisions there
-are tells nothing more about the parameters.
+the likelihood already, which is a product over decisions, each given everything said before. The number of decisions
+says nothing more about the parameters.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How the sites of expectation propagation move with the parameters, and what the curvature loses by it.
 
-The log of the integral, Phi, is stationary in the sites and in what stands around each site. Its second slopes in
-both are [[C - V, -V], [-V, T - V]], where C are the covariances of all models' statistics in the density that prior and
-sites make, V its blocks on the diagonal, one a model, and T the same with the model's own decisions in the place of its
-site. With the mixed slopes Y in the parameters, the curvature is that with the sites held, less Y' [...]^-1 Y.
+The log of the integral, Phi, is stationary in the sites and in the density around each site. Its second slopes in both
+are [[C - V, -V], [-V, T - V]], where C are the covariances of all models' statistics in the density of prior and sites,
+V its blocks on the diagonal, one per model, and T the same with the model's own decisions in place of its site. With
+the mixed slopes Y in the parameters, the curvature is that with the sites fixed, less Y' [...]^-1 Y.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Moving:
-    """The statistics that sites hold fast are w and w' E w / 2, of a model's effect w in its own standard deviations.
+    """The statistics that sites fix are w and w' E w / 2, of a model's effect w in its own standard deviations.
 
-    `forms` [F, J, J] are the symmetric matrices E, at right angles and of length 1, so that V is diagonal: `variances`
+    `forms` [F, J, J] are the symmetric matrices E, orthogonal and of length 1, so that V is diagonal: `variances`
     [S], S = J + F. `values` [S, Q] are the statistics at the rule's points, `squares` [S S, Q] their products. `reach`
     [B, M, J, n] are covariances of a model's w and all effects v, `across` [B, M, S, M, S] is C - V.
     """
@@ -96,7 +96,7 @@ class Moving:
     def lost(self, inner: Array, prior: Array, decisions: Array) -> Array:
         """Y' [...]^-1 Y, summed over dilemmas.
 
-        `inner` [B, M, S, S] is T - V, `prior` and `decisions` [B, M, S, P] are Y. V being diagonal, what stands around
+        `inner` [B, M, S, S] is T - V, `prior` and `decisions` [B, M, S, P] are Y. As V is diagonal, the density around
         the sites is solved for once the sites are eliminated.
         """
         size, models, many = self.shape
@@ -114,7 +114,7 @@ class Moving:
 
 
 def _forms(width: int) -> Array:
-    """Symmetric matrices at right angles, of length 1, that make up all of this width."""
+    """Orthogonal symmetric matrices of length 1 that span all of this width."""
     rows, columns = np.tril_indices(width)
     forms, place = np.zeros((len(rows), width, width)), np.arange(len(rows))
     forms[place, rows, columns] = forms[place, columns, rows] = np.where(rows == columns, 1.0, np.sqrt(0.5))

@@ -1,10 +1,10 @@
 """A dilemma's effects on several models given all decisions: expectation propagation (Minka 2001, UAI 17:362).
 
 The likelihood is a product over models, each model's part L_m a function of the J numbers v_m that move it. Together
-the v_m are normal, so that the integral is one over M J numbers. A normal *site*, exp(h'v_m - v_m' P v_m / 2), stands
-for each part. Where one part is put back in the place of its site, the integral is one over J numbers, taken at points;
-sites are chosen so that the mean and the covariance of v_m are then what they are with sites alone. Parts may be far
-from normal, as they are where a verdict was hardly ever given; met one at a time they are integrated as they are.
+the v_m are normal, so that the integral is one over M J numbers. A normal *site*, exp(h'v_m - v_m' P v_m / 2), replaces
+each part. With one part put back in place of its site, the integral is one over J numbers, computed at points; sites
+are chosen so that the mean and the covariance of v_m are then the same as with sites alone. Parts may be far from
+normal, as they are if a verdict was hardly ever given; taken one at a time they are integrated as they are.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _SETTLED, _SWEEPS = 0.01, 2
-"""Of a posterior standard deviation: sites are left alone once no mean or covariance moves further; and sweeps over all
-of them at most. Sites are taken on from one step of a climb to the next, and settle while the parameters do."""
+"""In posterior standard deviations: sites are done once no mean or covariance moves further; and the most sweeps over
+all of them. Sites are carried over from one step of a climb to the next, and settle while the parameters do."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Sites:
 
     @classmethod
     def unpacked(cls, packed: Array, models: int, width: int) -> Sites:
-        """From one row [M (J J + J)] a dilemma."""
+        """From one row [M (J J + J)] per dilemma."""
         at = models * width * width
         return cls(
             packed[:, :at].reshape(-1, models, width, width).copy(), packed[:, at:].reshape(-1, models, width).copy()
@@ -76,7 +76,7 @@ class Sites:
 
     @property
     def packed(self) -> Array:
-        """As one row a dilemma."""
+        """As one row per dilemma."""
         return np.concatenate([part.reshape(len(part), -1) for part in (self.precision, self.shift)], axis=1)
 
 
@@ -99,7 +99,7 @@ def sites_at_modes(block: Block, coefficients: Array, roots: tuple[Array, Array]
 
 @dataclass
 class Posterior:
-    """The normal density of all effects that prior and sites make: `mean` [B, n] and `covariance` [B, n, n]."""
+    """The normal density of all effects by prior and sites: `mean` [B, n] and `covariance` [B, n, n]."""
 
     together: Together
     sites: Sites
@@ -135,7 +135,7 @@ class Posterior:
         return float(inner + volumes) / 2
 
     def change(self, model: int, precision: Array, shift: Array) -> None:
-        """Put another site in the place of a model's, and the rest in order: Woodbury's identity."""
+        """Replace a model's site, and update the rest: Woodbury's identity."""
         own = self.own(model)
         more = precision - self.sites.precision[:, model]
         push: Array = shift - self.sites.shift[:, model] - _times(more, self.mean[:, own])
@@ -148,11 +148,11 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Tilted:
-    """One model's effect with its own part in the place of its site, at Q points.
+    """One model's effect with its own part in place of its site, at Q points.
 
-    The points are the rule's, from `mean` [B, J] along `root` [B, J, J], those of the density that sites make. `nodes`
-    hold the part there, `posterior` [B, Q] the points' chances, `height` [B] is the log of the integral; `rest` is what
-    prior and other sites make of the effect, its precision [B, J, J] and shift [B, J].
+    The points are the rule's, from `mean` [B, J] along `root` [B, J, J], those of the density by sites. `nodes` have
+    the part there, `posterior` [B, Q] the points' probabilities, `height` [B] is the log of the integral; `rest` is the
+    density of the effect by prior and other sites, its precision [B, J, J] and shift [B, J].
     """
 
     mean: Array
@@ -173,7 +173,7 @@ class Tilted:
         points, weights = rule
         effects = single(mean)[..., None] + single(root) @ single(points)
         nodes = evaluate(seat.block, single(coefficients[seat.columns]), single(np.eye(len(points)))[None], effects)
-        # The rest's density at the points, as the sum of squares that it is.
+        # The rest's density at the points, as a sum of squares.
         away = shift - _times(precision, mean)
         at_mean = np.sum(mean * (shift + away), axis=1) / 2 + np.linalg.slogdet(root)[1]
         bend = root.swapaxes(1, 2) @ precision @ root - np.eye(len(points))
@@ -183,9 +183,9 @@ class Tilted:
         return cls(mean, root, (precision, shift), nodes, posterior, height + at_mean)
 
     def site(self, rule: Rule) -> tuple[Array, Array, float]:
-        """Precision and shift of the site that has this mean and covariance, and how far these are from the density's.
+        """Precision and shift of the site with this mean and covariance, and how far these are from the density's.
 
-        As far as the parts are log-concave, which they are, no site takes precision away.
+        As far as the parts are log-concave, which they are, no site reduces precision.
         """
         points = rule[0]
         moved = self.posterior @ points.T  # [B, J], in units of the root

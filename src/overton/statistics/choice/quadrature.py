@@ -28,7 +28,7 @@ Rule = tuple[Array, Array]
 """Points [n, Q] and positive weights [Q] that sum to 1."""
 
 _ROUGH = 0.02
-"""The part of a rough covariance that is added to one found from few points, so that this is never degenerate."""
+"""The part of a rough covariance that is added to one from few points, so that the sum is never degenerate."""
 
 
 def gauss_hermite(dimensions: int, points: int) -> Rule:
@@ -42,8 +42,8 @@ def fifth_degree(dimensions: int) -> Rule:
     """A rule of degree 5 with positive weights.
 
     In up to four dimensions it is that of McNamee and Stenger (1967, Numer. Math. 10:327) with at most 2 n^2 + 1
-    points; in four the weights of the points on the axes are zero, and its 25 points do what the product rule does
-    with 81. Beyond, where it would have negative weights, it is the product of such rules.
+    points; in four the weights of the points on the axes are zero, and its 25 points are as good as the product rule's
+    81. Beyond, where it would have negative weights, it is the product of such rules.
     """
     if dimensions > 4:
         first, second = fifth_degree(4), fifth_degree(dimensions - 4)
@@ -75,7 +75,7 @@ def shells(*directions: Array) -> Rule:
 
 
 def _corners_24() -> tuple[Array, Array]:
-    """Of the 24-cell and of its dual, [4, 24] both: exact to degree 5, and what they miss in degree 6 is opposite."""
+    """Of the 24-cell and of its dual, [4, 24] both: exact to degree 5, with opposite errors in degree 6."""
     signs = np.array(list(product((1, -1), repeat=4))).T / 2
     pairs = fifth_degree(4)[0]
     return np.concatenate([np.eye(4), -np.eye(4), signs], axis=1), pairs[:, np.any(pairs != 0, axis=0)] / np.sqrt(6)
@@ -100,20 +100,20 @@ def coarse(dimensions: int) -> Rule:
 def fine(dimensions: int) -> Rule:
     """Points for effects of one size in all directions, multiplied with others: 72 in four dimensions.
 
-    They do then what a product rule does with five in each dimension, which are nine times as many.
+    They are then as good as a product rule with five in each dimension, which has nine times as many.
     """
     cell, dual = _corners_24()
     return shells(dual, cell, dual) if dimensions == 4 else _product(dimensions)
 
 
 def finest(dimensions: int) -> Rule:
-    """Points for effects with any covariance, which differ in how much the decisions tell of them: 360 in four
-    dimensions, where a product rule that does as well needs six in each, 1,296."""
+    """Points for effects with any covariance, which differ in how much the decisions say about them: 360 in four
+    dimensions, where an equally good product rule needs six in each, 1,296."""
     return shells(*[_corners_600()] * 3) if dimensions == 4 else _product(dimensions)
 
 
 def _product(dimensions: int) -> Rule:
-    """Beyond four dimensions, as many points as one can afford."""
+    """Beyond four dimensions, as many points as are affordable."""
     points = {1: 9, 2: 7, 3: 5}
     return gauss_hermite(dimensions, points[dimensions]) if dimensions in points else fifth_degree(dimensions)
 
@@ -130,8 +130,8 @@ def principal_roots(covariances: NDArray[np.floating[Any]]) -> Array:
 def placed(modes: Array, roots: Array, rule: Rule) -> tuple[Array, Array]:
     """The rule's points around modes [..., n], stretched by roots [..., n, n] of covariances: [..., n, Q].
 
-    And the log of what each point's function value counts for [..., Q], with the points' own density, that of standard
-    normal latent effects: the sum of exp(heights + log f) is the integral of f against that density.
+    Also returns the log of the weight of each point's function value [..., Q], with the points' own density, that of
+    standard normal latent effects: the sum of exp(heights + log f) is the integral of f against that density.
     """
     points, weights = rule
     latent = modes[..., None] + roots @ points

@@ -1,4 +1,4 @@
-"""What a fit of equation 2 gives: parameters with their intervals, or why there are none."""
+"""The results of a fit of equation 2: parameters with their intervals, or why there are none."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = [
     "Parameter",
     "Size",
     "critical",
+    "no_estimate",
     "parameter",
     "size",
-    "untold",
     "with_limits",
 ]
 
 ALL_MODELS = "all models"
-"""The key under which a conformity that all models share stands."""
+"""The key of a conformity that all models share."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
     """A coefficient in logits with its interval; the odds ratios are their exponentials.
 
-    The interval is Wald's, or percentiles of refits by `as_published`. All numbers are NaN where the data cannot tell,
-    and `reason` says why not; it is None otherwise, and where only the interval is missing, which was not asked for.
+    The interval is Wald's, or percentiles of refits by `as_published`. All numbers are NaN if the data do not determine
+    them, and `reason` says why not; it is None otherwise, and if only the interval is missing because none was wanted.
     """
 
     estimate: float
@@ -42,7 +42,7 @@ class Parameter(msgspec.Struct, frozen=True):
 class Size(msgspec.Struct, frozen=True):
     """A standard deviation in logits, 0 or more, with an interval that is symmetric for its logarithm.
 
-    NaN with a `reason` as in `Parameter`; a spread that is not told from none has an estimate but no interval.
+    NaN with a `reason` as in `Parameter`; a spread not distinguishable from none has an estimate but no interval.
     """
 
     estimate: float
@@ -54,7 +54,7 @@ class Size(msgspec.Struct, frozen=True):
 class LikelihoodRatio(msgspec.Struct, frozen=True):
     """Tastes of models for dilemmas against none: twice the difference of the log-likelihoods.
 
-    `p` is that of a spread on the edge of what is possible: half that of chi-squared with one degree of freedom.
+    `p` is that of a spread on the boundary of its range: half that of chi-squared with one degree of freedom.
     """
 
     statistic: float
@@ -64,16 +64,16 @@ class LikelihoodRatio(msgspec.Struct, frozen=True):
 class ChoiceFit(msgspec.Struct, frozen=True):
     """Equation 2, fitted.
 
-    `estimator` is the one that was used, also where it was left to the data. `inertia` by model; `previous` and
+    `estimator` is the one that was used, even if it was left to the data. `inertia` by model; `previous` and
     `within`, the conformity to earlier rounds and within the round, by model or under `ALL_MODELS`; `preference` by
     model and verdict, in logits above the mean of the verdicts that the model uses. `dilemma_spread` is the standard
     deviation of the dilemmas' effects on a verdict, over all verdicts, and `verdict_spreads` that on each verdict, both
-    about the mean of the verdicts; None where effects are not random. `taste_spread` is that of each model's own
-    effects. `names` and `covariance` belong together: the estimates of
-    inertia and conformity that there are, as `inertia.MODEL`, `previous.MODEL` and `within.MODEL`.
+    about the mean of the verdicts; None if effects are not random. `taste_spread` is that of each model's own effects.
+    `names` and `covariance` belong together: the estimates of inertia and conformity that exist, as `inertia.MODEL`,
+    `previous.MODEL` and `within.MODEL`.
 
-    `loglik` is marginal where effects are random, and excludes penalties; by `taste` it is off by a hundredth or so for
-    each dilemma. `likelihood_ratio` tests tastes where `random` takes them for inertia. `converged` is False where the
+    `loglik` is marginal if effects are random, and excludes penalties; by `taste` it is off by a hundredth or so for
+    each dilemma. `likelihood_ratio` tests tastes if `random` attributes them to inertia. `converged` is False if the
     maximum was not reached: `warnings` then says so, and the numbers are not to be trusted.
     """
 
@@ -97,7 +97,7 @@ class ChoiceFit(msgspec.Struct, frozen=True):
     warnings: list[str]
 
     def difference(self, first: str, second: str) -> Parameter:
-        """The first coefficient less the second, both as in `names`, with what they have in common in the interval.
+        """The first coefficient less the second, both as in `names`, with an interval that allows for their covariance.
 
         Raises `ValueError` for a name without an estimate.
         """
@@ -114,7 +114,7 @@ class ChoiceFit(msgspec.Struct, frozen=True):
 
 
 def critical(level: float, dilemmas: int | None) -> float:
-    """How many standard errors an interval reaches: Student's t over so many dilemmas, or the normal's."""
+    """How many standard errors an interval reaches: by Student's t over so many dilemmas, or by the normal."""
     return float(ndtri((1 + level) / 2) if dilemmas is None else stdtrit(dilemmas - 1, (1 + level) / 2))
 
 
@@ -129,7 +129,7 @@ def with_limits(estimate: float, se: float, interval: tuple[float, float], reaso
     return Parameter(estimate, se, interval, _exp(estimate), (_exp(low), _exp(high)), reason)
 
 
-def untold(reason: str) -> Parameter:
+def no_estimate(reason: str) -> Parameter:
     """No number, and why."""
     return Parameter(nan, nan, (nan, nan), nan, (nan, nan), reason)
 
@@ -137,7 +137,7 @@ def untold(reason: str) -> Parameter:
 def size(estimate: float, se: float, errors: float) -> Size:
     """With an interval of so many standard errors, by the delta method for its logarithm."""
     if not 0 < se <= estimate:
-        return Size(estimate, se, (nan, nan), "not told from no spread at all: no interval")
+        return Size(estimate, se, (nan, nan), "not distinguishable from no spread at all: no interval")
     half = errors * se / estimate
     return Size(estimate, se, (exp(log(estimate) - half), exp(log(estimate) + half)))
 

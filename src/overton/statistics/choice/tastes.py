@@ -1,10 +1,10 @@
 """The likelihood with the dilemmas' effects and each model's own taste for a dilemma integrated out.
 
 A model that likes a verdict on a dilemma gives it again and again, in one discussion after another: that looks like
-inertia, which is holding on to what one has just said.
+inertia, which is keeping the verdict just given.
 
 The integral is that of expectation propagation (`propagation`): its log Phi is stationary in the sites s, so that its
-slope in the parameters is that with the sites held, and its curvature is Phi_pp - Phi_ps Phi_ss^-1 Phi_sp (`moving`).
+slope in the parameters is that with the sites fixed, and its curvature is Phi_pp - Phi_ps Phi_ss^-1 Phi_sp (`moving`).
 Both are means and covariances: of the normal density of all effects, and of one model's effect with its own decisions.
 """
 
@@ -40,9 +40,9 @@ class Spreads:
 def taste_likelihood(
     blocks: Sequence[Block], spreads: Spreads, rule: Rule, coefficients: int
 ) -> Callable[[Array, Start], Point]:
-    """The function of coefficients, the dilemmas' factors and the tastes' that `climb` climbs; its start are sites.
+    """The function of coefficients, the dilemmas' factors and the tastes' that `climb` climbs; it starts from sites.
 
-    Sites of no numbers are looked for. The blocks' rows are ordered by model, as `blocks(..., models=...)` makes them.
+    Empty sites are searched from scratch. The blocks' rows are ordered by model, as by `blocks(..., models=...)`.
     """
     ends = [coefficients, coefficients + len(spreads.dilemma)]
     by_block = {id(block): seats(block) for block in blocks}
@@ -64,7 +64,7 @@ def taste_likelihood(
 
 
 def _sums(found: Posterior, seats: list[Seat], beta: Array, rule: Rule) -> Sums:
-    """With the sites held; then what the curvature loses because they move."""
+    """With the sites fixed; then what the curvature loses because they move."""
     count, first = len(found.mean), len(beta)
     places = first + len(found.together.slopes)
     loglik, slope, information = found.energy(), np.zeros(places), np.zeros((places, places))
@@ -90,7 +90,7 @@ def _sums(found: Posterior, seats: list[Seat], beta: Array, rule: Rule) -> Sums:
 
 
 def _log_volume(found: Posterior, model: int) -> float:
-    """Log of the integral of exp(h'v - v'Pv / 2) for what prior and sites make of one model's effect, summed.
+    """Log of the integral of exp(h'v - v'Pv / 2) for prior and sites of one model's effect, summed.
 
     Without the power of 2 pi, which the points' weights leave out too.
     """

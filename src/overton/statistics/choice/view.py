@@ -1,4 +1,4 @@
-"""A fit as the person who asked for it reads it."""
+"""A fit in the terms of the person who requested it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from overton.statistics.choice.decisions import Decisions
 from overton.statistics.choice.design import Column, Design
 from overton.statistics.choice.estimators import Fitted
-from overton.statistics.choice.identification import SHORT, Told, why_not
+from overton.statistics.choice.identification import SHORT, Estimable, why_not
 from overton.statistics.choice.results import (
     ALL_MODELS,
     Parameter,
     Size,
     critical,
+    no_estimate,
     parameter,
     size,
-    untold,
     with_limits,
 )
 
@@ -32,22 +32,22 @@ NO_REFITS = "its interval takes many refits, made where this estimator is the on
 _LEVEL = "the likelihood is about level in it, as it is with few dilemmas or rare verdicts: no interval"
 
 _OF_LEVEL = 0.05
-"""The part that level directions may have in a number that is told."""
+"""The largest part that level directions may have in a number with an estimate."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A fit in the terms of the person who asked for it: numbers by name, with intervals at `level`, or their reasons.
+    """A fit in the terms of the person who requested it: numbers by name, with intervals at `level`, or their reasons.
 
-    `untold_taste` says why there are no tastes, where they were asked for.
+    `no_taste` says why there are no tastes, if they were requested.
     """
 
     decisions: Decisions
-    told: Told
+    estimable: Estimable
     design: Design
     fitted: Fitted
     level: float
-    untold_taste: str | None
+    no_taste: str | None
 
     @property
     def errors(self) -> float:
@@ -70,7 +70,7 @@ class View:
         }
 
     def names(self) -> list[str]:
-        """Of the coefficients of inertia and conformity that are told."""
+        """Of the coefficients of inertia and conformity with an estimate."""
         return [self._name(column) for column in self._estimated()]
 
     def covariance(self) -> Array:
@@ -92,7 +92,7 @@ class View:
         root = self.fitted.spread.loading(self.fitted.dilemma)
         basis = self.design.basis
         scale = len(basis.T) / (len(basis.T) + 1)
-        used: NDArray[np.bool_] = np.any(self.told.used, axis=0)
+        used: NDArray[np.bool_] = np.any(self.estimable.used, axis=0)
         return {
             verdict: self._size(np.outer(basis[v], basis[v]) / scale, root)
             for v, verdict in enumerate(self.decisions.verdicts)
@@ -102,7 +102,7 @@ class View:
     def taste_spread(self) -> Size:
         """The standard deviation of tastes, or why there is none."""
         if not len(self.fitted.taste):
-            reason = self.untold_taste or "the effects of dilemmas are not told either"
+            reason = self.no_taste or "the effects of dilemmas are not determined either"
             return Size(nan, nan, (nan, nan), reason)
         slopes = np.zeros(len(self.fitted.covariance))
         slopes[-1] = 1.0
@@ -138,21 +138,21 @@ class View:
         return f"{column.kind}.{who}"
 
     def _place(self, column: Column) -> int:
-        """Where a single coefficient stands among those that were fitted."""
+        """The place of a single coefficient among those that were fitted."""
         (at,) = self.design.of(*column)
         return self.fitted.kept.index(at)
 
     def _reason(self, column: Column) -> str | None:
-        if self.untold_taste == SHORT and column.kind == "inertia":
+        if self.no_taste == SHORT and column.kind == "inertia":
             return SHORT
-        (at,) = self.told.design.of(*column)
-        if not self.told.known[at]:
+        (at,) = self.estimable.design.of(*column)
+        if not self.estimable.known[at]:
             return why_not(self.decisions, column)
         return _LEVEL if self._level(np.eye(len(self.fitted.coefficients))[self._place(column)]) else None
 
     def _one(self, column: Column) -> Parameter:
         if reason := self._reason(column):
-            return untold(reason)
+            return no_estimate(reason)
         return self._number(np.eye(len(self.fitted.coefficients))[self._place(column)])
 
     def _number(self, weights: Array) -> Parameter:
@@ -168,20 +168,20 @@ class View:
         return with_limits(estimate, error, (low, high))
 
     def _preference(self, model: int, verdict: int) -> Parameter:
-        if not self.told.used[model, verdict]:
-            return untold(f"{self.decisions.models[model]} never gave this verdict")
-        if self.told.used[model].sum() == 1:
-            return untold(f"{self.decisions.models[model]} gave no other verdict")
-        if not all(self.told.known[at] for at in self.told.design.of("preference", model)):
-            return untold("the data do not tell it apart from other effects, or predict it perfectly")
+        if not self.estimable.used[model, verdict]:
+            return no_estimate(f"{self.decisions.models[model]} never gave this verdict")
+        if self.estimable.used[model].sum() == 1:
+            return no_estimate(f"{self.decisions.models[model]} gave no other verdict")
+        if not all(self.estimable.known[at] for at in self.estimable.design.of("preference", model)):
+            return no_estimate("the data do not separate it from other effects, or predict it perfectly")
         weights = np.zeros(len(self.fitted.coefficients))
         places = [self.fitted.kept.index(at) for at in self.design.of("preference", model)]
         weights[places] = self.design.bases[model][verdict]
         if self._level(weights):
-            return untold(_LEVEL)
+            return no_estimate(_LEVEL)
         return self._number(weights)
 
 
 def _root(variance: float) -> float:
-    """A standard error; NaN where the curvature was not that of a maximum."""
+    """A standard error; NaN if the curvature was not that of a maximum."""
     return sqrt(variance) if variance >= 0 else nan

@@ -1,11 +1,11 @@
 """Measures made of many of a judge's labels, corrected for what the judge misreads.
 
 A share is moved by a judge's errors as often as they occur; a change of stance, or a viewpoint that any of ten
-responses voices, much more often. Where people labelled whole units, `whole` corrects the units' own values and assumes
-only the draw. Where they labelled single rows, `confusion` has how often the judge reads each label as each other one,
-and weights that undo it; `limits` turns sums of products of such weights into numbers with intervals. `together` tests
-what this assumes, `planning` says how many labels a width takes. docs/judges.md has the formulas and how often they
-hold.
+responses voices, much more often. If people labelled whole units, `whole` corrects the units' own values and assumes
+only a random draw. If they labelled single rows, `confusion` has how often the judge reads each label as each other
+one, and weights that undo it; `limits` turns sums of products of such weights into numbers with intervals. `together`
+tests what this assumes, `planning` says how many labels a width takes. docs/judges.md has the formulas and their
+coverage.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """How often a judge reads each true label as each other one, and the weights that undo it.
 
-Of a row whose true label is x the judge says j with probability C[x, j]. Weights A with C A = 1 make A[j, x], averaged
-over what the judge may say, 1 where x is the truth and else 0. So a product of such weights over the rows of a unit is,
-on average, 1 for the true sequence of labels and 0 for any other, whatever the truth is: what is summed over sequences
-with these weights is corrected without any model of how labels follow each other. (Corrected scores under
+For a row whose true label is x the judge says j with probability C[x, j]. Weights A with C A = 1 make A[j, x], averaged
+over what the judge may say, 1 if x is the truth and 0 otherwise. So a product of such weights over the rows of a unit
+is, on average, 1 for the true sequence of labels and 0 for any other, whatever the truth is: sums over sequences with
+these weights are corrected without any model of how labels follow each other. (Corrected scores under
 misclassification: Akazawa, Kinukawa and Nakamura 1998, J. Japan Statist. Soc. 28:115; for a single share it is the
-estimate of Rogan and Gladen 1978, Am. J. Epidemiol. 107:71.) It assumes that errors of rows are independent, given what
-is true of them, and as frequent everywhere.
+estimate of Rogan and Gladen 1978, Am. J. Epidemiol. 107:71.) It assumes that errors of rows are independent, given the
+truth, and equally frequent everywhere.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _UNSEEN = 0.5
-"""So many errors are added to those seen wherever confusions are drawn, as in Jeffreys' prior of a rate."""
+"""Errors added to those observed whenever confusions are drawn, as in Jeffreys' prior of a rate."""
 
 _BORROWED = 10.0
-"""A label that people gave less often has as many rows with all labels' errors added: of one that they never gave it is
-not known how the judge would read it, and what is inverted must not be so badly known."""
+"""To a label that people gave less often, as many rows with all labels' errors are added: how the judge would read a
+label that they never gave is not known, and a matrix that is inverted must not be so poorly known."""
 
 _TRACE = 1e-3
 _TELLS_APART = 0.1
-"""A judge whose confusion has a smaller singular value does not tell labels apart."""
+"""A judge whose confusion has a smaller singular value does not distinguish the labels."""
 
 _DRAWS = 100
 
@@ -41,8 +41,8 @@ class Readings:
     """n rows that both people and judge labelled.
 
     people  [n, S] people's value of each true label, adding up to one
-    judged  [n] what the judge said, in [0, outcomes); from S on is what is no label ('unread')
-    weight  [n] how many rows stand behind each (1 / chance), on any scale
+    judged  [n] what the judge said, in [0, outcomes); from S on it is not a label ('unread')
+    weight  [n] how many rows each one represents (1 / chance), on any scale
     group   [n] rows of one group (a conversation) are alike; numbers from 0
     """
 
@@ -59,7 +59,7 @@ class Readings:
 
     @property
     def counts(self) -> Array:
-        """How often the judge said each for each true label, in rows of equal weight [S, outcomes]."""
+        """How often the judge said each outcome for each true label, in rows of equal weight [S, outcomes]."""
         return np.asarray(self._by_group.sum(0))
 
     @property
@@ -71,10 +71,10 @@ class Readings:
         return cells.swapaxes(1, 2)
 
     def confusions(self, draws: int = _DRAWS, seed: int = 0) -> Array:
-        """The confusion as counted, then as drawn from what the labels leave open [1 + draws, S, outcomes].
+        """The confusion as counted, then as drawn from the uncertainty that the labels leave [1 + draws, S, outcomes].
 
-        A draw weights each group exponentially (Rubin's bootstrap, 1981; of single rows it is Dirichlet's posterior)
-        and adds errors that were not seen, half a row in all, spread as labels are.
+        A draw weights each group exponentially (Rubin's bootstrap, 1981; for single rows it is Dirichlet's posterior)
+        and adds unobserved errors, half a row in all, spread as labels are.
         """
         groups = self._by_group
         counts, random = groups.sum(0), np.random.default_rng(seed)
@@ -95,7 +95,7 @@ class Readings:
 class Undoing:
     """Weights that undo a judge's errors: the counted ones first, then those drawn.
 
-    `weights` [1 + draws, outcomes, S]; `why` says why they cannot be had, '' where they can.
+    `weights` [1 + draws, outcomes, S]; `why` says why there are none, '' if there are.
     """
 
     weights: Array
@@ -103,7 +103,7 @@ class Undoing:
 
     @property
     def draws(self) -> int:
-        """How many there are, with the counted ones."""
+        """How many weights there are, including the counted ones."""
         return len(self.weights)
 
     def of(self, judged: Ints, known: Sequence[Ints], people: Array, most: int = 2**21) -> Iterator[Array]:
@@ -120,10 +120,10 @@ class Undoing:
 def undoing(readings: Readings, given: Array, draws: int = _DRAWS, seed: int = 0) -> Undoing:
     """The weights for a judge that said each of its outcomes so often over all rows (`given` [outcomes]).
 
-    Where it says things that are no label there are many such weights; those of least variance are taken.
+    If it says things that are not labels there are many such weights; those of least variance are used.
     """
     confusions = readings.confusions(draws, seed)
     if np.linalg.svd(confusions[0], compute_uv=False).min() < _TELLS_APART:
-        return Undoing(np.zeros((0, *confusions.shape[:0:-1])), "the judge hardly tells labels apart")
+        return Undoing(np.zeros((0, *confusions.shape[:0:-1])), "the judge hardly distinguishes the labels")
     scaled = confusions.swapaxes(1, 2) / np.maximum(given / given.sum(), _TRACE)[:, None]
     return Undoing(np.asarray(scaled @ np.linalg.pinv(confusions @ scaled)))

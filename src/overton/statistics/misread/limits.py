@@ -1,5 +1,5 @@
-"""Numbers over clusters whose units' values were corrected: what clusters vary by, and what is not known
-of the judge's errors."""
+"""Numbers over clusters whose units' values were corrected: the variation of clusters, and the uncertainty
+about the judge's errors."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_OF_RANGE = 0.95
-"""An interval that covers more of what a measure can be says nothing, and is not given. A stricter rule would give
-only those that came out narrow by chance, which miss."""
+"""An interval that covers more of a measure's range says nothing, and is not given. A stricter rule would give only
+those that came out narrow by chance, which miss."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Undone:
     below: Array
 
     def of(self, units: NDArray[np.bool_]) -> Undone:
-        """The same of some units; the others say nothing."""
+        """The same for some units; the others say nothing."""
         return Undone(self.above * units, self.below * units)
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """How far an interval reaches on both sides (at most 0, at least 0): for what clusters vary by, and for what is not
-    known of the judge's errors; and the standard errors of both."""
+    """How far an interval reaches on both sides (at most 0, at least 0): for the variation of clusters, and for the
+    uncertainty about the judge's errors; and the standard errors of both."""
 
     value: float
     clusters: tuple[float, float]
@@ -52,7 +52,7 @@ class Gaps:
 
     @property
     def both(self) -> tuple[float, float]:
-        """Both put together, below and above, as for a difference of two estimates (MOVER: Zou and Donner 2008)."""
+        """Both combined, below and above, as for a difference of two estimates (MOVER: Zou and Donner 2008)."""
         low, high = (hypot(*one) for one in zip(self.clusters, self.errors, strict=True))
         return low, high
 
@@ -61,7 +61,7 @@ class Gaps:
 class Moved:
     """A corrected number: how far each group of clusters moves it, and how far each drawn confusion does.
 
-    `errors` [draws] are empty where units were labelled whole, and nothing is drawn. `n` units are behind it.
+    `errors` [draws] is empty if units were labelled whole, and nothing is drawn. `n` units are behind it.
     """
 
     value: float
@@ -71,7 +71,7 @@ class Moved:
 
     def minus(self, other: Moved, *, alike: bool) -> Moved:
         """The difference of two numbers over the same clusters. Those of one judge, corrected by the same labels
-        (`alike`), are moved by one draw together; draws of others have nothing to do with each other."""
+        (`alike`), are moved by each draw together; otherwise draws are unrelated."""
         mine, theirs = self.errors, other.errors if alike else np.roll(other.errors, 1)
         if not (mine.size and theirs.size):
             mine, theirs = (one if one.size else np.zeros(max(mine.size, theirs.size)) for one in (mine, theirs))
@@ -80,19 +80,19 @@ class Moved:
 
     def gaps(self, level: float) -> Gaps:
         """What its interval is made of: the project's rule over clusters (`resampling.limits`), and the quantiles of
-        what drawn confusions make of it."""
+        the drawn confusions' effects."""
         spread = spread_of(self.influence)
         between = tuple(float(one[0]) for one in gaps(spread, level))
         if not self.errors.size:
             return Gaps(self.value, (between[0], between[1]), (0.0, 0.0), (float(spread.error[0]), 0.0))
         tail = (1 - level) / 2
         ends = np.nanquantile(self.errors, [tail, 1 - tail])
-        off = float(ends[1] - ends[0]) / (2 * float(ndtri(1 - tail)))  # far draws are no measure of spread
+        off = float(ends[1] - ends[0]) / (2 * float(ndtri(1 - tail)))  # far draws do not measure spread
         errors = (min(float(ends[0]), 0.0), max(float(ends[1]), 0.0))
         return Gaps(self.value, (between[0], between[1]), errors, (float(spread.error[0]), off))
 
     def estimate(self, level: float, within: Range, name: str) -> Estimate:
-        """The number with its interval, which no check has withheld."""
+        """The number with its interval, before any check withholds it."""
         found = self.gaps(level)
         low, high = found.both
         low, high = max(self.value - low, within[0]), min(self.value + high, within[1])
@@ -102,7 +102,7 @@ class Moved:
 def corrected_ratio(measure: Undone, within: Range, resampling: Resampling, labels: int, flaw: str = "") -> Estimate:
     """The sum of `above` over that of `below`, with limits from both sources of error.
 
-    `flaw` says why it has none, '' where it may have.
+    `flaw` says why it has none, '' if it may have one.
     """
     units, level = int((measure.below[0] > 0).sum()), resampling.level
     if labels < NEEDED:
@@ -122,7 +122,7 @@ def corrected_ratio(measure: Undone, within: Range, resampling: Resampling, labe
 
 
 def _few(measure: Undone, resampling: Resampling, labels: int) -> str:
-    """What there is too little of for an interval, '' where there is enough."""
+    """What there is too little of for an interval, '' if there is enough."""
     clusters = len(np.unique(resampling.cluster[measure.below[0] != 0]))
     if clusters < FEWEST:
         return f"too few {resampling.unit} ({clusters}; {FEWEST} are needed)"
@@ -130,7 +130,7 @@ def _few(measure: Undone, resampling: Resampling, labels: int) -> str:
 
 
 def moved_by(measure: Undone, resampling: Resampling) -> Moved:
-    """What moves a measure; NaN where no unit has it."""
+    """What moves a measure; NaN if no unit has it."""
     units = int((measure.below[0] > 0).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = measure.above.sum(1) / measure.below.sum(1)

@@ -20,10 +20,10 @@ Array = NDArray[np.float64]
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """So many labels of a unit ('rows', or whole 'units') and the width that they are expected to give.
+    """A number of labels of a unit ('rows', or whole 'units') and the width that they are expected to give.
 
-    `labels` counts single labels, `units` whole units (0 where rows are drawn). `least` is the width that labelling
-    everything would leave, since items vary; `why` says why a width cannot be had, '' where it can.
+    `labels` counts single labels, `units` whole units (0 if rows are drawn). `least` is the width that labelling
+    everything would leave, since items vary; `why` says why a width cannot be reached, '' if it can.
     """
 
     unit: str
@@ -35,8 +35,8 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def rows_for_width(gaps: Gaps, labelled: int, rows: int, width: float) -> Plan:
-    """How many single labels of `rows` in all: what is not known of the judge's errors shrinks with the root of their
-    number, what items vary by does not. `gaps` are those of `labelled` labels so far."""
+    """How many single labels of `rows` in all: the uncertainty about the judge's errors shrinks with the root of their
+    number, the variation of items does not. `gaps` are those of `labelled` labels so far."""
 
     def expected(labels: float) -> float:
         shrunk = sqrt(labelled / labels)
@@ -56,9 +56,9 @@ def rows_for_share(  # noqa: PLR0917
 ) -> Plan:
     """How many single labels bring a share's corrected interval to a width.
 
-    `people` and `judged` [n] are what both say of the rows labelled so far (1 for the label, else 0), `every` [N] what
-    the judge says of all rows, which belong to a `cluster` [N] each. The variance is as in `units_for_width`, that of
-    the judge's part over clusters; that of the labels is never less than one row in n would make it.
+    `people` and `judged` [n] are what both say of the rows labelled so far (1 for the label, otherwise 0), `every` [N]
+    what the judge says of all rows, each of which belongs to a `cluster` [N]. The variance is as in `units_for_width`,
+    that of the judge's part over clusters; that of the labels is never less than one row in n would make it.
     """
     n = len(people)
     varies = float(judged.var(ddof=1)) if n > 1 else 0.0
@@ -105,7 +105,7 @@ _MORE_ITEMS = "items vary too much: more items are needed, not more labels"
 
 
 def _fewest(expected: Callable[[float], float], least: int, most: int, width: float) -> int | None:
-    """The fewest from `least` to `most` whose expected width is enough; None where none is."""
+    """The fewest from `least` to `most` whose expected width is enough; None if none is."""
     low, high = min(least, most), most
     if expected(high) > width:
         return None

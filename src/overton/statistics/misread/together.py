@@ -1,4 +1,4 @@
-"""Do a judge's errors in one conversation come together? What undoing them assumes is that they do not."""
+"""Do a judge's errors cluster in conversations? Undoing them assumes that they do not."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _RARELY = 0.05
 
 
 class Together(msgspec.Struct, frozen=True):
-    """How errors of one group are correlated, given what is true of each row.
+    """How errors of one group are correlated, given the true label of each row.
 
-    `correlation` is that of two labelled rows of one group, over `pairs` pairs in `groups` groups; `p` how seldom as
-    much or more would be seen if errors were exchanged between rows with the same true label, whatever their group. NaN
-    where no two labelled rows are of one group, or the judge made no error (or nothing else) in them.
+    `correlation` is that of two labelled rows of one group, over `pairs` pairs in `groups` groups; `p` the probability
+    of at least as much if errors were exchanged between rows with the same true label, whatever their group. NaN if no
+    two labelled rows are of one group, or the judge made no error (or only errors) in them.
     """
 
     correlation: float
@@ -33,24 +33,24 @@ class Together(msgspec.Struct, frozen=True):
 
     @property
     def fails(self) -> bool:
-        """Whether errors come together more than chance makes them, at 5%."""
+        """Whether errors cluster more than by chance, at 5%."""
         return self.p < _RARELY
 
     def __str__(self) -> str:
         if np.isnan(self.p):
-            return "Whether the judge's errors come together in conversations cannot be told from these labels."
+            return "Whether the judge's errors cluster in conversations cannot be decided from these labels."
         said = f"correlation {self.correlation:.2f} over {self.pairs} pairs, p = {self.p:.3f}"
         if self.fails:
             return (
-                f"The judge's errors of one group come together ({said}): numbers corrected from single labels are"
-                " then wrong. Label whole groups."
+                f"The judge's errors cluster in groups ({said}): numbers corrected from single labels are then wrong."
+                " Label whole groups."
             )
-        return f"The judge's errors of one group were not seen to come together ({said})."
+        return f"No clustering of the judge's errors in groups was found ({said})."
 
 
 def together(readings: Readings, seed: int = 0) -> Together:
     """The correlation of errors within groups: the mean product of two rows' residues over their variance, where a
-    residue is an error (0 to 1) less the rate of errors of the row's true label."""
+    residue is an error (0 to 1) less the rate of errors for the row's true label."""
     truth = readings.people.argmax(1)
     inside = np.append(readings.people, np.zeros((len(truth), 1)), axis=1)
     error = 1 - inside[np.arange(len(truth)), np.minimum(readings.judged, readings.labels)]
@@ -72,8 +72,8 @@ def together(readings: Readings, seed: int = 0) -> Together:
 
 
 def _products(residues: Array, group: NDArray[np.int64]) -> Array:
-    """The sum over pairs of one group of the product of their residues [some], from residues [some, n]."""
+    """The sum over pairs within groups of the product of their residues [some], from residues [some, n]."""
     order = np.argsort(group, kind="stable")
-    begins = np.flatnonzero(np.diff(group[order], prepend=-1))
-    sums = np.add.reduceat(residues[:, order], begins, axis=1)
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    sums = np.add.reduceat(residues[:, order], starts, axis=1)
     return np.asarray(((sums**2).sum(1) - (residues**2).sum(1)) / 2)

@@ -1,6 +1,6 @@
-"""Units that people labelled whole: the unit's own value, corrected as any number of a judge is.
+"""Units that people labelled whole: the unit's own value, corrected as any number by a judge is.
 
-It assumes only that units were drawn by chance: errors may come together, and be anything.
+It assumes only that units were drawn at random: errors may cluster, and be of any kind.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ __all__ = ["WHOLE", "moved_by_units", "whole_units"]
 Array = NDArray[np.float64]
 
 WHOLE = 10
-"""So many whole units are enough: with fewer, intervals of prediction-powered means missed more often in simulations,
-or there were none."""
+"""This many whole units are enough: with fewer, intervals of prediction-powered means missed more often in simulations,
+or did not exist."""
 
 
 def whole_units(draw: Draw, people: Array, judged: Array, within: Range, level: float = 0.95) -> Three:
     """The mean of a measure over N units: by the judge, corrected, by the labelled units alone.
 
-    `people` and `judged` [N] are the unit's value from either's labels, NaN where it has none; people's of units that
-    were not labelled is not looked at. Where people's values are all alike, so many others as Wilson's limit allows may
-    be anything `within` the measure's range.
+    `people` and `judged` [N] are the unit's value from either's labels, NaN if it has none; people's values of units
+    that were not labelled are ignored. If people's values are all alike, as many others as Wilson's limit allows may be
+    anything `within` the measure's range.
     """
-    told = np.isfinite(people) & draw.labelled
+    known = np.isfinite(people) & draw.labelled
     three, _ = corrected(draw, _labels(draw, people, judged, within), [], level, (WHOLE, WHOLE))
-    values = people[told]
-    if len(np.unique(draw.cluster[told])) < FEWEST or np.ptp(values) > _FLAT:
+    values = people[known]
+    if len(np.unique(draw.cluster[known])) < FEWEST or np.ptp(values) > _FLAT:
         return three
-    flat = _alike(float(values[0]), int(told.sum()), within, level)
+    flat = _alike(float(values[0]), int(known.sum()), within, level)
     return _instead(three, flat)
 
 
 def moved_by_units(draw: Draw, people: Array, judged: Array, within: Range) -> Moved:
     """What moves the corrected mean, by cluster: for a difference of two over the same clusters.
 
-    Each part is scaled so that together they have the number's standard error, with what was not seen.
+    Each part is scaled so that together they have the number's standard error, including what was not observed.
     """
     found = moves(draw, _labels(draw, people, judged, within))
     many = len(np.unique(draw.cluster))
@@ -57,11 +57,11 @@ def moved_by_units(draw: Draw, people: Array, judged: Array, within: Range) -> M
 
 def _labels(draw: Draw, people: Array, judged: Array, within: Range) -> Labels:
     """Units' values as numbers; those without a value do not count."""
-    told, said = np.isfinite(people) & draw.labelled, np.isfinite(judged)
+    known, said = np.isfinite(people) & draw.labelled, np.isfinite(judged)
     return Labels(
-        np.where(told, people, 0.0),
+        np.where(known, people, 0.0),
         np.where(said, judged, 0.0),
-        told.astype(float),
+        known.astype(float),
         said.astype(float),
         *within,
         share=False,
@@ -78,6 +78,6 @@ def _alike(value: float, n: int, within: Range, level: float) -> Estimate:
 
 
 def _instead(three: Three, flat: Estimate) -> Three:
-    """What stands where labelled units are all alike; too few of them still correct nothing."""
+    """The interval if labelled units are all alike; too few of them still correct nothing."""
     enough = not isnan(three.corrected.value)
     return three._replace(corrected=flat if enough else three.corrected, labelled=flat)

@@ -1,5 +1,5 @@
 """Numbers over clusters with their intervals: whole clusters (issues, threads, topics) are left out in turn, so that
-what varies between them is in the interval. Thousands of means, ratios, deviations and differences at once.
+the variation between them is in the interval. Thousands of means, ratios, deviations and differences at once.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _Part = TypeVar("_Part")
 _Batched = TypeVar("_Batched", bound="tuple[Sums, *tuple[object, ...]]")
 
 _AT_ONCE = 2**21
-"""So many influence values are in memory at a time."""
+"""The most influence values in memory at a time."""
 
 _SMALLEST = 1e-6
-"""A smaller standard deviation is what rounding leaves of none."""
+"""A standard deviation smaller than this is rounding error around zero."""
 
 Range = tuple[float, float]
-"""What a number can be: limits are not beyond it."""
+"""The range of a number: limits do not go beyond it."""
 
 ANYTHING: Range = (-inf, inf)
 POSITIVE: Range = (0.0, inf)
@@ -58,9 +58,9 @@ DIFFERENCE: Range = (-1.0, 1.0)
 
 
 class Scale(NamedTuple):
-    """Where a number's distribution is even enough for Student's t: to that scale and back, and what it is called.
+    """A scale on which a number's distribution is symmetric enough for Student's t: to it and back, and its name.
 
-    `skewed` says that skewness is still to be taken off there.
+    `skewed` says that skewness remains to be corrected on it.
     """
 
     to: Callable[[Array], Array]
@@ -84,10 +84,10 @@ FISHER = Scale(_fisher, np.tanh, "Student's t over {unit}, of Fisher's z", skewe
 
 @dataclass(frozen=True)
 class Jackknife:
-    """How intervals over clusters are made, by the one rule of `resampling.limits`.
+    """How intervals over clusters are computed, by the one rule of `resampling.limits`.
 
-    `level` is the nominal coverage, `unit` names the clusters. `seed` puts more than 1,000 clusters into groups; where
-    a study draws at random itself, it does so `resamples` times from that seed. The intervals need no draws.
+    `level` is the nominal coverage, `unit` names the clusters. `seed` puts more than 1,000 clusters into groups; if a
+    study itself draws at random, it does so `resamples` times from that seed. The intervals need no draws.
     """
 
     level: float = 0.95
@@ -100,7 +100,7 @@ class Jackknife:
         return Resampling(self, np.arange(cluster) if isinstance(cluster, int) else cluster)
 
     def mean(self, values: Sequence[float] | Array, within: Range = ANYTHING) -> Estimate:
-        """The mean of one value a cluster, leaving out NaN; `n` counts the clusters that have one."""
+        """The mean of one value per cluster, leaving out NaN; `n` counts the clusters that have one."""
         kept = np.asarray(values, float)
         kept = kept[np.isfinite(kept)]
         return self.ratio(kept, np.ones(kept.size), within)
@@ -108,7 +108,7 @@ class Jackknife:
     def ratio(
         self, numerators: Sequence[float] | Array, denominators: Sequence[float] | Array, within: Range = ANYTHING
     ) -> Estimate:
-        """Sum of numerators over sum of denominators, one of each a cluster; clusters with denominator 0 say nothing.
+        """Sum of numerators over sum of denominators, one of each per cluster; clusters with denominator 0 say nothing.
 
         `n` counts the clusters that say something; the others are left out.
         """
@@ -127,7 +127,7 @@ class Jackknife:
 class Resampling:
     """Intervals over the clusters that rows belong to.
 
-    `cluster` [rows] numbers each row's cluster from 0; `group` [rows] the group that it is left out with, of `groups`.
+    `cluster` [rows] numbers each row's cluster from 0; `group` [rows] the group with which it is left out, of `groups`.
     """
 
     def __init__(self, jackknife: Jackknife, cluster: Ints) -> None:
@@ -141,10 +141,10 @@ class Resampling:
         self.group = self._group[cluster]
 
     def ratios(self, counts: Iterable[Counts | Sums], nothing: str, within: Range = SHARE) -> list[list[Estimate]]:
-        """The ratios of each of `counts`, taken one after the other; `nothing` says why one has no value.
+        """The ratios of each of `counts`, one after another; `nothing` says why one has no value.
 
-        A share, or a mean of what lies between 0 and 1, that is 0 or 1 in each cluster has Wilson's interval. So has
-        whatever lies between bounds and is the same in all.
+        A share, or a mean of values between 0 and 1, that is 0 or 1 in each cluster has Wilson's interval. So has any
+        bounded number that is the same in all clusters.
         """
         made: list[list[Estimate]] = []
         for batch in self._batches((self._sums(one),) for one in counts):
@@ -171,10 +171,10 @@ class Resampling:
     def moments(
         self, parts: Iterable[tuple[Sums, Array]], nothing: str, few: str, within: Range = ANYTHING
     ) -> list[tuple[list[Estimate], list[Estimate]]]:
-        """Means and standard deviations (n - 1), for each of the means' sums and the squares that go with them.
+        """Means and standard deviations (n - 1), for each of the means' sums and the corresponding squares.
 
-        Squares [groups, K] are summed with the means taken off first. `few` says why there is no deviation where there
-        is but one number.
+        Squares [groups, K] are summed after subtracting the means. `few` says why there is no deviation if there is
+        only one number.
         """
         made: list[tuple[list[Estimate], list[Estimate]]] = []
         for batch in self._batches(parts):
@@ -208,17 +208,17 @@ class Resampling:
         shape = (self.groups, int(block.max(initial=0)) + 1, parts.shape[1])
         cell = (self.group * shape[1] + block)[chosen]
         sums = [np.bincount(cell, part, shape[0] * shape[1]) for part in parts[chosen].T]
-        held = np.stack(sums, axis=1).astype(float).reshape(shape)
-        every = held.sum(0, keepdims=True)
-        value, without = (np.asarray(of(one), float) for one in (every, every - held))
-        there = np.unique(self.group[chosen])
-        influence = _left_out(value, without[:, None], np.isin(np.arange(self.groups), there)[:, None], scale)
+        sums_of = np.stack(sums, axis=1).astype(float).reshape(shape)
+        every = sums_of.sum(0, keepdims=True)
+        value, without = (np.asarray(of(one), float) for one in (every, every - sums_of))
+        present = np.unique(self.group[chosen])
+        influence = _left_out(value, without[:, None], np.isin(np.arange(self.groups), present)[:, None], scale)
         clusters = chosen.sum() if self.apart else len(np.unique(self.cluster[chosen]))
         numbers = Numbers(value, np.array([chosen.sum()]), np.array([clusters], float))
         return self.estimates(numbers, influence, nothing, scale=scale)[0]
 
     def sums(self, counts: Counts) -> Sums:
-        """What is known by cluster, by group."""
+        """Values by cluster, summed by group."""
         above, below = self._by_group(counts.above), self._by_group(counts.below)
         of = np.broadcast_to(np.arange(below.shape[1]), above.shape[1])
         n = _in_pairs(below)[of]
@@ -228,7 +228,7 @@ class Resampling:
         return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n, clusters))
 
     def influence(self, sums: Sums) -> Influence:
-        """How far each group moves the ratios: for whatever is made of several."""
+        """How far each group moves the ratios: for numbers made of several ratios."""
         known, place = np.unique(sums.of, return_inverse=True)
         below = sums.below[:, known]
         groups, freedom = np.count_nonzero(below, axis=0).astype(float), freedom_of(below)
@@ -247,15 +247,15 @@ class Resampling:
         within: Range = ANYTHING,
         scale: Scale = LINEAR,
     ) -> list[Estimate]:
-        """Numbers with the intervals that their influence values give, on the scale that these are on.
+        """Numbers with the intervals that follow from their influence values, on the scale of these.
 
-        A number that is NaN is not computed since there is `nothing`, or where something was counted, too `few`.
+        A number that is NaN is not computed because there is `nothing`, or if something was counted, too `few`.
         """
         made = self._made(numbers, spread_of(influence), within, scale)
         return estimates_of(made, nothing, few, self.level)
 
     def _made(self, numbers: Numbers, spread: Spread, within: Range, scale: Scale) -> Made:
-        """The rule's limits, and in which words they are told."""
+        """The rule's limits, and the name of the method."""
         value = numbers.value + 0.0  # no negative zero
         low, high = gaps(spread if scale.skewed else spread._replace(skewness=np.zeros_like(value)), self.level)
         if scale is not LINEAR:
@@ -264,13 +264,13 @@ class Resampling:
                 low, high = scale.back(on_it + low) - value, scale.back(on_it + high) - value
         method = np.full(len(value), scale.name.format(unit=self.unit), object)
         error = spread.error if scale is LINEAR else np.full(len(value), np.nan)
-        made = Made(numbers, value + low, value + high, error, method).told(spread.error, self.unit).kept(within)
+        made = Made(numbers, value + low, value + high, error, method).possible(spread.error, self.unit).kept(within)
         if scale is LINEAR and np.isfinite(within).all():
             made = made.instead(is_flat(value, spread.error), *self._otherwise(numbers, within), self._wilsons)
         return made
 
     def _otherwise(self, numbers: Numbers, within: Range) -> tuple[Array, Array]:
-        """Limits of what is the same in every cluster: so many others as Wilson's limit allows may be anything."""
+        """Limits of a number that is the same in all clusters: as many more as Wilson allows may be anything."""
         value = numbers.value
         _, most = wilson_limits(0, numbers.clusters, self.level)
         return value - most * (value - within[0]), value + most * (within[1] - value)
@@ -317,11 +317,11 @@ class Resampling:
 
     @property
     def _step(self) -> int:
-        """How many numbers are worked on at once."""
+        """How many numbers are processed at once."""
         return max(1, _AT_ONCE // self.groups)
 
     def _batches(self, parts: Iterable[_Batched]) -> Iterator[list[_Batched]]:
-        """Parts as they come, about as many at a time as are worked on at once."""
+        """Parts as they come, about as many at a time as are processed at once."""
         batch: list[_Batched] = []
         width = 0
         for part in parts:
@@ -338,25 +338,25 @@ class Resampling:
         wide = sums.reshape(len(sums), -1)
         if len(wide) == self.groups:
             return wide
-        order, begins = self._members
-        return np.asarray(np.add.reduceat(wide[order], begins, axis=0))
+        order, starts = self._members
+        return np.asarray(np.add.reduceat(wide[order], starts, axis=0))
 
     @cached_property
     def _members(self) -> tuple[Ints, Ints]:
-        """All clusters in order of their groups, and where each group begins."""
+        """All clusters in order of their groups, and where each group starts."""
         order = np.argsort(self._group, kind="stable")
         return order, np.searchsorted(self._group[order], np.arange(self.groups))
 
 
-def _left_out(value: Array, without: Array, there: Flags, scale: Scale) -> Influence:
+def _left_out(value: Array, without: Array, present: Flags, scale: Scale) -> Influence:
     """Influence on K numbers [K] of groups without which they are `without` [groups, K], on a scale.
 
     A number that is 0 whatever is left out has none.
     """
-    groups = there.sum(0).astype(float)
+    groups = present.sum(0).astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = (scale.to(value) - scale.to(without)) * (groups - 1) / groups
-    same: Flags = np.asarray((without == value) | ~there)
+    same: Flags = np.asarray((without == value) | ~present)
     return Influence(np.where(same, 0.0, moved), groups, np.maximum(groups - 1, 1))
 
 
@@ -368,7 +368,7 @@ def _pure(columns: Sums) -> Flags:
 
 
 def _in_pairs(sums: Array) -> Array:
-    """Sums over the first axis, rounded alike however many columns stand side by side."""
+    """Sums over the first axis, rounded alike for any number of columns."""
     return np.asarray(np.ascontiguousarray(sums.T).sum(1))
 
 

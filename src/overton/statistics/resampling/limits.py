@@ -1,8 +1,8 @@
-"""The rule for every interval over clusters: Student's t on what a number changes by without each of them.
+"""The rule for every interval over clusters: Student's t on how a number changes without each of them.
 
-A number's influence values tell how far each cluster moves it; they are had by leaving out each in turn (the
-jackknife). Their spread is its standard error, their skewness is taken off by Hall's transformation. Five clusters are
-needed. docs/statistics.md has the formulas, what else was tried, and how often the intervals hold the truth.
+A number's influence values say how far each cluster moves it; they are found by leaving out each in turn (the
+jackknife). Their spread is its standard error, their skewness is removed by Hall's transformation. Five clusters are
+needed. docs/statistics.md has the formulas, the alternatives that were tried, and the coverage of the intervals.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ["FEWEST", "OF_SKEWNESS", "Influence", "Spread", "freedom_of", "gaps",
 Array = NDArray[np.float64]
 
 FEWEST = 5
-"""So many clusters have an interval: with fewer, none of those tried holds the truth often enough."""
+"""The fewest clusters with an interval: with fewer, no method that was tried covers the truth often enough."""
 
 OF_SKEWNESS = 0.9
-"""So much of an estimated skewness is taken off. All of it makes intervals of even values with long tails (Laplace) too
-short, and of those without (uniform) too long."""
+"""The part of an estimated skewness that is removed. Removing all of it makes intervals of symmetric values with long
+tails (Laplace) too short, and of those without (uniform) too long."""
 
 
 @dataclass(frozen=True)
 class Influence:
     """How far each group of clusters moves K numbers.
 
-    parts    [groups, K] 0 for a group that says nothing of a number; they add up to nothing, or nearly
+    parts    [groups, K] 0 for a group that says nothing about a number; they add up to nothing, or nearly
     groups   [K] how many groups say something
     freedom  [K] Student's degrees of freedom
     """
@@ -40,7 +40,7 @@ class Influence:
     freedom: Array
 
     def __sub__(self, other: Influence) -> Influence:
-        """That of the differences of K numbers, whose groups are the same."""
+        """The influence on the differences of K numbers, whose groups are the same."""
         least = (np.minimum(*both) for both in ((self.groups, other.groups), (self.freedom, other.freedom)))
         return Influence(self.parts - other.parts, *least)
 
@@ -56,8 +56,8 @@ class Spread(NamedTuple):
 def freedom_of(below: Array) -> Array:
     """Student's degrees of freedom of B ratios from their denominators [groups, B].
 
-    One less than the groups that say something where they weigh alike; less where few outweigh the others
-    (Satterthwaite 1946, for values of equal variance); at least 1.
+    One less than the groups that say something if they weigh alike; less if few outweigh the others (Satterthwaite
+    1946, for values of equal variance); at least 1.
     """
     squares = below * below
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -66,7 +66,7 @@ def freedom_of(below: Array) -> Array:
 
 
 def spread_of(influence: Influence) -> Spread:
-    """Standard error and skewness of K numbers; NaN or infinite where leaving a group out leaves no number."""
+    """Standard error and skewness of K numbers; NaN or infinite if leaving a group out leaves no number."""
     parts, many = influence.parts, influence.groups
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = parts * parts
@@ -74,15 +74,15 @@ def spread_of(influence: Influence) -> Spread:
         variance = np.maximum(second - first**2 / many, 0)
         skewness = (third - 3 * first * second / many + 2 * first**3 / many**2) / variance**1.5
         error = np.sqrt(variance * many / (many - 1))
-    # By its formula it is on [-1, 1]; what rounding leaves of no spread at all has any.
+    # By its formula it is on [-1, 1]; rounding error around no spread at all can have any.
     return Spread(error, np.clip(np.nan_to_num(skewness), -1, 1), influence.freedom)
 
 
 def gaps(spread: Spread, level: float, of_skewness: float = OF_SKEWNESS) -> tuple[Array, Array]:
     """How far K numbers' limits are from them [K] each, at most 0 and at least 0.
 
-    Student's quantiles are taken through the inverse of Hall's cubic transformation (1992, JRSS B 54:221), which makes
-    a studentised mean's distribution even. Without skewness they are Student's own.
+    Student's quantiles are transformed by the inverse of Hall's cubic transformation (1992, JRSS B 54:221), which makes
+    a studentised mean's distribution symmetric. Without skewness they are Student's own.
     """
     quantile = stdtrit(spread.freedom, (1 + level) / 2)
     bend = of_skewness * spread.skewness / 3
@@ -91,7 +91,7 @@ def gaps(spread: Spread, level: float, of_skewness: float = OF_SKEWNESS) -> tupl
 
 
 def _untransformed(quantile: Array, bend: Array) -> Array:
-    """t where ((1 + bend t)^3 - 1) / (3 bend) + bend / 2 = `quantile`."""
+    """t for which ((1 + bend t)^3 - 1) / (3 bend) + bend / 2 = `quantile`."""
     moved = quantile - bend / 2
     root = np.cbrt(1 + 3 * bend * moved)
     return np.asarray(3 * moved / (root * root + root + 1))

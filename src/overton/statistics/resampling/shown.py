@@ -1,4 +1,4 @@
-"""Numbers and limits as estimates: in which words they are told, and why some have no interval."""
+"""Numbers and limits as estimates: the names of their methods, and why some have no interval."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _DIGITS = 10
-"""Decimals of limits: fewer than sums taken in another order leave."""
+"""Decimals of limits: fewer than those that differ between orders of summation."""
 
 _FLAT = 1e-10
-"""A standard error of so little, against 1 or the number itself, is what rounding leaves of none."""
+"""A standard error this small, relative to 1 or the number itself, is rounding error around zero."""
 
 _NEEDED = {5: "five"}[FEWEST]
 
@@ -32,13 +32,13 @@ def too_few(count: int, unit: str) -> str:
 
 
 def same_in_all(count: int, unit: str) -> str:
-    """Why there is no interval of what does not vary."""
+    """Why there is no interval for a number that does not vary."""
     return f"{NO_INTERVAL}the same in all {count:,} {unit}"
 
 
 @dataclass(frozen=True)
 class Made:
-    """K numbers, their limits and standard errors (NaN where there are none), and how each was made or why not."""
+    """K numbers, their limits and standard errors (NaN if there are none), and how each was computed or why not."""
 
     numbers: Numbers
     low: Array
@@ -46,8 +46,8 @@ class Made:
     error: Array
     method: NDArray[np.object_]
 
-    def told(self, error: Array, unit: str) -> Made:
-        """The same without the intervals that there can be none of, given errors on the scale where limits are made."""
+    def possible(self, error: Array, unit: str) -> Made:
+        """The same without the intervals that cannot exist, given errors on the scale on which limits are computed."""
         value, _, clusters = self.numbers
         method = self.method.copy()
         alone = ~(np.isfinite(self.low) & np.isfinite(self.high))
@@ -63,26 +63,26 @@ class Made:
         return replace(self, low=low, high=high, error=np.where(none, nan, self.error), method=method)
 
     def kept(self, within: tuple[float, float]) -> Made:
-        """The same with limits inside of what the numbers can be, and rounded; they hold the number."""
+        """The same with limits inside the numbers' range, and rounded; they contain the number."""
         value = self.numbers.value
         low, high = (np.clip(np.round(one, _DIGITS), *within) for one in (self.low, self.high))
         return replace(self, low=np.minimum(low, value), high=np.maximum(high, value))
 
     def instead(self, where: Flags, low: Array, high: Array, name: str) -> Made:
-        """The same with other limits in some places, where there are clusters enough."""
-        there = where & (self.numbers.clusters >= FEWEST)
+        """The same with other limits in some places, if there are enough clusters."""
+        enough = where & (self.numbers.clusters >= FEWEST)
         method = self.method.copy()
-        method[there] = name
-        return replace(self, low=np.where(there, low, self.low), high=np.where(there, high, self.high), method=method)
+        method[enough] = name
+        return replace(self, low=np.where(enough, low, self.low), high=np.where(enough, high, self.high), method=method)
 
 
 def is_flat(value: Array | float, error: Array) -> Flags:
-    """Where numbers have no error, since they are the same in every cluster."""
+    """Which numbers have no error because they are the same in every cluster."""
     return np.asarray(error <= _FLAT * np.maximum(1.0, np.abs(value)))
 
 
 def estimates_of(made: Made, nothing: str, few: str | None, level: float) -> list[Estimate]:
-    """The estimates. A number that is NaN is not computed since there is `nothing`, or where something was counted, too
+    """The estimates. A number that is NaN is not computed because there is `nothing`, or if something was counted, too
     `few`."""
     value, n, _ = made.numbers
     columns = (value + 0.0, made.low + 0.0, made.high + 0.0, np.rint(n).astype(int), made.method, made.error)
@@ -95,5 +95,5 @@ def estimates_of(made: Made, nothing: str, few: str | None, level: float) -> lis
 
 
 def _or_nan(limit: float) -> float:
-    """The limit; where it is none, the one NaN that all such have, so that equal estimates are equal."""
+    """The limit; if it is NaN, the one NaN object that all share, so that equal estimates are equal."""
     return nan if isnan(limit) else limit

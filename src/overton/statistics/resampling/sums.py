@@ -1,4 +1,4 @@
-"""What numbers over clusters are made of: sums by cluster, or by group of clusters where there are many."""
+"""What numbers over clusters are made of: sums by cluster, or by group of clusters if there are many."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Ints = NDArray[np.integer]
 class Counts(NamedTuple):
     """What K means or ratios of sums are made of, by cluster: the sum of `above` over that of `below`.
 
-    Both are [clusters, K], or [clusters] for a single one, or for a `below` that all K share. A cluster that has
-    nothing below says nothing.
+    Both are [clusters, K], or [clusters] for a single one, or for a `below` that all K share. A cluster with nothing
+    below says nothing.
     """
 
     above: Array
@@ -26,7 +26,7 @@ class Counts(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """K numbers, what is counted behind each, and how many clusters are [K]."""
+    """K numbers, how many units are behind each, and how many clusters [K]."""
 
     value: Array
     n: Array
@@ -34,10 +34,10 @@ class Numbers(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """The same by group of clusters, as `Resampling.group` has them.
+    """The same by group of clusters, as numbered by `Resampling.group`.
 
-    The ratios are `numbers.value`. Their product with what is below is taken off `above` [groups, K], so that what is
-    left sums to nothing. `below` [groups, B] holds each denominator once, and `of` [K] says which one is a ratio's.
+    The ratios are `numbers.value`. Their product with `below` is subtracted from `above` [groups, K], so that the rest
+    sums to zero. `below` [groups, B] has each denominator once, and `of` [K] says which one is a ratio's.
     """
 
     above: Array
@@ -57,8 +57,8 @@ class Sums(NamedTuple):
 
 def side_by_side(parts: Sequence[Sums], step: int) -> Iterator[Sums]:
     """All of them side by side, `step` ratios at a time."""
-    begins = np.cumsum([0, *(one.below.shape[1] for one in parts)])
-    of = np.concatenate([one.of + begin for one, begin in zip(parts, begins, strict=False)])
+    starts = np.cumsum([0, *(one.below.shape[1] for one in parts)])
+    of = np.concatenate([one.of + start for one, start in zip(parts, starts, strict=False)])
     above, below = (np.concatenate([one[side] for one in parts], axis=1) for side in (0, 1))
     numbers = [np.concatenate(columns) for columns in zip(*(one.numbers for one in parts), strict=True)]
     every = Sums(above, below, of, Numbers(*numbers))
@@ -67,12 +67,12 @@ def side_by_side(parts: Sequence[Sums], step: int) -> Iterator[Sums]:
 
 
 MOST = 1_000
-"""More clusters are left out in so many groups, drawn at random: an interval's width gets noise of about 2% from that,
-and time and memory no longer grow with the clusters."""
+"""Beyond this many, clusters are left out in this many groups, drawn at random: this adds noise of about 2% to an
+interval's width, and time and memory no longer grow with the clusters."""
 
 
 def grouped(clusters: int, seed: int) -> NDArray[np.integer]:
-    """Which group each cluster belongs to: its own, or where there are many, one at random, all alike in size."""
+    """The group of each cluster: its own, or if there are many, a random one, all of about the same size."""
     if clusters <= MOST:
         return np.arange(clusters)
     return np.asarray(np.random.default_rng((seed, clusters)).permutation(clusters) % MOST)

@@ -1,4 +1,4 @@
-"""Forms of chart that studies draw with: dots with intervals, bars of what makes up a whole, and shaded grids."""
+"""The forms of chart that studies draw with: dots with intervals, bars of the parts of a whole, and shaded grids."""
 
 from overton.studies.charts.bars import Bar, Part, bars
 from overton.studies.charts.dots import Axis, Dot, Series, colour, difference_axis, dots, legend, series_of

@@ -1,4 +1,4 @@
-"""Bars of shares that make up a whole, part by part: for what comes in an order, as rounds do."""
+"""Bars of shares that make up a whole, part by part: for parts in an order, such as rounds."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = ["Bar", "Part", "bars"]
 
 _HEIGHT = 30
 _FIRST, _LAST, _REST = (13, 86, 96), (190, 219, 222), "#d9dcdf"
-"""The first part's colour and the last one's, and that of what is in no part of the order."""
+"""The first part's colour and the last one's, and that of the part outside the order."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of every bar: its name for the legend, a short one for the bar; `rest` where it is outside the order."""
+    """A part of every bar: its name for the legend, a short one for the bar; `rest` if it is outside the order."""
 
     name: str
     short: str
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its row, the share of each part from 0 to 1, in the parts' order, its panel where there are several."""
+    """One bar: its row, the share of each part from 0 to 1, in the parts' order, its panel if there are several."""
 
     row: str
     shares: tuple[Estimate, ...]
@@ -56,7 +56,7 @@ class Bar:
 
 
 def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequence[str] = ()) -> dict[str, Any]:
-    """The bars as a Vega-Lite specification; each part's short name and share stand in it where it is wide enough."""
+    """The bars as a Vega-Lite specification; each part's short name and share are written in it if they fit."""
     import altair as alt
 
     labels, headers = row_names(dict.fromkeys(one.row for one in all_)), shortened(panels, 70)
@@ -106,11 +106,11 @@ def _values(bar: Bar, parts: Sequence[Part], width: float) -> Iterator[dict[str,
 
 
 def _says(all_: Sequence[Bar], parts: Sequence[Part]) -> str:
-    """How far the first part reaches: one number for each bar says more than the ends over all parts."""
+    """How far the first part reaches: one number for each bar says more than the extremes over all parts."""
     first = parts[0].name
     values = [Value(one.shares[0].value, "", ", ".join(filter(None, (one.row, one.panel)))) for one in all_]
-    told = said([one for one in values if not isnan(one.value)], "share")
-    return f"{told} in {first[:1].lower()}{first[1:]}" if told else ""
+    reach = said([one for one in values if not isnan(one.value)], "share")
+    return f"{reach} in {first[:1].lower()}{first[1:]}" if reach else ""
 
 
 def _colours(parts: Sequence[Part]) -> list[str]:

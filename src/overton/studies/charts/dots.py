@@ -35,7 +35,7 @@ __all__ = ["Axis", "Dot", "Series", "colour", "difference_axis", "dots", "legend
 
 _MANY = 30
 _OF_SERIES, _BETWEEN = 14, 10
-"""Pixels that a series takes in a row whose name stands above it, and between such rows."""
+"""Pixels that a series takes in a row whose name is above it, and pixels between such rows."""
 _SHAPES: tuple[str, ...] = (
     *("circle", "square", "diamond", "triangle-up", "cross"),
     *("triangle-down", "triangle-right", "triangle-left", "M-1,-.35L1,-.35L1,.35L-1,.35Z"),
@@ -47,7 +47,7 @@ _FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": ".1f"}
 class Axis:
     """A quantitative axis: its title with the unit, its range, the kind of number, and a value to mark with a line.
 
-    `anchors` are values to hold a number against, each with what would have it ('coin toss'): dashed lines with these
+    `anchors` are values to compare a number with, each with what would have it ('coin toss'): dashed lines with these
     words above them.
 
     Shares and their differences keep their own scale here (0 to 1, -1 to 1); points are drawn times 100.
@@ -62,13 +62,13 @@ class Axis:
 
     @property
     def factor(self) -> int:
-        """What values are multiplied by when they are drawn."""
+        """The factor by which values are multiplied when drawn."""
         return 100 if self.kind == "points" else 1
 
 
 @dataclass(frozen=True)
 class Series:
-    """One series: its name, colour and shape, which tell it apart together."""
+    """One series: its name, colour and shape, which together identify it."""
 
     name: str
     colour: str
@@ -77,7 +77,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Dot:
-    """An estimate to draw: its row, its series (an index), its panel where a chart has several, more for its tip."""
+    """An estimate to draw: its row, its series (an index), its panel if a chart has several, more for its tip."""
 
     row: str
     series: int
@@ -131,7 +131,7 @@ def dots(
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=shown, **band), axis=row_axis(shown, step / 2))
     chart = alt.layer(_rules(axis, used, len(rows)), _marks(axis, used)).encode(y=y)
     if len(series) > 1 or above():
-        # Sorted on purpose: by default Vega-Lite takes the colours' order, and writes their names into an expression.
+        # Sorted on purpose: by default Vega-Lite uses the colours' order, and writes their names into an expression.
         within: dict[str, Any] = {"range": [lines, step - _BETWEEN]} if above() else {}
         slot = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
         chart = chart.encode(yOffset=slot)
@@ -149,20 +149,20 @@ def dots(
         }
         for point in drawn
     ]
-    says = said([_told(point, series) for point in drawn], axis.kind)
+    says = said([_point_value(point, series) for point in drawn], axis.kind)
     made = specification(in_panels(chart) if panels else chart, values, says)
     return made if panels else fitted(_anchored(made, axis))
 
 
 def _heights(labels: Sequence[str], series: int) -> tuple[int, int]:
-    """The pixels of a row, and of those its name's where that stands above it."""
+    """The pixels of a row, and of its name if that is above it."""
     lines = label_height(labels)
     if above():
         return lines + _OF_SERIES * series + _BETWEEN, lines
     return max(6 + lines, 10 * series + 8), 0
 
 
-def _told(point: Dot, series: Sequence[Series]) -> Value:
+def _point_value(point: Dot, series: Sequence[Series]) -> Value:
     name = series[point.series].name if len(series) > 1 else ""
     return Value(point.estimate.value, name, ", ".join(filter(None, (point.row, point.panel))))
 
@@ -204,7 +204,7 @@ def _anchored(unit: dict[str, Any], axis: Axis) -> dict[str, Any]:
 
 
 def _placed(axis: Axis, width: float) -> Iterator[tuple[float, str, str, int]]:
-    """Each anchor's value, words, their alignment, and the line from below that they stand on, so that none meet."""
+    """Each anchor's value, words, their alignment, and the line from below that they are on, so that none collide."""
     ends = list[float]()
     for value, words in sorted(axis.anchors):
         wide, x = CHARACTER * len(words), width * (value - axis.low) / (axis.high - axis.low)
@@ -251,7 +251,7 @@ def _marks(axis: Axis, series: Sequence[Series]) -> Any:
 
 
 def colour(series: Sequence[Series], **marks: Any) -> alt.Color:
-    """Each series in its colour, with a legend where there are several; `marks` say how the legend draws them."""
+    """Each series in its colour, with a legend if there are several; `marks` say how the legend draws them."""
     import altair as alt
 
     names = [one.name for one in series]
@@ -260,7 +260,7 @@ def colour(series: Sequence[Series], **marks: Any) -> alt.Color:
 
 
 def legend(names: Sequence[str], **marks: Any) -> alt.Legend | None:
-    """The names of series, in columns that hold them; None for one, which needs none."""
+    """The names of series, in as many columns as fit; None for a single one, which needs none."""
     import altair as alt
 
     longest = max(map(len, names), default=0)
@@ -269,11 +269,11 @@ def legend(names: Sequence[str], **marks: Any) -> alt.Legend | None:
 
 
 _SYMBOL = 36
-"""Pixels that a legend's symbol takes, with what is left free around it."""
+"""Pixels that a legend's symbol takes, with the space around it."""
 
 
 def _x_axis(axis: Axis, rows: int) -> alt.Axis:
-    """Below the rows; above them where they are too many to see both ends at once."""
+    """Below the rows; above them if they are too many to see both ends at once."""
     import altair as alt
 
     at = f"abs(datum.value - {float((axis.mark or 0) * axis.factor)!r}) < 1e-9"

@@ -36,7 +36,7 @@ CHARACTER = 7.6
 """Pixels of a character in any font: the page's may be wider than the one that the chart was laid out with."""
 
 PADDING = 16
-"""Pixels left and right of a drawing, together."""
+"""Pixels to the left and right of a drawing, together."""
 
 LINE_PIXELS = 16
 _END = 23
@@ -44,8 +44,8 @@ _MOST_LINES = 4
 
 
 def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
-    """Names cut in the middle where longer than `limit` (what the room has for names of rows, where none is given);
-    both ends stay, and different names stay different."""
+    """Names cut in the middle if longer than `limit` (by default the room for names of rows); both ends stay, and
+    different names stay different."""
     limit = min(limit or room().characters, room().most)
     end = min(_END, 3 * limit // 5)
     cut = {name: name if len(name) <= limit else f"{name[: limit - end - 1]}…{name[-end:]}" for name in names}
@@ -54,8 +54,8 @@ def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
 
 
 def wrapped(names: Iterable[str], limit: int = 0) -> dict[str, str]:
-    """Names broken into lines of at most `limit` characters (what the room has) where there are spaces, else cut as
-    `shortened` cuts."""
+    """Names broken at spaces into lines of at most `limit` characters (by default those of the room), otherwise cut as
+    by `shortened`."""
     limit = limit or room().characters
     broken = {name: "\n".join(textwrap.wrap(name, limit, break_long_words=False)) for name in names}
     cut = shortened(broken, limit)
@@ -66,8 +66,8 @@ def wrapped(names: Iterable[str], limit: int = 0) -> dict[str, str]:
 
 
 def row_names(names: Iterable[str], *, wrap: bool = True) -> dict[str, str]:
-    """Names of rows as they are drawn: in lines, or cut; all of as many lines where they stand above their rows, so
-    that each ends just above its own."""
+    """Names of rows as they are drawn: in lines, or cut; all with as many lines if they are above their rows, so that
+    each ends just above its own."""
     shown = wrapped(names) if wrap else shortened(names)
     if not above():
         return shown
@@ -76,23 +76,23 @@ def row_names(names: Iterable[str], *, wrap: bool = True) -> dict[str, str]:
 
 
 def label_height(labels: Iterable[str]) -> int:
-    """The pixels that the label of most lines is high."""
+    """The pixel height of the label with the most lines."""
     return LINE_PIXELS * max((label.count("\n") + 1 for label in labels), default=1)
 
 
 def extent(labels: Iterable[str]) -> int:
-    """The pixels beside the rows that their labels take: none where they stand above them."""
+    """The pixels beside the rows that their labels take: none if they are above them."""
     longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
     return min(room().beside, int(CHARACTER * longest) + 8)
 
 
 def above() -> bool:
-    """Whether names of rows stand above their rows."""
+    """Whether names of rows are above their rows."""
     return not room().beside
 
 
 def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
-    """The names of rows: beside them, or beginning `up` pixels above the middle of each."""
+    """The names of rows: beside them, or starting `up` pixels above the middle of each."""
     import altair as alt
 
     lines: dict[str, Any] = {"labelExpr": "split(datum.label, '\\n')"} if any("\n" in label for label in labels) else {}
@@ -105,13 +105,13 @@ def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
 
 
 def titled(title: str) -> str | list[str]:
-    """An axis' title, in lines where the room has none for it in one."""
+    """An axis' title, in lines if the room is too narrow for one."""
     lines = textwrap.wrap(title, room().characters)
     return lines if above() and len(lines) > 1 else title
 
 
 def fitted(made: dict[str, Any]) -> dict[str, Any]:
-    """A specification of one view as wide as the room, whatever stands beside its plot."""
+    """A specification of one view as wide as the room, including everything beside its plot."""
     return {**made, "width": room().width, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
@@ -121,7 +121,7 @@ def in_panels(chart: Any, *, wide: float = 0, columns: int = 1, spacing: int = 1
     import altair as alt
 
     header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=wide or room().width - PADDING, title=None)
-    # By number, since to sort by name Vega-Lite writes the names into an expression.
+    # By number: to sort by name, Vega-Lite writes the names into an expression.
     panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
     return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=columns, spacing=spacing)
 
@@ -130,6 +130,6 @@ def specification(chart: Any, values: list[dict[str, Any]], says: str = "") -> d
     """The chart as Vega-Lite, with `values` as the data of all its layers, and what it `says` in numbers."""
     made: dict[str, Any] = chart.to_dict(validate=False)
     for layer in made.get("layer", ()):
-        del layer["data"]  # else it would hide the data that all layers share
-    told = {"usermeta": {"says": says}} if says else {}
-    return {**made, **told, "data": {"values": values}}
+        del layer["data"]  # otherwise it would hide the data that all layers share
+    meta = {"usermeta": {"says": says}} if says else {}
+    return {**made, **meta, "data": {"values": values}}

@@ -31,7 +31,7 @@ _ROW = 21
 _NARROWEST, _WIDEST = 34, 84
 _SLANT, _LONGEST_SLANTED, _LONGEST_UPRIGHT = 35, 300, 150
 INKS = ("#101418", "#fefefe")
-"""What is written on a light cell, and on a dark one."""
+"""The colour of text on a light cell, and on a dark one."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def grid(
     scale: Literal["score", "pro", "correlation"],
     title: str,
 ) -> dict[str, Any]:
-    """The boxes as a Vega-Lite specification; `title` names the scale of colours. Where the room is too narrow for all
+    """The boxes as a Vega-Lite specification; `title` names the scale of colours. If the room is too narrow for all
     columns, the drawing is wider than it."""
     import altair as alt
 
@@ -102,8 +102,8 @@ def grid(
 
 
 def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]:
-    """The scale and the axis of rows of cells of such a height, and the pixels from one to the next: their names stand
-    beside them, or above them where the room is narrow."""
+    """The scale and the axis of rows of cells of such a height, and the pixels from one to the next: their names are
+    beside them, or above them if the room is narrow."""
     import altair as alt
 
     if not above():
@@ -116,7 +116,7 @@ def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]
 
 
 def _column(labels: Sequence[str], beside: int) -> int:
-    """The pixels that a column is wide, so that the slanted names of all of them fit into the room."""
+    """The pixel width of a column, so that the slanted names of all of them fit into the room."""
     free = room().width - PADDING - beside
     if above():
         return max(_NARROWEST, min(_WIDEST, free // max(1, len(labels))))
@@ -165,7 +165,7 @@ def _frame() -> alt.Stroke:
 
 
 def _column_axis(labels: Sequence[str], width: int) -> alt.Axis:
-    """Names level where they fit, else slanted, or upright where the room is narrow."""
+    """Names level if they fit, otherwise slanted, or upright if the room is narrow."""
     import altair as alt
 
     bare: dict[str, Any] = {"orient": "top", "ticks": False, "domain": False, "grid": False}

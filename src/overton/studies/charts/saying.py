@@ -1,4 +1,4 @@
-"""What a chart shows, in a few numbers for its title: how far what is drawn reaches, and whose the ends are."""
+"""What a chart shows, in a few numbers for its title: how far its values reach, and whose the extremes are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True)
 class Value:
-    """A number that is drawn, on its own scale: its series ('' for the only one), and what else it is of."""
+    """A number that is drawn, on its own scale: its series ('' for the only one), and what else it describes."""
 
     value: float
     series: str
@@ -23,7 +23,7 @@ class Value:
 
 
 def said(values: Sequence[Value], kind: Kind) -> str:
-    """From the lowest to the highest, each with what it is of; of two series each by itself; '' for no values."""
+    """From the lowest to the highest, each with what it describes; two series separately; '' for no values."""
     series = list(dict.fromkeys(one.series for one in values))
     if len(series) == 2:
         each = [(name, [one for one in values if one.series == name]) for name in series]

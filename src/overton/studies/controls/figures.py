@@ -12,8 +12,8 @@ from overton.studies.measuring import How, Measuring, Results
 __all__ = ["MEASURING"]
 
 _READ = (
-    "Every text here has a label that nobody doubts who reads it. A judge that does not give it that label does not see"
-    " what it is asked for. One that does may still err where labels are hard: only people's labels tell that."
+    "Every text here has a label that no reader would doubt. A judge that does not give it that label does not see"
+    " what it is asked for. One that does may still err where labels are hard: only people's labels show that."
 )
 
 

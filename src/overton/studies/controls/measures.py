@@ -1,7 +1,7 @@
 """How many controls a judge got right.
 
-A control is right where every one of its rows has a right label; one that got none, since the judge refused, failed or
-could not be read, is wrong. Controls are taken for a sample of texts as plain as these.
+A control is right if every one of its rows has a right label; one without a label, because the judge refused, failed or
+could not be read, is wrong. Controls are treated as a sample of texts as plain as these.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["ENOUGH", "Analysis", "Missed", "Tried", "measure"]
 
 ENOUGH = 0.9
-"""A judge that gets a smaller share of controls right fails them. Nobody should miss any; that one in ten may be missed
-is a choice of ours."""
+"""A judge that gets a smaller share of controls right fails them. Nobody should miss any; allowing for one in ten is
+our choice."""
 
 _AS_CONFIGURED, _IN_ANOTHER_ORDER = READINGS
 
 
 class Missed(msgspec.Struct, frozen=True):
-    """A row of a control that the judge got wrong, as configured: what is right, and what it said, None where nothing
+    """A row of a control that the judge got wrong, as configured: what is right, and what it said, None if nothing
     could be read."""
 
     control: str
@@ -43,7 +43,7 @@ class Tried(msgspec.Struct, frozen=True):
     """One judge on the controls of one kind of label.
 
     `right` is the share of the `controls` that it got right, asked as the study asks, and `in_another_order` the same
-    with labels or materials in another order. `fails` where the first is below 0.9.
+    with labels or materials in another order. `fails` if the former is below 0.9.
     """
 
     judge: str
@@ -74,18 +74,18 @@ def _tried(records: pl.DataFrame, controls: Mapping[str, Control], level: float)
         said = {(str(one["id"]), str(one["row"]), str(one["reading"])): one["label"] for one in own.to_dicts()}
         asked = {name for name, _, _ in said}
         for what in whats:
-            held = [one for one in controls.values() if one.what == what and one.id in asked]
-            if held:
-                right = sum(not list(_missed(one, said, _AS_CONFIGURED)) for one in held)
-                again = sum(not list(_missed(one, said, _IN_ANOTHER_ORDER)) for one in held)
+            tried = [one for one in controls.values() if one.what == what and one.id in asked]
+            if tried:
+                right = sum(not list(_missed(one, said, _AS_CONFIGURED)) for one in tried)
+                again = sum(not list(_missed(one, said, _IN_ANOTHER_ORDER)) for one in tried)
                 yield Tried(
                     str(judge),
                     what,
-                    len(held),
-                    share_right(right, len(held), level),
-                    share_right(again, len(held), level),
-                    fails=right < ENOUGH * len(held),
-                    missed=tuple(one for control in held for one in _missed(control, said, _AS_CONFIGURED)),
+                    len(tried),
+                    share_right(right, len(tried), level),
+                    share_right(again, len(tried), level),
+                    fails=right < ENOUGH * len(tried),
+                    missed=tuple(one for control in tried for one in _missed(control, said, _AS_CONFIGURED)),
                 )
 
 
@@ -97,5 +97,5 @@ def _missed(control: Control, said: Mapping[tuple[str, str, str], str | None], r
 
 
 def share_right(right: int, controls: int, level: float) -> Estimate:
-    """So many of so many, with Wilson's interval."""
+    """A share of right ones, with Wilson's interval."""
     return Estimate(*proportion(right, controls, level), controls, "Wilson", level)

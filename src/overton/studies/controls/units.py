@@ -17,8 +17,8 @@ __all__ = ["Control", "check_control", "trials"]
 class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a judge is asked about, and what it has to say.
 
-    `what` is the kind of label, as in the study's sheet. `labels` has for each row of the judgement ('' where there is
-    one only) every label that is right: more than one where neighbouring ones are. `material` is what the study's
+    `what` is the kind of label, as in the study's sheet. `labels` has for each row of the judgement ('' if there is
+    only one) every label that is right: more than one if neighbouring ones are. `material` is what the study's
     `JudgedAgain.ask` takes.
     """
 
@@ -29,7 +29,7 @@ class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_control(whats: Sequence[str], control: Control, notes: Notes) -> None:
-    """Note a kind of label that there is not, and rows without a right one."""
+    """Note an unknown kind of label, and rows without a right one."""
     if control.what not in whats:
         notes.error("what", f"must be one of {', '.join(whats)}")
     if not control.labels or not all(control.labels.values()):
@@ -37,7 +37,7 @@ def check_control(whats: Sequence[str], control: Control, notes: Notes) -> None:
 
 
 def trials(controls: Sequence[Control], options: Any, seed: int) -> Iterator[UnitTrial]:
-    """A trial for each control, asked as a unit of a run is."""
+    """One trial for each control, asked like a unit of a run."""
     for one in controls:
         unit = JudgedUnit(
             id=one.id,

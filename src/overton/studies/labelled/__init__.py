@@ -1,8 +1,8 @@
-"""What people labelled of what a run's judge did, and what follows for the numbers that rest on these labels.
+"""What people labelled of a run's judged units, and what follows for the numbers that rest on these labels.
 
 `units` says what a judge labelled, and which of it people did; `shares` corrects the share of each label. How measures
 of many labels rest on them differs between studies, which declare it (`Correcting`): `people` has the labels as values,
-`case` what correction takes of a study, and `placed` puts corrected numbers where an analysis has plain ones.
+`case` what correction needs from a study, and `placed` puts corrected numbers where an analysis has plain ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from overton.studies.labelled.shares import (
     shares_by_people,
     with_labels,
 )
-from overton.studies.labelled.units import Units, told, units_of, why_not
+from overton.studies.labelled.units import Units, units_of, usable_shares, why_not
 from overton.studies.labelled.variants import ENOUGH, Variants
 
 __all__ = [
@@ -27,8 +27,8 @@ __all__ = [
     "Variants",
     "placed",
     "shares_by_people",
-    "told",
     "units_of",
+    "usable_shares",
     "why_not",
     "with_labels",
 ]

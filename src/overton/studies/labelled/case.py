@@ -1,6 +1,6 @@
-"""What a study tells of its measures of many labels, so that people's labels of some of them correct all.
+"""What a study declares about its measures of many labels, so that people's labels of some can correct them all.
 
-Where people labelled whole units (conversations, threads in a condition), each unit's own values are corrected; else
+If people labelled whole units (conversations, threads in a condition), each unit's own values are corrected; otherwise
 the judge's errors are undone label by label (`overton.statistics.misread`).
 """
 
@@ -50,11 +50,11 @@ Flags = NDArray[np.bool_]
 class Resting:
     """A number that rests on many of a judge's labels: a measure over some units [U].
 
-    group     whom or what it is of, '' for everything; None where it is told in its place only
+    group     whom or what it describes, '' for everything; None if it is reported in its place only
     name      the measure
-    place     where an analysis holds it, None where it holds it nowhere
+    place     where an analysis has it, None if nowhere
     model     whose it is, '' for all models together
-    compared  the measure's name where models are compared by it, '' where they are not
+    compared  the measure's name if models are compared by it, '' if not
     """
 
     group: str | None
@@ -67,7 +67,7 @@ class Resting:
 
 @dataclass(frozen=True)
 class Over:
-    """A number over some items, and what moves it by item; None where it has no interval."""
+    """A number over some items, and what moves it by item; None if it has no interval."""
 
     variants: Variants
     moved: Moved | None
@@ -77,7 +77,7 @@ class Over:
 class LabelledUnits:
     """Judged rows [R] that belong to units [U], and what people say of the rows at `place` [n].
 
-    `unit` [R] numbers each row's unit; intervals are over what `resampling` puts the units into.
+    `unit` [R] numbers each row's unit; intervals are over the groups into which `resampling` puts the units.
     """
 
     people: People
@@ -100,36 +100,36 @@ class LabelledUnits:
 
     @cached_property
     def chance(self) -> Array:
-        """How likely each unit was to be drawn [U], where they were drawn whole."""
+        """How likely each unit was to be drawn [U], if they were drawn whole."""
         chance = np.ones(len(self.whole))
         chance[self.unit[self.place]] = self.people.chance
         return chance
 
     def readings(self, judged: Ints, outcomes: int) -> Readings:
-        """The rows that both labelled; `judged` [R] is the judge's, one of so many `outcomes`."""
+        """The rows that both labelled; `judged` [R] are the judge's labels, each one of so many `outcomes`."""
         _, group = np.unique(self.unit[self.place], return_inverse=True)
         return Readings(self.people.value, judged[self.place], 1 / self.people.chance, group, outcomes)
 
-    def draw(self, told: Flags, resampling: Resampling) -> Draw:
-        """The draw of units that are `told` [U] whole."""
-        return Draw(told, self.chance, resampling.cluster.astype(np.int64))
+    def draw(self, complete: Flags, resampling: Resampling) -> Draw:
+        """The draw of units that are completely labelled: `complete` [U]."""
+        return Draw(complete, self.chance, resampling.cluster.astype(np.int64))
 
     def plans(  # noqa: PLR0917
-        self, undone: Undone, of_people: Array, of_judge: Array, told: Flags, units: Flags, width: float
+        self, undone: Undone, of_people: Array, of_judge: Array, complete: Flags, units: Flags, width: float
     ) -> tuple[Plan, ...]:
         """How many labels bring the interval of a measure of `units` [U] to a width: of single rows, of whole units.
 
-        Until three units are `told` [U] whole, the judge is taken to tell nothing of a unit's value.
+        Until three units are `complete` [U], the judge is assumed to say nothing about a unit's value.
         """
         rows = rows_for_width(gaps_of(undone, self.resampling), len(self.people.id), len(self.unit), width)
         judged = of_judge[units]
-        pilot = (of_people[told], of_judge[told]) if told.sum() > 2 else (judged, np.zeros(len(judged)))
+        pilot = (of_people[complete], of_judge[complete]) if complete.sum() > 2 else (judged, np.zeros(len(judged)))
         size = len(self.unit) / len(self.whole)
         return rows, units_for_width(*pilot, judged, width, size=size, level=self.resampling.level)
 
 
 class Case(ABC):
-    """What rests on a judge's labels in a study, and what people say of some of these labels."""
+    """What rests on a judge's labels in a study, and what people say about some of these labels."""
 
     people: People
     seed: int
@@ -137,24 +137,24 @@ class Case(ABC):
     @property
     @abstractmethod
     def readings(self) -> Readings:
-        """The rows that both labelled; rows of one unit are of one group."""
+        """The rows that both labelled; rows of one unit form one group."""
 
     @property
     @abstractmethod
     def labelled(self) -> LabelledUnits:
-        """The units, and what people labelled of their rows."""
+        """The units, and which of their rows people labelled."""
 
     @abstractmethod
     def numbers(self) -> Iterator[Resting]:
-        """All that is corrected."""
+        """All numbers that are corrected."""
 
     @abstractmethod
     def corrected(self, one: Resting) -> Variants:
-        """One of them, three times."""
+        """One of them, in three variants."""
 
     def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> Over:
-        """A number by which models are compared over some items, which `resampling` has by their place there."""
-        raise NotImplementedError(f"{one.name} is said to be compared, and its case does not say how")
+        """A number by which models are compared, over some items; `resampling` has them by their place there."""
+        raise NotImplementedError(f"{one.name} is declared as compared, and its case does not say how")
 
     @property
     def by_units(self) -> bool:
@@ -163,7 +163,7 @@ class Case(ABC):
 
     @cached_property
     def together(self) -> Together:
-        """Whether errors of one unit come together."""
+        """Whether errors in one unit cluster."""
         return together(self.readings, self.seed)
 
     @cached_property
@@ -173,7 +173,7 @@ class Case(ABC):
 
     @cached_property
     def found(self) -> list[Variants]:
-        """Each of them."""
+        """Each of them, corrected."""
         return [self.corrected(one) for one in self.listed]
 
     def summary(self) -> LabelledNumbers:
@@ -192,9 +192,9 @@ class Case(ABC):
         )
 
     def placed(self) -> dict[Place, Variants]:
-        """The numbers that an analysis holds, by where it holds them."""
-        held = zip(self.listed, self.found, strict=True)
-        return {one.place: found for one, found in held if one.place is not None}
+        """The numbers that an analysis has, by their place in it."""
+        pairs = zip(self.listed, self.found, strict=True)
+        return {one.place: found for one, found in pairs if one.place is not None}
 
 
 class UnitCase(Case):
@@ -210,26 +210,26 @@ class UnitCase(Case):
     draws: int
 
     unit = "unit"
-    """What is labelled whole, in a sentence."""
+    """What is labelled as a whole, in a sentence."""
 
     @property
     @abstractmethod
     def plain(self) -> Mapping[str, Array]:
-        """Each measure by the judge alone [U], NaN where a unit has none."""
+        """Each measure by the judge alone [U], NaN if a unit has none."""
 
     @property
     @abstractmethod
     def of_people(self) -> Mapping[str, Array]:
-        """Each measure by people alone [U], NaN where they did not label the unit whole."""
+        """Each measure by people alone [U], NaN if they did not label the whole unit."""
 
     @property
     @abstractmethod
     def undone(self) -> Mapping[str, Undone]:
-        """Each measure with the judge's errors undone; those that cannot be are left out."""
+        """Each measure with the judge's errors undone; those for which this is impossible are left out."""
 
     @abstractmethod
     def within(self, name: str) -> Range:
-        """What a measure can be."""
+        """The range of a measure."""
 
     @abstractmethod
     def judged_alone(self, name: str, units: Flags) -> Estimate:
@@ -237,22 +237,22 @@ class UnitCase(Case):
 
     def absent(self, name: str) -> str:
         """Why a measure's errors cannot be undone."""
-        return "the judge hardly tells labels apart" if len(self.place) else "nothing is labelled"
+        return "the judge hardly distinguishes the labels" if len(self.place) else "nothing is labelled"
 
     def flaw(self, name: str) -> str:
-        """Why a measure whose errors were undone has no interval all the same; '' where it has one."""
+        """Why a measure whose errors were undone still has no interval; '' if it has one."""
         return ""
 
-    def told(self, name: str) -> Flags:
-        """The units [U] that people labelled whole, as far as a measure goes."""
+    def complete(self, name: str) -> Flags:
+        """The units [U] that people labelled completely, as far as a measure needs."""
         return self.labelled.whole
 
     def corrected(self, one: Resting) -> Variants:
-        """One of the numbers, three times."""
+        """One of the numbers, in three variants."""
         return self.variant(one.name, one.units)
 
     def variant(self, name: str, units: Flags, resampling: Resampling | None = None) -> Variants:
-        """A measure of some units [U], three times."""
+        """A measure of some units [U], in three variants."""
         over = resampling or self.resampling
         whole, alone = self._from_units(name, units, over)
         corrected = whole if self.by_units else self._from_errors(name, units, over)
@@ -268,12 +268,12 @@ class UnitCase(Case):
         return Over(found, None if isnan(found.corrected.low) else self._moved(one.name, units, among))
 
     def _from_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
-        """Corrected by the units that are labelled whole, and of these alone."""
-        known, told = self._known(name, units), self.told(name)
-        if not (told & known & np.isfinite(self.of_people[name])).any():
+        """Corrected by the units that are completely labelled, and by these alone."""
+        known, complete = self._known(name, units), self.complete(name)
+        if not (complete & known & np.isfinite(self.of_people[name])).any():
             none = not_computed(f"no {self.unit} is labelled whole here", level=over.level)
             return none, none
-        draw = self.labelled.draw(told, over).of(known)
+        draw = self.labelled.draw(complete, over).of(known)
         three = whole_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name), over.level)
         return three.corrected, three.labelled
 
@@ -290,7 +290,7 @@ class UnitCase(Case):
         if not self.by_units:
             return moved_by(self.undone[name].of(units), over)
         known = self._known(name, units)
-        draw = self.labelled.draw(self.told(name), over).of(known)
+        draw = self.labelled.draw(self.complete(name), over).of(known)
         return moved_by_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name))
 
 
@@ -300,10 +300,10 @@ def over_clusters(resampling: Resampling, cluster: Ints) -> Resampling:
 
 
 def between(base: Over, candidate: Over, within: Range, level: float, *, alike: bool) -> tuple[Estimate, Estimate]:
-    """Candidate minus base over the same items: corrected, and of the labelled units alone.
+    """Candidate minus base over the same items: corrected, and by the labelled units alone.
 
     Both are moved by the same items, which are left out of both together; `alike` ones are corrected by the same
-    labels. What cannot be put together so has limits from both intervals (MOVER).
+    labels. If the two cannot be combined in this way, limits come from both intervals (MOVER).
     """
     one, other = candidate.variants, base.variants
     labelled = difference(one.labelled, other.labelled)

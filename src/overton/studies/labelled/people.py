@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging.labelling import CANNOT_TELL, Labels
-from overton.studies.labelled.units import told
+from overton.studies.labelled.units import usable_shares
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,9 +25,9 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class People:
-    """What people say of n units: `value` [n, S] adds up to one; `chance` [n] is how likely each was to be drawn.
+    """What people say about n units: `value` [n, S] adds up to one; `chance` [n] is how likely each was to be drawn.
 
-    `cannot_tell` counts units of which nobody could tell the label; they are not among the n.
+    `cannot_tell` counts units whose label nobody could tell; they are not among the n.
     """
 
     id: Sequence[str]
@@ -35,22 +35,22 @@ class People:
     chance: Array
     cannot_tell: int
 
-    def where(self, there: NDArray[np.bool_]) -> People:
+    def where(self, kept: NDArray[np.bool_]) -> People:
         """Some of the units."""
-        names = [name for name, kept in zip(self.id, there.tolist(), strict=True) if kept]
-        return People(names, self.value[there], self.chance[there], self.cannot_tell)
+        names = [name for name, is_kept in zip(self.id, kept.tolist(), strict=True) if is_kept]
+        return People(names, self.value[kept], self.chance[kept], self.cannot_tell)
 
 
 def people_table(labels: Labels) -> pl.DataFrame:
-    """What people said, a row for each unit and label: `id`, `label`, `share`, `chance`, `group`.
+    """What people said, one row for each unit and label: `id`, `label`, `share`, `chance`, `group`.
 
-    It has the rows that shares are corrected by: see `told`.
+    It has the rows by which shares are corrected: see `usable_shares`.
     """
     import polars as pl
 
     rows = [
         (asked.id, label, share, asked.chance, asked.group)
-        for place, shares in told(labels).items()
+        for place, shares in usable_shares(labels).items()
         for asked in (labels.task.rows[place],)
         for label, share in shares.items()
     ]
@@ -64,7 +64,7 @@ def _kinds() -> dict[str, type[pl.DataType]]:
 
 
 def read_people(people: pl.DataFrame, labels: Sequence[str]) -> People:
-    """The values of a table as `people_table` makes them; who could not tell is left out of a unit's value.
+    """The values of a table as `people_table` makes them; shares of 'cannot tell' are left out of a unit's value.
 
     Raises:
         InputError: a label that is none of `labels`, or a chance or share that is not in (0, 1].

@@ -1,4 +1,4 @@
-"""Corrected numbers in the places of an analysis that hold the judge's own."""
+"""Corrected numbers in the places where an analysis has the judge's own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Place", "placed"]
 Value = TypeVar("Value")
 
 Place = tuple[str | int | None, ...]
-"""Where an analysis holds a number: the names of fields, keys and places in tuples on the way to it."""
+"""The place of a number in an analysis: the names of fields, keys and indices of tuples on the way to it."""
 
 
 def placed(value: Value, numbers: Mapping[Place, Variants]) -> Value:
-    """A value made of structs, mappings and tuples, in which some estimates have their variants with them and are
-    those that lead; the rest is as it was. The judge's own is the one that stood there.
+    """A value made of structs, mappings and tuples, in which some estimates are replaced by those that lead, with their
+    variants; the rest is unchanged. The judge's own variant is the one that was there before.
 
     Raises:
         KeyError, AttributeError, IndexError: there is no such place.

@@ -1,9 +1,9 @@
-"""What a run's judge says of its units, corrected by the labels that people gave some of them: shares of every label,
-of all units, of each model's, and between models.
+"""What a run's judge says of its units, corrected by the labels that people gave to some of them: shares of every
+label, over all units, over each model's, and between models.
 
-`statistics.correction` has the formulas, docs/judges.md too. Where people differ, each counts in equal parts. Who
-cannot tell gives none of the labels; the share if all of these had been given a label stands beside it, so that the
-truth is bounded both ways.
+`statistics.correction` has the formulas, as has docs/judges.md. If people differ, each counts equally. Those who cannot
+tell give none of the labels; the share if all of them had given a label is shown beside it, so that the truth is
+bounded both ways.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from overton.judging.labelling import CANNOT_TELL, Labels, Task
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.statistics.estimate import not_computed
-from overton.studies.labelled.units import Units, check, told, why_not
+from overton.studies.labelled.units import Units, check, usable_shares, why_not
 from overton.studies.labelled.variants import ENOUGH, Variants, leading
 from overton.studies.plain import with_key
 
@@ -45,9 +45,8 @@ class LabelledNumbers(msgspec.Struct, frozen=True):
     """Measures of many labels together, corrected: by `groups` ('' for everything), then by measure.
 
     `how` says whether 'whole units' are corrected by their own values, or the judge's 'errors undone' label by label;
-    `labels` are the rows of measured units that people labelled, `cannot_tell` those of which they could not tell the
-    label; `whole` units are labelled to their end, and `together` says in a sentence whether errors of one unit come
-    together.
+    `labels` are the rows of measured units that people labelled, `cannot_tell` those whose label they could not tell;
+    `whole` units are completely labelled, and `together` says in a sentence whether errors in one unit cluster.
     """
 
     how: str
@@ -61,11 +60,11 @@ class LabelledNumbers(msgspec.Struct, frozen=True):
 class LabelledShares(msgspec.Struct, frozen=True):
     """One task's labels and what follows from them for a run.
 
-    Of `units` of `run` that the judge gave a label (`without_label` it gave none) people labelled `labelled`, and
-    `set_aside` more in groups that were drawn whole and are not labelled to their end. `cannot_tell` of these, in equal
-    parts, they could not tell, and on `open` ones they differ and have settled nothing. With `enough` labelled ones the
-    corrected number leads. `why` says why nothing is corrected, and is empty where it is. `measures` are those that
-    the study makes of many such labels, None where it makes none.
+    Of the `units` of `run` to which the judge gave a label (`without_label` have none) people labelled `labelled`, and
+    `set_aside` more in groups that were drawn whole and are not completely labelled. For `cannot_tell` of these,
+    counted by people's shares, they could not tell, and on `open` ones they differ and have not settled it. From
+    `enough` labelled ones on, the corrected number leads. `why` says why nothing is corrected, and is empty if it is.
+    `measures` are those that the study makes from many such labels, None if it makes none.
     """
 
     run: str
@@ -88,17 +87,17 @@ class LabelledShares(msgspec.Struct, frozen=True):
 
 
 def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, level: float = 0.95) -> LabelledShares:
-    """Shares of every label, for units like those of the run of this name.
+    """Shares of every label, for units like those of this run.
 
-    `place` is where the labels are from, for messages.
+    `place` is where the labels were read from, for messages.
 
     Raises:
-        InputError: a labelled unit is not among the units, or the judge's label of it is another.
+        InputError: a labelled unit is not among the units, or the judge gave it another label.
     """
     from overton.judging.gathering import open_places
 
     check(labels.task, units, place)
-    said = told(labels)
+    said = usable_shares(labels)
     why = why_not(labels.task, units, len(said))
     made = None if why else _Made(labels.task, said, units, level)
     return LabelledShares(
@@ -122,7 +121,7 @@ def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, leve
 
 
 class _Both(NamedTuple):
-    """A number with no label from those who cannot tell, and the most and the least that they can make of it."""
+    """A number with no label from those who cannot tell, and the most and the least that they could make of it."""
 
     usual: Three
     most: Estimate | None = None
@@ -157,7 +156,7 @@ class _Made:
         return any(CANNOT_TELL in one for one in self.said.values())
 
     def _both(self, label: str) -> list[_Both]:
-        """The share of a label, of all units and then of each model's."""
+        """The share of a label, over all units and then over each model's."""
         usual = self._three(label, [one.get(label, 0.0) for one in self.said.values()])
         if label == CANNOT_TELL or not self._unsure:
             return [_Both(one) for one in usual]
@@ -195,7 +194,7 @@ class _Made:
         return {label: self._share(label, both[place], units) for label, both in self.found.items()}
 
     def _share(self, label: str, both: _Both, units: int) -> Variants:
-        """Where there are enough labels, and an interval, the corrected number leads."""
+        """If there are enough labels, and an interval, the corrected number leads."""
         plain = Estimate(both.usual.judge, nan, nan, units, _BARE, self.level)
         return Variants(
             leading(both.usual.corrected, len(self.said)),
@@ -211,7 +210,7 @@ _BARE = f"{NO_INTERVAL}what the judge gets wrong is in none"
 
 
 def _minus(one: _Both, other: _Both) -> _Both:
-    """A difference; those who cannot tell make the most of it on its first side, the least on its second."""
+    """A difference; those who cannot tell raise its first side to the most, its second for the least."""
     from overton.statistics.correction import Three, difference
 
     usual = Three(

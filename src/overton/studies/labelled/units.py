@@ -1,4 +1,4 @@
-"""What a run's judge labelled, a row for each unit, and which of these rows people labelled."""
+"""What a run's judge labelled, one row for each unit, and which of these rows people labelled."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
     from overton.studies.sheet import JudgedRows
 
-__all__ = ["Units", "check", "told", "units_of", "why_not"]
+__all__ = ["Units", "check", "units_of", "usable_shares", "why_not"]
 
 
 @dataclass(frozen=True)
 class Units:
-    """What a judge labelled, a row each: the study's id, the judge's label, the group, and whose the unit is.
+    """What a judge labelled, one row each: the study's id, the judge's label, the group, and whose the unit is.
 
-    `group` is what rows are drawn with where whole groups are, and `alike` what they are alike with where that is more
-    (all conditions of one thread). `model` is None where units are no single model's. `unlabelled` units the judge gave
-    no label; they are not here.
+    `group` is what rows are drawn with if whole groups are drawn, and `alike` the wider group of rows that are alike
+    (all conditions of one thread), if there is one. `model` is None if units are no single model's. The `unlabelled`
+    units to which the judge gave no label are not among these.
     """
 
     id: Sequence[str]
@@ -37,16 +37,16 @@ class Units:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each unit stands."""
+        """The place of each unit."""
         return {name: place for place, name in enumerate(self.id)}
 
 
 _AT_ONCE = 10_000
-"""Units that are laid out at a time, texts and all, where only their names are wanted."""
+"""Units that are laid out at a time, texts and all, when only their names are needed."""
 
 
 def units_of(judged: JudgedRows, design: Design) -> Units:
-    """Everything that a judge labelled, in order; `group` is what rows are drawn with where whole groups are."""
+    """Everything that a judge labelled, in order; `group` is what rows are drawn with if whole groups are drawn."""
     import polars as pl
 
     given = [place for place, label in enumerate(judged.given) if label is not None]
@@ -61,33 +61,33 @@ def units_of(judged: JudgedRows, design: Design) -> Units:
 
 
 def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
-    """What names the units at some places; the texts are laid out a part at a time, and left."""
+    """What names the units at some places; the texts are laid out part by part, and dropped."""
     for start in range(0, len(places), _AT_ONCE):
         part = judged.drawn(places[start : start + _AT_ONCE])
         yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
 
 
-def told(labels: Labels) -> dict[int, Mapping[str, float]]:
-    """People's shares of each row; of a draw of whole groups those of groups that are labelled to their end, since a
-    person who stops has labelled the beginning of one, which is like no other part of it."""
+def usable_shares(labels: Labels) -> dict[int, Mapping[str, float]]:
+    """People's shares of each row; if whole groups were drawn, only of groups that are completely labelled, since a
+    person who stops has labelled the start of one, which is like no other part of it."""
     said = labels.shares()
     if labels.task.design != "whole":
         return said
-    begun = {row.group for place, row in enumerate(labels.task.rows) if place not in said}
-    return {place: one for place, one in said.items() if labels.task.rows[place].group not in begun}
+    unfinished = {row.group for place, row in enumerate(labels.task.rows) if place not in said}
+    return {place: one for place, one in said.items() if labels.task.rows[place].group not in unfinished}
 
 
 def check(task: Task, units: Units, place: str) -> None:
-    """Whether the rows of a task that was read at `place` are units of this run.
+    """Check that the rows of a task that was read at `place` are units of this run.
 
     Raises:
-        InputError: a labelled unit is not among the units, or the judge's label of it is another.
+        InputError: a labelled unit is not among the units, or the judge gave it another label.
     """
     problems = []
     for number, row in enumerate(task.rows):
         at = units.places.get(row.id)
         if at is None:
-            reason = f"{quoted(row.id)} is no unit of this run: name the run that these labels are of"
+            reason = f"{quoted(row.id)} is no unit of this run: name the run that these labels belong to"
             problems.append(Problem(place, f"rows[{number}].id", reason))
         elif (units.label[at], units.group[at]) != (row.judged, row.group):
             reason = f"the run's judge calls {quoted(row.id)} {quoted(units.label[at])}, not {quoted(row.judged)}"
@@ -103,5 +103,5 @@ def why_not(task: Task, units: Units, labelled: int) -> str:
     drawn_from = {label: count for label, count in task.population.items() if count}
     if drawn_from != Counter(units.label):
         before, now = sum(drawn_from.values()), len(units.id)
-        return f"people's units were drawn from {before:,}, and the run has {now:,} now: draw again to correct it"
+        return f"people's units were drawn from {before:,}, and the run now has {now:,}: draw again to correct it"
     return ""

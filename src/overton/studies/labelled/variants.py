@@ -1,4 +1,4 @@
-"""A number that rests on a judge three times: by the judge alone, corrected by people's labels, by these alone."""
+"""A number that rests on a judge, three times: by the judge alone, corrected by people's labels, by these alone."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from overton.studies.plain import Shape
 __all__ = ["ENOUGH", "Variants", "leading"]
 
 ENOUGH = 100
-"""With so many labelled rows the corrected number leads: with fewer, intervals of rare labels hold too seldom (see
-docs/judges.md)."""
+"""From this many labelled rows on, the corrected number leads: with fewer, intervals of rare labels cover too seldom
+(see docs/judges.md)."""
 
 
 class Variants(msgspec.Struct, frozen=True):
     """A number by the judge alone (`plain`), corrected by people's labels, and by what people labelled alone.
 
-    In `corrected` and `labelled` those who cannot tell give no label; of a share `corrected_at_most` has it as if all
-    of them had given this one (of a difference: on the first side only; in `corrected_at_least` on the second side
-    only). `leads` names the number to take.
+    In `corrected` and `labelled` those who cannot tell give no label; for a share, `corrected_at_most` is as if all of
+    them had given this one (for a difference: on the first side only; in `corrected_at_least` on the second side only).
+    `leads` names the number to use.
     """
 
     SHAPE = Shape(leads=True)
@@ -34,10 +34,10 @@ class Variants(msgspec.Struct, frozen=True):
     corrected_at_least: Estimate | None = None
 
     def led(self, plain: Estimate) -> Led:
-        """The number to take, with the three; `plain` is the judge's, as it is shown."""
+        """The number to use, with the three; `plain` is the judge's, as it is shown."""
         return led(self.leads, {"plain": plain, "corrected": self.corrected, "labelled": self.labelled})
 
 
 def leading(corrected: Estimate, labels: int) -> str:
-    """Which one to take: the corrected one where it has an interval, and there are labels enough."""
+    """Which one to use: the corrected one if it has an interval, and there are enough labels."""
     return "corrected" if labels >= ENOUGH and not isnan(corrected.low) else "plain"

@@ -45,7 +45,7 @@ def again_of(study: AnyStudy) -> AnyStudy:
         title=f"The judge of {study.title or study.name}, asked again",
         question="Does the judge say the same when it is asked again, in another order, and what does another say?",
         items=Items(
-            JudgedUnit, "unit", "JSONL file of judged units, as a run of this study holds them", spelled=_spelled
+            JudgedUnit, "unit", "JSONL file of judged units, as a run of this study writes them", spelled=_spelled
         ),
         trials=trials,
         measuring=MEASURING,
@@ -53,7 +53,7 @@ def again_of(study: AnyStudy) -> AnyStudy:
 
 
 def of_judge(study: AnyStudy, judged: JudgedAgain, **own: Any) -> AnyStudy:
-    """A study that asks this study's judge as `judged` says; `own` is what it asks about, and what that means."""
+    """A study that asks this study's judge as `judged` says; `own` is what it asks about, and what the answers mean."""
     return Study(
         roles=(replace(study.role(judged.role), flag="judge", optional=False, judges=True),),
         record=Reading,
@@ -76,7 +76,7 @@ class _Holds(Protocol):
 
     @property
     def material(self) -> Mapping[str, Any]:
-        """What asking about it takes."""
+        """What is needed to ask about it."""
 
 
 def _simulated_judge(judged: JudgedAgain, make: Simulated) -> Simulated:

@@ -37,16 +37,16 @@ def _title(one: Steady) -> str:
 
 def _steady(one: Steady) -> list[Exhibit]:
     by = f"{one.by_people:,} of them labelled by people" if one.by_people else "none of them labelled by people"
-    told: list[Exhibit] = [Prose(f"{one.rows:,} rows of {one.units:,} units of {one.run}, {by}. {_READ}")]
+    exhibits: list[Exhibit] = [Prose(f"{one.rows:,} rows of {one.units:,} units of {one.run}, {by}. {_READ}")]
     lost = sum(part.unlabelled for part in one.without)
     if lost:
         asked = sum(part.asked for part in one.without)
         said = f"{one.by} gave no label to {lost:,} of {asked:,} readings: see below for which conditions."
-        told.append(Callout(said, "warning", summary=True))
-    told += [_compared(one), _shares(one), _without(one)]
+        exhibits.append(Callout(said, "warning", summary=True))
+    exhibits += [_compared(one), _shares(one), _without(one)]
     if one.first_unlabelled:
-        told.append(_unlabelled(one))
-    return told
+        exhibits.append(_unlabelled(one))
+    return exhibits
 
 
 def _compared(one: Steady) -> Table:
@@ -75,7 +75,7 @@ def _without(one: Steady) -> Table:
     columns += [Column("Readings", "count"), Column("Unlabelled", "count")]
     columns += [Column(name, "count") for name in ("Refused", "Failed", "Unread")]
     rows: list[list[Cell]] = [[part.condition or "all", *msgspec.structs.astuple(part)[1:]] for part in one.without]
-    note = "Refused: the endpoint flagged the last reply. What a judge refuses in words is unread."
+    note = "Refused: the endpoint flagged the last reply. A refusal in the judge's own words counts as unread."
     return Table("What got no label, by condition", columns, rows, note=note)
 
 
@@ -90,14 +90,14 @@ def _drifting(one: Drift) -> Table:
     columns.append(Column("The judges' part", "points"))
     rows: list[list[Cell]] = [[label, part.by_own, part.by_one, part.drift] for label, part in one.labels.items()]
     note = (
-        "Shares in the first-named run minus the other, over rows that both judges of a run labelled. Where the last"
-        " interval lacks 0 the runs' own judges use the label differently: do not trust a comparison by them."
+        "Shares in the first-named run minus the other, over rows that both judges of a run labelled. If the last"
+        " interval excludes 0, the runs' own judges use the label differently: do not trust a comparison by them."
     )
     return Table(f"{one.b} minus {one.a}", columns, rows, note=note, summary=True)
 
 
 def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
-    said = "Whether a judge says the same of the same units: word for word, in another order, beside others."
+    said = "Whether a judge labels the same units alike: word for word, in another order, and compared with others."
     return Exhibits(summary=said, sections=_sections(analysis), trials=None, warnings=list(_warnings(results)))
 
 

@@ -1,8 +1,8 @@
-"""How steady a judge is: its labels beside those of the run, beside its own in another order, and beside people's.
+"""How steady a judge is: its labels compared with those of the run, with its own in another order, and with people's.
 
-All that is compared is compared over the same rows. A row that one of two gave no label is none of theirs in `same` and
-`kappa`, and in `same_at_least` it counts as one on which they differ, so that refusals do not flatter. Rows that people
-labelled have the weight of their draw (1 / chance), others are a plain draw; rows of one group are alike.
+All comparisons are over the same rows. A row to which one of two gave no label is left out of their `same` and `kappa`,
+and in `same_at_least` it counts as one on which they differ, so that refusals do not flatter. Rows that people labelled
+have the weight of their draw (1 / chance), others are a plain draw; rows of one group are alike.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ _Said = Mapping[str, float]
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Two who labelled the same rows: `rows` with a label of both, and `without` one of either.
+    """Two who labelled the same rows: `rows` with a label from both, and `without` one from either.
 
-    `same` is the share alike, `kappa` Cohen's, `same_at_least` the share alike if they differ wherever one gave none.
+    `same` is the share of equal labels, `kappa` Cohen's, `same_at_least` the share if they differ wherever one gave
+    none.
     """
 
     a: str
@@ -60,8 +61,8 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class Without(msgspec.Struct, frozen=True):
-    """What got no label in one condition: of all `units` of the run `by_run` from its own judge; of the readings that
-    this one was `asked` for `unlabelled`, of which `refused` (flagged by the endpoint), `failed` calls, `unread`."""
+    """What got no label in one condition: of all `units` of the run, `by_run` from its own judge; of the readings that
+    this one was `asked` for, `unlabelled`, of which `refused` (flagged by the endpoint), `failed` calls, `unread`."""
 
     condition: str
     units: int
@@ -74,7 +75,7 @@ class Without(msgspec.Struct, frozen=True):
 
 
 class Unlabelled(msgspec.Struct, frozen=True):
-    """A reading without a label: of which unit, why, and the last reply, cut."""
+    """A reading without a label: its unit, why, and the last reply, cut."""
 
     unit: str
     condition: str
@@ -86,8 +87,9 @@ class Unlabelled(msgspec.Struct, frozen=True):
 class Steady(msgspec.Struct, frozen=True):
     """One judge on one run's units. `of` is who judged in the run, `by` who is asked again: the same one, or another.
 
-    `shares` has for each label its share by each of those who labelled: of the rows that both the run's judge and this
-    one labelled, and people where they did. `first_unlabelled` shows what this judge gave no label, 20 at most.
+    `shares` has for each label its share by each of those who labelled: over the rows that both the run's judge and
+    this one labelled, and for people those that they labelled. `first_unlabelled` shows at most 20 units to which this
+    judge gave no label.
     """
 
     run: str
@@ -105,7 +107,7 @@ class Steady(msgspec.Struct, frozen=True):
 
 class Between(msgspec.Struct, frozen=True):
     """One label: how much more often run `b` has it than run `a` by their own judges, by the one judge of both, and how
-    much of the difference is the judges' (the first minus the second): an interval without 0 tells a drifting judge."""
+    much of the difference is the judges' (the first minus the second): an interval without 0 indicates drift."""
 
     by_own: Estimate
     by_one: Estimate
@@ -113,7 +115,7 @@ class Between(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """Two runs judged by one judge, so that a difference of judges is told from a difference of models."""
+    """Two runs judged by one judge, to distinguish a difference of judges from a difference of models."""
 
     by: str
     a: str
@@ -122,7 +124,7 @@ class Drift(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """How steady judges are, for each judge and run; and for each two runs that one judge was asked about, drift."""
+    """How steady judges are, for each judge and run; and drift, for every two runs that one judge was asked about."""
 
     steady: tuple[Steady, ...]
     drift: tuple[Drift, ...]
@@ -144,7 +146,7 @@ def measure(results: Results, how: How) -> Analysis:
 
 @dataclass(frozen=True)
 class _Row:
-    """One row with the label of everybody who gave one, and what was said where there is none."""
+    """One row with the label of everybody who gave one, and the replies without a label."""
 
     unit: JudgedUnit
     weight: float
@@ -171,7 +173,7 @@ def _row(unit: JudgedUnit, name: str, readings: Sequence[Mapping[str, object]]) 
 
 @dataclass(frozen=True)
 class _Judged:
-    """What one judge said of the rows of one run."""
+    """What one judge said about the rows of one run."""
 
     by: str
     run: str
@@ -204,7 +206,7 @@ class _Judged:
     def _compared(self) -> Iterator[Compared]:
         known = [who for who in (PEOPLE, RUN, AGAIN, ORDER) if any(who in one.said for one in self.rows)]
         for a, b in combinations(known, 2):
-            # Rows that people, or the run's judge, were never to label are no rows without a label.
+            # Rows that people, or the run's judge, were never asked to label do not count as rows without a label.
             asked = [one for one in self.rows if all(who in one.said for who in (a, b) if who in (PEOPLE, RUN))]
             both = [one for one in asked if a in one.said and b in one.said]
             pair = [one.said[a] for one in both], [one.said[b] for one in both]
@@ -213,7 +215,7 @@ class _Judged:
             yield Compared(a, b, len(both), len(asked) - len(both), same, kappa, least)
 
     def paired(self) -> list[_Row]:
-        """The rows that the run's judge labelled and this one as well, word for word."""
+        """The rows that both the run's judge and, word for word, this one labelled."""
         return [one for one in self.rows if RUN in one.said and AGAIN in one.said]
 
     def _shares(self, label: str) -> dict[str, Estimate]:

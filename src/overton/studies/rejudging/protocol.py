@@ -23,13 +23,13 @@ class UnitTrial(Trial, frozen=True):
 
 
 def trials(units: Sequence[JudgedUnit], options: Any, seed: int) -> Iterator[UnitTrial]:
-    """A trial for each unit."""
+    """One trial for each unit."""
     for unit in units:
         yield UnitTrial(f"{unit.id}/again", unit.id, seed, unit=unit)
 
 
 def conduct_of(judged: JudgedAgain) -> Conduct:
-    """The protocol, on a study's own way to ask its judge."""
+    """The protocol, using a study's own way of asking its judge."""
 
     async def conduct(trial: UnitTrial, ask: Ask) -> list[Reading]:
         rows: list[Reading] = []
@@ -56,7 +56,7 @@ def _rows(unit: JudgedUnit, reading: Readings, labels: Mapping[str, str | None],
 
 
 class _Hearing:
-    """An `Ask` that knows what was answered, whatever the study makes of it."""
+    """An `Ask` that notes the replies, whatever the study makes of them."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -65,7 +65,7 @@ class _Hearing:
         self.failure: str | None = None
 
     async def __call__(self, role: str, messages: Any, **how: Any) -> Reply:
-        """Ask, and note the reply. Shared calls are the source run's: here each judge answers by itself."""
+        """Ask, and note the reply. Shared calls belong to the source run: here each judge answers by itself."""
         try:
             reply = await self._ask(role, messages, **{**how, "shared": False})
         except CallFailed as failed:
@@ -76,7 +76,7 @@ class _Hearing:
         return reply
 
     async def all(self, questions: Any) -> list[Reply]:
-        """Ask one after the other: the replies in order."""
+        """Ask one after another: the replies in order."""
         return [
             await self(one.role, one.messages, speaker=one.speaker, form=one.form, settings=one.settings)
             for one in questions

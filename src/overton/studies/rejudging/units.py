@@ -1,4 +1,4 @@
-"""What a judge is asked about again, and what it says of it then."""
+"""What a judge is asked about again, and what it then says."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ READINGS: tuple[Readings, ...] = ("as configured", "in another order")
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One label that the run's judge gave, None where it gave none; the chance of its draw, in (0, 1]; and, where
-    people labelled it, their value: how much of it each label has."""
+    """One label of the run's judge, None if it gave none; the chance of its draw, in (0, 1]; and, if people labelled
+    it, their value: the weight of each label."""
 
     judged: str | None
     chance: float = 1.0
@@ -26,11 +26,11 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class JudgedUnit(msgspec.Struct, frozen=True):
-    """What the judge of a run is asked about at once: `unit` is its id in the run.
+    """What the judge of a run is asked about in one request: `unit` is its id in the run.
 
-    `rows` are the labels that are compared, by what stands behind `unit` in their ids. `what` is the kind of label,
-    `judge` who gave it. `conditions` counts by condition how much the run's judge was asked about, and how much of it
-    it gave no label: the same for all units of a run.
+    `rows` are the labels that are compared, by what follows `unit` in their ids. `what` is the kind of label, `judge`
+    who gave it. `conditions` counts by condition how many units the run's judge was asked about, and to how many of
+    them it gave no label: the same for all units of a run.
     """
 
     id: str
@@ -46,13 +46,13 @@ class JudgedUnit(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What one judge said of one row, asked one way. The column `model`, the judge, stands before these."""
+    """What one judge said of one row, asked one way. The column `model`, the judge, precedes these."""
 
     id: Annotated[str, told("the unit's id among the items")]
-    row: Annotated[str, told("what stands behind the unit's id in the row's, '' where they are the same")]
+    row: Annotated[str, told("what follows the unit's id in the row's, '' if they are the same")]
     reading: Annotated[Readings, told("'as configured', or 'in another order'")]
-    label: Annotated[str | None, told("what the judge said, None where no usable label")]
-    replies: Annotated[int, told("replies asked of the judge until one was usable")]
+    label: Annotated[str | None, told("what the judge said, None if no usable label")]
+    replies: Annotated[int, told("replies requested from the judge until one was usable")]
     refused: Annotated[bool, told("whether the endpoint flagged the last reply as a refusal")]
-    failure: Annotated[str | None, told("why a call failed for good ('kind: message'), None where none did")]
-    said: Annotated[str, told("the last reply where it holds no usable label, cut; else ''")]
+    failure: Annotated[str | None, told("why a call failed for good ('kind: message'), None if none did")]
+    said: Annotated[str, told("the last reply if it has no usable label, cut; otherwise ''")]

@@ -195,7 +195,7 @@ def test_models_can_have_sets_of_viewpoints_of_their_own(responses, viewpoints):
         ({"summaries": lambda t: pl.concat([t, t])}, "this summary occurs more than once"),
         ({"summaries": lambda t: t.with_columns(stance=pl.lit("pro"))}, "'pro' is none of"),
         ({"summaries": lambda t: t[:0]}, "are needed for matches"),
-        ({"matches": lambda t: t.with_columns(response=pl.lit("one"))}, "holds other values"),
+        ({"matches": lambda t: t.with_columns(response=pl.lit("one"))}, "contains other values"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_its_place(responses, viewpoints, change, said):

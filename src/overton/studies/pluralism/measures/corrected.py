@@ -338,7 +338,7 @@ class Voices(UnitCase):
         )
         return self.resampling.ratio(sums, NOTHING, self.within(name))
 
-    def told(self, name: str) -> Flags:
+    def complete(self, name: str) -> Flags:
         """The units that people labelled whole; a difference of two conditions needs both."""
         return np.isfinite(self.of_people[name])
 
