@@ -144,7 +144,7 @@ def test_the_command_says_what_is_assumed(pilot: Path, tmp_path: Path, command_l
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "is assumed (--correlation)" in said
-    assert "To see 5" in said
+    assert "To detect 5" in said
     found = json.loads(command_line(*words, "--pilot", str(pilot), "--json", folder=tmp_path).stdout)
     assert found["detect"][0]["measure"] == SCORE
     refused = command_line(*words[:-2], "--pilot", str(pilot), folder=tmp_path)

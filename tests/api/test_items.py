@@ -55,7 +55,7 @@ def test_issues_come_with_their_topics_and_positions() -> None:
 
 def test_a_path_that_holds_nothing_is_told(tmp_path: Path) -> None:
     (finding,) = check_items(REFERENCING, tmp_path)
-    assert str(finding) == f"error: {tmp_path}: holds no threads"
+    assert str(finding) == f"error: {tmp_path}: contains no threads"
 
 
 def test_domains_are_listed_one_name_per_line(tmp_path: Path) -> None:

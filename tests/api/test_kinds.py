@@ -30,7 +30,7 @@ def test_nothing_is_overwritten_or_made_of_an_unknown_kind(tmp_path: Path) -> No
     file = new("dilemma", tmp_path / "mine.json")
     with pytest.raises(InputError, match="exists already"):
         new("dilemma", file)
-    with pytest.raises(InputError, match="known are issues, topics, threads, dilemmas"):
+    with pytest.raises(InputError, match="known kinds are issues, topics, threads, dilemmas"):
         new("riddles", tmp_path / "other.json")
 
 

@@ -41,7 +41,7 @@ def controls(
     confirm: Confirm | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Ask a judge about texts whose label is beyond doubt, in a run of its own.
+    """Ask a judge about texts whose label is beyond doubt, in a separate run.
 
     `of` is a study's name, and then `judge` is the judge to test (or several, side by side); or a run, whose own judge
     is tested by default. A run stores how its own judge did: its report says so, and warns if it failed.

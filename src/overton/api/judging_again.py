@@ -52,7 +52,7 @@ def again(
     confirm: Confirm | None = None,
     watch: Watch | None = None,
 ) -> Run:
-    """Ask a run's judge again about what it labelled, or another `judge` (or several), in a run of its own.
+    """Ask a run's judge again about what it labelled, or another `judge` (or several), in a separate run.
 
     Each unit is asked about twice: word for word as in the run, and with labels or materials in another order. The
     units are those that people labelled, if any, at most `size` per run; otherwise a plain draw of `size`. Up to a

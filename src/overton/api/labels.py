@@ -137,7 +137,7 @@ class Labelled:
         return {"labels": labels} if labels else {}
 
     def corrected(self, analysis: Any) -> Any:
-        """An analysis with the corrected numbers in the places of the judge's own; see `Led`."""
+        """An analysis with the corrected numbers in place of the judge's own; see `Led`."""
         numbers = {
             place: one
             for declared, case in self.cases

@@ -159,7 +159,7 @@ def _state(run: Run) -> Exit:
 
 
 def _lacking(run: Run) -> bool:
-    """Whether items that the run was to make could not be made."""
+    """Whether some items could not be made."""
     made = run.study.dataset
     return made is not None and made.lacking is not None and made.lacking(run.rows()) > 0
 

@@ -265,7 +265,7 @@ class Labelling(StudyGroup):
     kinds = ("labels",)
 
     def word(self, one: Listed) -> str:
-        """What the command line calls it."""
+        """Its name on the command line."""
         return one.word
 
     def study(self, name: str) -> AnyStudy | None:

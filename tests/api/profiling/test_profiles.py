@@ -142,7 +142,7 @@ def test_an_item_of_ones_own_under_a_starter_items_id_has_not_its_subject(
     [
         ("item\nx\n", "has no column subject"),
         ("item,subject\nx,\n", "has an empty cell"),
-        ("item,subject\nx,One\nx,Two\n", "has the subject One already"),
+        ("item,subject\nx,One\nx,Two\n", "already has the subject One"),
     ],
 )
 def test_a_table_of_subjects_that_cannot_be_used_is_refused(

@@ -56,7 +56,7 @@ def test_all_problems_of_all_lines_are_told(tmp_path: Path) -> None:
 
 
 def test_a_path_without_dilemmas_is_told(tmp_path: Path) -> None:
-    assert [finding.reason for finding in check_items(STUDY, written(tmp_path / "x.jsonl"))] == ["holds no dilemmas"]
+    assert [finding.reason for finding in check_items(STUDY, written(tmp_path / "x.jsonl"))] == ["contains no dilemmas"]
     assert [finding.reason for finding in check_items(STUDY, tmp_path / "none")] == ["does not exist"]
 
 

@@ -288,7 +288,7 @@ def test_all_problems_of_all_files_are_raised_at_once(folder: Folder, night_buse
 
 @pytest.mark.parametrize(
     ("make", "reason"),
-    [(lambda path: path / "none", "does not exist"), (lambda path: path, "holds no issues")],
+    [(lambda path: path / "none", "does not exist"), (lambda path: path, "contains no issues")],
 )
 def test_a_path_without_issues_is_an_error(tmp_path: Path, make: Callable[[Path], Path], reason: str) -> None:
     assert one_error(make(tmp_path)) == ("", reason)

@@ -128,7 +128,7 @@ def test_empty_paths_are_errors(tmp_path: Path) -> None:
     (tmp_path / "run" / "items.jsonl").write_text("{}")
     for path, reason in (
         (tmp_path / "none.jsonl", "cannot be read"),
-        (written(tmp_path / "empty.jsonl"), "holds no threads"),
+        (written(tmp_path / "empty.jsonl"), "contains no threads"),
         (tmp_path / "run", "is a run folder without threads.jsonl"),
     ):
         with pytest.raises(InputError, match=reason):

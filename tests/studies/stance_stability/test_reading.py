@@ -160,7 +160,7 @@ def test_without_the_rules_there_is_one_question_at_least(lines: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "holds no topics"),
+        (b"", "contains no topics"),
         (b"\xff\n", "line 1, byte 0: is not UTF-8"),
         (b"[" * 100 + b"\n", "line 1: is nested more than 32 levels deep"),
         (b'{"id": "a", "id": "b"}', "line 1, 'id': this key occurs twice"),
