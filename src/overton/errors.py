@@ -194,7 +194,7 @@ class RunExists(RunError, InputError):
 
     def __init__(self, path: str, *, is_run: bool = True) -> None:
         go_on = f", or resume the run in it: {command('resume', Path(path))}" if is_run else ""
-        InputError.__init__(self, f"{path} already exists: choose another --out{go_on}")
+        InputError.__init__(self, f"{path} exists already: choose another --out{go_on}")
 
 
 class RunLocked(RunError):

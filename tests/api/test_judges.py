@@ -88,6 +88,6 @@ def test_a_report_says_that_a_judge_takes_no_temperature_and_how_it_agrees_with_
     assert list(told) == ["stance"]
     assert (told["stance"]["same"]["plain"]["estimate"], told["stance"]["repeated"]) == (1.0, 8)
     text = overton.report([out]).read_text("utf-8")
-    assert "strict as judge takes no temperature of ours: none is sent" in text
+    assert "strict as judge refuses the temperature: none is sent" in text
     assert "Judge: strict (no temperature sent, since the model does not accept one)." in text
     assert "Asked about 8 again in another order, it gives the same stance in 100.0%" in text

@@ -28,7 +28,7 @@ def test_a_run_goes_out_and_comes_back(overton: Any, tmp_path: Path) -> None:
     assert "Report: back/report.html" in back.stdout
     again = overton(tmp_path, "export", "run", "--to", "inspect")
     assert again.returncode == 2
-    assert "already exists; nothing is overwritten" in again.stderr
+    assert "exists already; nothing is overwritten" in again.stderr
 
 
 def test_what_is_left_out_and_missing_is_reported(overton: Any, tmp_path: Path) -> None:

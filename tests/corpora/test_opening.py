@@ -136,7 +136,7 @@ class Thing(msgspec.Struct):
 def test_objects_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     file = write_objects([Thing("a"), Thing("b")], tmp_path / "new" / "things.jsonl")
     assert file.read_text() == '{"id":"a"}\n{"id":"b"}\n'
-    with pytest.raises(InputError, match="already exists; nothing is ever overwritten"):
+    with pytest.raises(InputError, match="exists already; nothing is ever overwritten"):
         write_objects([], file)
     with pytest.raises(TypeError):
         write_objects([Thing("c"), Thing(object())], file, replace=True)  # type: ignore[arg-type]

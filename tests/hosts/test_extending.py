@@ -62,8 +62,8 @@ def test_a_stopped_run_is_completed_by_extending_it(runs: Any, endpoint: Any) ->
 @pytest.mark.parametrize(
     ("more", "error", "said"),
     [
-        ({"options": Options(trials=1, conditions=("baseline",))}, InputError, "leave out 120 trials"),
-        ({"options": Options(trials=1, templates=(1, 2, 3))}, InputError, "leave out"),
+        ({"options": Options(trials=1, conditions=("baseline",))}, InputError, "drop 120 of the run's trials"),
+        ({"options": Options(trials=1, templates=(1, 2, 3))}, InputError, "drop"),
         ({"options": Options(trials=2, draws=1)}, RunMismatch, "its messages differ"),
     ],
 )

@@ -139,7 +139,7 @@ def test_a_judge_that_refuses_is_asked_without_one_and_the_manifest_says_so(judg
     (entry,) = manifest.models["judge"]
     assert (entry.settings.temperature, entry.unsure, entry.not_sent) == (None, False, ("temperature",))
     (said,) = [f"{name} {note}" for name, note in manifest.notes.items()]
-    assert said.startswith(f"{entry.name} as judge takes no temperature of ours: none is sent")
+    assert said.startswith(f"{entry.name} as judge refuses the temperature: none is sent")
     assert manifest.status == "finished"
     assert manifest.spent.failed == 0  # a refusal is the answer sought
 

@@ -83,7 +83,7 @@ def test_nothing_is_asked_where_the_first_call_could_pass_the_limit(runs: Any, e
 
 
 def test_max_cost_without_a_known_price_is_refused_before_anything_is_made(runs: Any, endpoint: Any) -> None:
-    with pytest.raises(InputError, match="price is not known"):
+    with pytest.raises(InputError, match="price is unknown"):
         runs.start(limits=Limits(cost=1.0))
     assert endpoint.asked == []
     assert not (runs.folder / "run").exists()

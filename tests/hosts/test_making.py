@@ -108,7 +108,7 @@ def test_only_a_run_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("folder", "link"):
-        with pytest.raises(RunExists, match=r"already exists: choose another --out$"):
+        with pytest.raises(RunExists, match=r"exists already: choose another --out$"):
             made(tmp_path / name)
     made(tmp_path / "run")
     with pytest.raises(RunExists, match=r"or resume the run in it: overton resume \S+$"):

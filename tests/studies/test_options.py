@@ -137,7 +137,7 @@ def test_one_without_a_default_is_needed() -> None:
 def test_a_field_gives_its_flag_default_and_values() -> None:
     assert [FIELDS[name].flag for name in ("count", "heats", "most")] == ["--count", "--heat", "--most"]
     assert FIELDS["kind"].described() == "Which kind: loud, soft; loud by default."
-    assert FIELDS["heats"].described() == "How hot; repeat; 0 by default."
+    assert FIELDS["heats"].described() == "How hot; repeatable; 0 by default."
     assert FIELDS["most"].described() == "At most."
     (long,) = fields_of(msgspec.defstruct("Long", [("size", Annotated[int, Option("Size")], 40_000)]))
     assert long.described() == "Size; 40,000 by default."

@@ -151,7 +151,7 @@ def write_objects(items: Iterable[msgspec.Struct], file: Path, *, replace: bool 
         RunError: it cannot be written.
     """
     if file.exists() and not replace:
-        raise InputError([Problem(str(file), "", "already exists; nothing is ever overwritten")])
+        raise InputError([Problem(str(file), "", "exists already; nothing is ever overwritten")])
     encoder = msgspec.json.Encoder()
     make_folder(file.parent)
     return write_whole(file, (encoder.encode(item) + b"\n" for item in items))

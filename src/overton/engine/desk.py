@@ -50,7 +50,7 @@ class Bound:
 
     `batching` sends its calls in batches, None if its provider takes none; `batched` says that they are sent so. If
     several servers share its calls, `fleet` has a pace for each and replaces `pacer`; each is called `through`
-    whatever precedes it, if anything.
+    a wrapper, if there is one.
     """
 
     answerer: Answerer

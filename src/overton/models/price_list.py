@@ -33,7 +33,7 @@ _DATED = re.compile(r"[-@](20\d{2}-\d{2}-\d{2}|20\d{6}|\d{4}|\d{3}|latest)$")
 
 @dataclass(frozen=True)
 class PriceList:
-    """Prices by `provider/name`, as of the date `as_of` (ISO); `batches` is the share paid in batches."""
+    """Prices by `provider/name`, as of the date `as_of` (ISO); `batches` is each provider's share in batches."""
 
     as_of: str
     prices: Mapping[str, Price]

@@ -101,7 +101,7 @@ def _check_place(path: Path) -> None:
     except FileNotFoundError:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        raise Unreadable("already exists and is not a file")
+        raise Unreadable("exists already and is not a file")
 
 
 def _made(path: Path, mode: int) -> tuple[Path, BinaryIO]:

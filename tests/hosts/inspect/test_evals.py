@@ -274,7 +274,7 @@ def test_a_task_made_before_its_model_is_known_says_how_to_name_it(talking: Any)
 
     with pytest.raises(PrerequisiteError) as raised:
         open_mindedness(trials=1)
-    assert "name the task" in str(raised.value.message)
+    assert "give the task's name" in str(raised.value.message)
 
 
 def test_a_limit_ends_a_sample_and_what_was_asked_stands(talking: Any, evaluate: Any) -> None:

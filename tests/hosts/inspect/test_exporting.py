@@ -151,7 +151,7 @@ def test_the_run_is_left_as_it_was_and_nothing_is_written_over(tmp_path: Path) -
     overton.export_run(run.path, out=tmp_path / "logs")
     assert files_of(run) == before
     assert list(entries(run.path / "journal.db")) == known
-    with pytest.raises(InputError, match="already exists"):
+    with pytest.raises(InputError, match="exists already"):
         overton.export_run(run.path, out=tmp_path / "logs")
     assert len(list((tmp_path / "logs").iterdir())) == 1
 

@@ -89,7 +89,7 @@ def tokens(value: int) -> Change:
 
 
 WRONG: dict[str, tuple[Change, str]] = {
-    "no head": (lambda held: held.pop(HEAD) and None, "holds no header.json"),
+    "no head": (lambda held: held.pop(HEAD) and None, "contains no header.json"),
     "head cut": (lambda held: held.update({HEAD: held[HEAD][:99]}), "header.json: .*is not complete JSON"),
     "head deep": (lambda held: held.update({HEAD: b"[" * 200_000}), "header.json: .*(array|deep)"),
     "head not UTF-8": (

@@ -292,7 +292,7 @@ def test_logs_of_other_samples_or_items_are_not_one_run(log: Path, edited: Calla
         for sample in held.samples or ():
             sample.metadata[KEY]["item"]["question"] += "!"
 
-    with pytest.raises(InputError, match="sample trams/baseline: asks of trams something else"):
+    with pytest.raises(InputError, match="sample trams/baseline: its item trams differs"):
         overton.import_logs([log, edited(reworded)], out=tmp_path / "back")
 
 

@@ -87,7 +87,7 @@ def test_what_is_written_is_read_again(lines: Any, tmp_path: Path) -> None:
     file = write_items(STUDY, read, tmp_path / "made")
     assert file == tmp_path / "made" / "topics.jsonl"
     assert read_items(STUDY, tmp_path / "made") == read_items(STUDY, file) == read
-    with pytest.raises(InputError, match="nothing is ever written over"):
+    with pytest.raises(InputError, match="nothing is ever overwritten"):
         write_items(STUDY, read, tmp_path / "made")
     assert write_items(STUDY, read[:1], file, replace=True) == file
     assert read_items(STUDY, file) == read[:1]

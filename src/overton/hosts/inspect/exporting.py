@@ -48,7 +48,7 @@ def write_logs(
     tasks = _tasks(study, manifest)
     paths = [out / _file_name(manifest, task) for task in tasks]
     if there := [path for path in paths if path.exists()]:
-        raise InputError([Problem(str(path), "", "already exists; nothing is overwritten") for path in there])
+        raise InputError([Problem(str(path), "", "exists already; nothing is overwritten") for path in there])
     try:
         out.mkdir(parents=True, exist_ok=True)
         with closing(Recall(folder, study, manifest)) as recall, TemporaryDirectory(prefix=".export-", dir=out) as new:

@@ -59,8 +59,8 @@ def _calls(study: AnyStudy, trial: Trial, number: int) -> int:
 class Clock:
     """Estimates how long a session will still take, on each request.
 
-    `width` is how many trials run at once. Time counts from the first request on, trials from those that the journal
-    had completed by then: recalling them takes no time.
+    `width` is how many trials run at once. Time counts from the first request; trials that the journal had completed
+    by then do not count, as recalling them takes no time.
     """
 
     each: CallsEach
@@ -90,8 +90,8 @@ class Clock:
             self._first = taken
         if answered < _TOO_EARLY or self._first is None:
             return None
-        # Those in progress are half done on average. Of those in flight, this many are taken: as many as are answered
-        # in the time that the first one took (Little 1961, Operations Research 9:383), as a local model queues some.
+        # Calls being answered are half done on average. Their number is that of the calls answered in the time that
+        # the first one took (Little 1961, Operations Research 9:383); a local model keeps the others waiting.
         worked = answered + min(in_flight, self._first * answered / max(taken, self._first)) / 2
         rest = max(self.calls(answered, done, total) - worked, 0.0)
         return rest * taken / worked

@@ -90,7 +90,7 @@ def run_session(
 
     Raises:
         OvertonError: what made continuing impossible, such as a refused key; records are still written.
-        RunLocked: another process is using the run, or has since `manifest` was read.
+        RunLocked: another process is using the run, or has used it since `manifest` was read.
         JournalError: the disk is full, say. Nothing more is written, not even the records.
     """
     each = _calls_each(folder, study, manifest) if watch and models is not None else CallsEach(0.0, fixed=True)
