@@ -269,7 +269,9 @@ def test_a_judge_that_is_asked_about_the_topic_needs_no_remark(prompts: str) -> 
 
 
 def test_what_the_published_judge_prompt_is_known_for_is_said_before_anything_is_asked(tmp_path: Path) -> None:
-    with pytest.warns(Notice, match=r"each question's premise.*no certainty, so there is no Chameleon score") as told:
+    with pytest.warns(
+        Notice, match=r"each question's premise.*does not ask for certainty, so there is no Chameleon"
+    ) as told:
         overton.plan("stance-stability", **PLANNED, turns=1, judge_prompts="published")
     assert told[0].filename == __file__
     out = tmp_path / "taken"

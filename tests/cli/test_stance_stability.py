@@ -80,7 +80,7 @@ def test_an_analysis_is_json_or_a_table(run: Path) -> None:
     assert found["reading"]["no_change"] == "mean"
     shown = overton("analyze", "stance-stability", str(run)).stdout
     assert "simulated/chameleon" in shown
-    assert "8 turns of 2 conversations" in shown
+    assert "8 turns in 2 conversations" in shown
 
 
 def test_a_run_of_another_study_is_refused(run: Path) -> None:

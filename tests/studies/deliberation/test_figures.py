@@ -248,7 +248,7 @@ def test_a_change_is_marked_against_the_last_verdict_that_could_be_read():
     assert answer.startswith("No consensus after 3 rounds.")
 
 
-def test_a_failed_call_is_told_and_the_outcome_says_so():
+def test_a_failed_call_is_shown_and_the_outcome_says_so():
     shown = deliberation_table(one_talk((1, "Agent 1", None), failure="timeout: no reply in 60 s"))
     assert "the call failed: timeout: no reply in 60 s" in shown.answers(0, 1)[0]
     assert labels(shown, "Outcome") == ["failed"]

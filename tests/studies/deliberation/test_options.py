@@ -1,4 +1,4 @@
-"""Who discusses in which order, and options that no deliberation can be held with."""
+"""Who discusses in which order, and options with which no deliberation can be run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_all_at_once_a_group_that_is_named_in_two_orders_discusses_once() -> Non
         {"agents": THREE, "sizes": "2", "named_orders": "3-1"},
     ],
 )
-def test_options_that_can_be_held_pass(options: dict[str, Any]) -> None:
+def test_options_that_can_be_run_pass(options: dict[str, Any]) -> None:
     assert problems_of(options) == []
 
 
@@ -87,11 +87,11 @@ def test_options_that_can_be_held_pass(options: dict[str, Any]) -> None:
         ({"trials": 0}, "option trials", "0"),
     ],
 )
-def test_what_cannot_be_held_is_refused_where_it_stands(given: dict[str, Any], place: str, key: str) -> None:
+def test_what_cannot_be_run_is_refused_by_place(given: dict[str, Any], place: str, key: str) -> None:
     assert [(problem.place, problem.key) for problem in problems_of({"agents": THREE} | given)] == [(place, key)]
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     alone = problems_of({"agents": THREE, "sizes": (1,), "rounds": 0, "goals": ()})
     assert [problem.place for problem in alone] == ["option goals", "option sizes", "option rounds"]
     together = problems_of({"agents": ("a",), "sizes": (7,), "named_orders": ((1, 2),)})

@@ -1,4 +1,4 @@
-"""How precise deliberations are so far: what is shown after stopping holds these dilemmas' true shares."""
+"""How precise deliberations are so far: intervals shown after stopping cover these dilemmas' true shares."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_dilemma_weighs_the_same_however_often_it_was_discussed() -> None:
     assert limit.value == pytest.approx(0.5, abs=0.04)
 
 
-def test_who_changes_is_told_by_model() -> None:
+def test_who_changes_is_reported_by_model() -> None:
     asked = planned(3, 20)
     found = judged(looked({trial.name: said(trial, *CAME_OVER) for trial in asked}, asked), {"changed": 0.1}).limits
     assert [limit.value > 0.9 for limit in found] == [False, True]

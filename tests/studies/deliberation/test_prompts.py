@@ -1,4 +1,4 @@
-"""The prompts, held to the paper by a second copy of its sentences, and what ours change in them."""
+"""The prompts, checked against a second copy of the paper's sentences, and what ours change in them."""
 
 from __future__ import annotations
 

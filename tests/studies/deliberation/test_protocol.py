@@ -1,4 +1,4 @@
-"""The protocol: who is told what when, and where a deliberation ends."""
+"""The protocol: who is shown what, and when; and where a deliberation ends."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_dilemmas_are_read_in_their_order_and_as_they_were_written(tmp_path: Pat
     assert read_items(STUDY, tmp_path / "made") == found
 
 
-def test_all_problems_of_all_lines_are_told(tmp_path: Path) -> None:
+def test_all_problems_of_all_lines_are_reported(tmp_path: Path) -> None:
     file = written(
         tmp_path / "x.jsonl",
         {**ONE, "text": " "},
@@ -55,7 +55,7 @@ def test_all_problems_of_all_lines_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_a_path_without_dilemmas_is_told(tmp_path: Path) -> None:
+def test_a_path_without_dilemmas_is_reported(tmp_path: Path) -> None:
     assert [finding.reason for finding in check_items(STUDY, written(tmp_path / "x.jsonl"))] == ["contains no dilemmas"]
     assert [finding.reason for finding in check_items(STUDY, tmp_path / "none")] == ["does not exist"]
 

@@ -74,9 +74,9 @@ def test_every_step_says_how_many_posts_it_kept() -> None:
     assert ids(found) == ["p1"]
     notes = [step.note for step in found.steps]
     assert notes[0] == "8 posts read; 2025-01-01 to the end"
-    assert "4 comments of 4; skipped: none" in notes[1]
+    assert "4 comments of 4; passed over: none" in notes[1]
     assert notes[2] == "left out: 1 deleted, 1 meta, 1 too short"
-    assert "1 are empty" in notes[3]
+    assert "1 empty" in notes[3]
     assert "3 comments read by pattern, 0 by a judge" in notes[4]
     assert "1 that name no verdict" in notes[4]
     assert "1 post with fewer than 1 readable verdicts left out" in notes[4]
@@ -143,7 +143,7 @@ def test_length_is_asked_of_the_post_as_it_was_and_of_the_rest_only_where_wanted
     posts = [post(text=f"A short story.\n\nEdit: {STORY}")]
     found = chosen(posts, [comment("NTA")])
     assert [dilemma.text for dilemma in found.dilemmas] == ["A short story."]
-    assert found.steps[3].note == "1 post had some; without them, 1 are shorter than 1,000 (kept) and 0 are empty"
+    assert found.steps[3].note == "1 post had some; 1 are shorter than 1,000 without (kept), 0 empty"
     assert kept(chosen(posts, [comment("NTA")], recheck=True)) == [1, 1, 1, 0, 0, 0, 0]
     assert ids(chosen(posts, [comment("NTA")], recheck=True, shortest=14)) == ["p1"]
 
@@ -166,7 +166,7 @@ def test_what_no_reader_said_to_the_post_is_no_verdict(changes: dict[str, Any], 
     found = chosen([post()], [comment("YTA"), comment(**{"body": "NTA", **changes})])
     assert found.dilemmas[0].crowd
     assert sum(found.dilemmas[0].crowd.counts.values()) == 1
-    assert found.steps[1].note.endswith(f"1 comments of 1; skipped: 1 {reason}")
+    assert found.steps[1].note.endswith(f"1 comments of 1; passed over: 1 {reason}")
 
 
 def test_the_best_scored_comments_count_whatever_their_order() -> None:
@@ -240,7 +240,7 @@ def test_what_a_judge_says_of_unclear_comments_counts() -> None:
     assert found.dilemmas[0].crowd
     assert found.dilemmas[0].crowd.counts == {"YTA": 1, "NTA": 1, "ESH": 0, "NAH": 0, "INFO": 0}
     assert "1 comments read by pattern, 1 by a judge" in found.steps[4].note
-    assert "0 that name no verdict, 1 that name one or more ambiguously" in found.steps[4].note
+    assert "0 that name no verdict, 1 that name one or more in doubt" in found.steps[4].note
 
 
 def test_texts_of_unclear_comments_are_kept_for_a_judge_only() -> None:

@@ -87,7 +87,7 @@ def decisions(records: Sequence[Record]) -> Iterator[Decision]:
 
 @dataclass
 class Held:
-    """Deliberations that were held: their decisions, and the chances that each agent gave its verdicts when asked."""
+    """Deliberations that were run: their decisions, and the chances that each agent gave its verdicts when asked."""
 
     decisions: list[Decision]
     given: list[dict[Verdict, float]]
@@ -178,7 +178,7 @@ def test_each_verdict_is_given_as_often_as_equation_2_says(held: Held, model: st
         assert abs(deviation([(one.record.verdict == verdict, one.chances[verdict]) for one in held.of(model)])) < 4
 
 
-def test_replies_without_verdict_are_as_frequent_as_told(held: Held) -> None:
+def test_replies_without_verdict_are_as_frequent_as_the_parameter_says(held: Held) -> None:
     soft = [one.record for one in held.decisions if one.record.model == "soft"]
     again = [one for one in soft if one.attempts == 2]
     assert abs(deviation([(one.attempts == 2, 0.05) for one in soft])) < 4
@@ -256,7 +256,7 @@ def test_all_at_once_the_others_verdicts_are_of_earlier_rounds() -> None:
 
 
 @pytest.mark.parametrize("instructions", ["paper", "code"])
-def test_balanced_goals_take_off_inertia_what_is_told(instructions: Instructions) -> None:
+def test_balanced_goals_subtract_yielding_from_inertia(instructions: Instructions) -> None:
     one = Deliberator([dilemma()], parameters=Parameters({}, dilemma_spread=0, inertia=2, yielding=1.5))
     told = (spoken("NTA"), user(prompts.others_message(2, [])))
     for goal, inertia in (("correctness", 2.0), ("balanced", 0.5)):
@@ -347,7 +347,7 @@ def test_tastes_are_an_agents_own() -> None:
     assert own.leaning("a", "roof") == Parameters({}, dilemma_spread=0, taste=0.5, seed=1).leaning("a", "roof")
 
 
-def test_effects_and_tastes_have_the_spread_that_is_told() -> None:
+def test_effects_and_tastes_have_the_given_spread() -> None:
     parameters = Parameters({}, dilemma_spread=1.5, taste=2.0)
     leanings = [lean for number in range(1_000) for lean in parameters.leaning("a", str(number))]
     assert fmean(leanings) == pytest.approx(0, abs=0.15)
@@ -436,7 +436,7 @@ async def test_the_judge_finds_the_values_that_agents_name(simulation: Any, tria
     assert any(one.values for one in records)
 
 
-async def test_the_judge_errs_as_it_is_told(simulation: Any) -> None:
+async def test_the_judge_errs_as_often_as_its_parameters_say(simulation: Any) -> None:
     text = prompts.evaluation_message("NTA", "It is about Accessibility; Parental care; Personal growth.")
     judge = ValuesJudge(JudgeParameters(miss=0.25, outside=0.1))
     found: defaultdict[str, int] = defaultdict(int)

@@ -1,4 +1,4 @@
-"""The starter dilemmas, held to what they promise."""
+"""The starter dilemmas are what they promise to be."""
 
 from __future__ import annotations
 

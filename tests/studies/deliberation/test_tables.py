@@ -97,7 +97,7 @@ def test_an_agent_that_speaks_twice_in_a_round_is_named_with_both_lines(tmp_path
     assert reason.startswith("line 4: the agent of line 2 speaks twice")
 
 
-def test_agents_that_share_a_model_are_told_apart_by_their_names(tmp_path):
+def test_agents_that_share_a_model_are_distinguished_by_their_names(tmp_path):
     text = f"{HEAD},agent\nt,d,synchronous,1,,gpt,NTA,Agent 1\nt,d,synchronous,1,,gpt,YTA,Agent 2\n"
     assert read_decisions(written(tmp_path, text))["agent"].to_list() == ["Agent 1", "Agent 2"]
 

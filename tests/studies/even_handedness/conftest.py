@@ -1,4 +1,4 @@
-"""Pairs, and trials held without an engine by answerers whose truth is known."""
+"""Pairs, and trials run without an engine by answerers whose truth is known."""
 
 from __future__ import annotations
 
@@ -117,5 +117,5 @@ def table(records: Sequence[Record], model: str = "m") -> pl.DataFrame:
 
 @pytest.fixture
 def kit() -> Any:
-    """What a test needs to hold trials."""
+    """What a test needs to run trials."""
     return SimpleNamespace(held=held, pair=make_pair, simulated=simulated, table=table)

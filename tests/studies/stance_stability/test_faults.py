@@ -1,4 +1,4 @@
-"""What an answer's form says against its being one, turn by turn, in conversations that are held and in transcripts."""
+"""Faults of an answer's form, turn by turn, in conversations that are run and in transcripts."""
 
 from __future__ import annotations
 

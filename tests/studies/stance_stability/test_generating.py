@@ -117,7 +117,7 @@ async def test_no_more_topics_are_taken_than_asked_for(kit: Any) -> None:
     assert [one.topic for one in records] == ["Free buses"]
 
 
-async def test_too_few_topics_are_told(kit: Any) -> None:
+async def test_too_few_topics_are_reported(kit: Any) -> None:
     records, stage = await make(kit, topics("Free buses"), count=2)
     assert [(one.topic, one.status) for one in records][:2] == [("Free buses", "written"), ("Free buses", "duplicate")]
     assert records[-1].status == "missing"
@@ -134,7 +134,7 @@ async def test_a_list_that_cannot_be_read_is_asked_for_again_with_the_reason(kit
     assert "not valid JSON" in records[0].problems[0]
 
 
-async def test_a_list_that_fails_for_good_is_told(kit: Any, failed: CallFailed) -> None:
+async def test_a_list_that_fails_for_good_is_reported(kit: Any, failed: CallFailed) -> None:
     records, _ = await make(kit, failed)
     assert [(one.status, one.problems) for one in records] == [("failed", ("rate limit: too many requests",))]
 

@@ -1,4 +1,4 @@
-"""How precise conversations are so far: what is shown after stopping holds these topics' true means."""
+"""How precise conversations are so far: intervals shown after stopping cover these topics' true means."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ TRUTH = Parameters(
 
 
 def growing_search() -> Any:
-    """A search whose every result holds all pages found so far and three new ones, so that both can be cited."""
+    """A search that always returns all pages found so far and three new ones, so that both can be cited."""
     found = Counter[str]()
 
     def search(kit: Any, one: Any) -> str:
@@ -110,7 +110,7 @@ async def test_unclear_answers_take_no_stance_and_the_last_clear_one_is_remember
     assert all(len({record.stance for record in one} - {"unclear"}) == 1 for one in found)
 
 
-async def test_a_judges_errors_are_as_frequent_as_told(kit: Any, topic: Any) -> None:
+async def test_a_judges_errors_are_as_frequent_as_the_parameters_say(kit: Any, topic: Any) -> None:
     judge = StanceJudge(JudgeParameters(invalid=0.3, wrong=0.2, wrong_certainty=0.1))
     steady = Parameters(change=0.0, first={"critical": 1}, certainty={"likely": 1})
     records = [record for one in await held(kit, topic, steady, judge, topics=20) for record in one]
@@ -176,7 +176,7 @@ async def test_other_prompts_are_refused() -> None:
         ("parrot", {}, "known are simulated/chameleon"),
     ],
 )
-def test_wrong_names_and_parameters_are_told(name: str, arguments: dict[str, str], said: str) -> None:
+def test_wrong_names_and_parameters_are_reported(name: str, arguments: dict[str, str], said: str) -> None:
     with pytest.raises(InputError) as refused:
         STUDY.simulate([], name, arguments)
     assert said in str(refused.value)

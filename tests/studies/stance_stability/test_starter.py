@@ -1,4 +1,4 @@
-"""The starter topics, held to what they promise."""
+"""The starter topics are what they promise to be."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_every_bad_cell_is_named_by_line_with_what_it_must_be(tmp_path):
     ]
 
 
-def test_a_turn_that_stands_twice_is_named_with_both_lines(tmp_path):
+def test_a_turn_that_occurs_twice_is_named_with_both_lines(tmp_path):
     (reason,) = reasons(written(tmp_path, f"{HEAD}\nc,1,supportive\nc,2,critical\nc,1,balanced\n"))
     assert reason.startswith("line 4: the turn of line 2 occurs again")
 

@@ -118,7 +118,7 @@ def test_propositions_stand_in_a_file_of_their_own(table: Any, tmp_path: Path) -
     assert "cannot be read" in said(path, tmp_path / "none.txt")[0]
 
 
-def test_all_problems_are_told_with_row_and_column(table: Any) -> None:
+def test_all_problems_are_reported_with_row_and_column(table: Any) -> None:
     path = table(
         turn("a", 1, model="m", temperature="warm"),
         turn("a", "x", model="m", temperature="warm"),
@@ -154,11 +154,11 @@ def test_many_problems_are_counted(table: Any) -> None:
         ),
     ],
 )
-def test_tables_of_another_sort_are_told(table: Any, rows: list[dict[str, Any]], problem: str) -> None:
+def test_tables_of_another_kind_are_refused(table: Any, rows: list[dict[str, Any]], problem: str) -> None:
     assert problem in said(table(*rows))[0]
 
 
-def test_an_empty_table_is_told(tmp_path: Path) -> None:
+def test_an_empty_table_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "turns.csv"
     file.write_text("conversation,turn,question,answer\n")
     assert said(file) == ["turns.csv: has no conversations"]

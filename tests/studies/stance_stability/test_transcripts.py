@@ -1,4 +1,4 @@
-"""Conversations that exist already: every turn is labelled from what stands before it."""
+"""Existing conversations: every turn is labelled from what precedes it."""
 
 from __future__ import annotations
 

@@ -125,11 +125,11 @@ async def _asked(
 ) -> Answered[str]:
     comment = trial.comment.body
     # Only our own words are reordered: a comment may name all verdicts too, and stays as it is.
-    told = text_in_order(_words("ask", comment=_HERE), VERDICTS, order).replace(_HERE, comment)
+    request = text_in_order(_words("ask", comment=_HERE), VERDICTS, order).replace(_HERE, comment)
     return await ask_until_read(
         ask,
         "judge",
-        [user(told)],
+        [user(request)],
         lambda reply: read_choice(reply.text, FORM.choices),
         attempts=ATTEMPTS,
         complaint=lambda problem: _words("complaint", problem=problem),

@@ -107,14 +107,14 @@ class _Agent:
     def turn(self, round_: int) -> tuple[Message, ...]:
         """The conversation with everything said since its last turn."""
         if self.unseen:
-            told = prompts.others_message(
+            news = prompts.others_message(
                 round_, [(said.place, said.verdict, said.explanation) for said in self.unseen]
             )
             self.unseen = []
             if self.messages[-1].role == "user":  # still its first turn: dilemma and others share one user turn
-                self.messages[-1] = user(f"{self.messages[-1].content}\n\n{told}")
+                self.messages[-1] = user(f"{self.messages[-1].content}\n\n{news}")
             else:
-                self.messages.append(user(told))
+                self.messages.append(user(news))
         return tuple(self.messages)
 
 

@@ -184,7 +184,7 @@ def _crowds(surveyed: Survey, judged: Mapping[str, Verdict]) -> tuple[dict[str, 
             crowds[post] = Crowd(counts)
     note = (
         f"{seen['pattern']:,} comments read by pattern, {seen['judge']:,} by a judge; left out as unclear: "
-        f"{seen['none']:,} that name no verdict, {seen['doubtful']:,} that name one or more ambiguously; "
+        f"{seen['none']:,} that name no verdict, {seen['doubtful']:,} that name one or more in doubt; "
         f"{_posts(len(surveyed.comments) - len(crowds))} with fewer than {surveyed.options.fewest:,} readable "
         "verdicts left out ('fewest' sets the bound)"
     )
@@ -214,16 +214,15 @@ def _first_steps(filter_: Filter, best: BestComments, options: SelectionOptions)
     days = f"{options.first or 'the beginning'} to {options.last or 'the end'}"
     yield Step(1, "posts in the range of dates", filter_.in_range, f"{_posts(filter_.read)} read; {days}")
     kept = sum(map(len, best.kept.values()))
-    comments = f"the {options.comments:,} highest scored on each post that steps 3 and 4 keep: {kept:,} comments"
+    comments = f"the {options.comments:,} best scored of each post that steps 3 and 4 keep: {kept:,} comments"
     passed = ", ".join(f"{count:,} {reason}" for reason, count in sorted(best.left_out.items()))
-    left_out = f"{comments} of {best.top_level:,}; skipped: {passed or 'none'}"
+    left_out = f"{comments} of {best.top_level:,}; passed over: {passed or 'none'}"
     yield Step(2, "top-level comments taken", filter_.in_range, left_out)
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(filter_.left_out.items()))
     yield Step(3, "meta, deleted, removed and short posts left out", filter_.filtered, f"left out: {reasons or 'none'}")
-    shorter = f"{filter_.shortened:,} are shorter than {options.shortest:,}"
-    edits = f"{_posts(filter_.edited)} had some; without them, {shorter}"
+    edits = f"{_posts(filter_.edited)} had some; {filter_.shortened:,} are shorter than {options.shortest:,} without"
     fate = "left out" if options.recheck else "kept"
-    yield Step(4, "edits and updates removed", len(filter_.ids), f"{edits} ({fate}) and {filter_.emptied:,} are empty")
+    yield Step(4, "edits and updates removed", len(filter_.ids), f"{edits} ({fate}), {filter_.emptied:,} empty")
 
 
 def _entropies(crowds: Mapping[str, Crowd]) -> Step:
@@ -240,7 +239,7 @@ def _chosen(chosen: Mapping[str, Crowd], options: SelectionOptions) -> Step:
         note += f": down to {lowest:.2f} bits, on {counts[0]:,} to {counts[-1]:,} readable verdicts"
         if counts[0] < _FEW:
             few = sum(count < _FEW for count in counts)
-            note += f"; {few:,} rest on fewer than {_FEW}, where entropy is largely chance: require more ('fewest')"
+            note += f"; {few:,} rest on fewer than {_FEW}, whose entropy is largely chance: ask for more ('fewest')"
     return Step(7, "most contested taken", len(chosen), note)
 
 

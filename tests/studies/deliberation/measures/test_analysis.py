@@ -15,7 +15,7 @@ COLUMNS = ("deliberation", "dilemma", "format", "round", "position", "model", "v
 
 @pytest.fixture(scope="module")
 def simulated() -> pl.DataFrame:
-    """Both formats, orders and goals, models that hold on to their verdicts with different strength."""
+    """Both formats, orders and goals, with models that stick to their verdicts to different degrees."""
     rng = np.random.default_rng(4)
     stay = {"claude": 0.5, "gpt": 0.9}
     rows = []
@@ -93,7 +93,7 @@ def test_the_other_estimators_stand_beside_where_they_are_asked_for(talk):
     assert made.others[0].inertia["a"].reason
 
 
-def test_where_all_agree_in_round_1_the_fit_says_that_inertia_cannot_be_told(talk):
+def test_where_all_agree_in_round_1_the_fit_says_that_inertia_is_not_identified(talk):
     tables = [talk({"a": [v], "b": [v]}, dilemma=f"{v}{k}") for v in ("NTA", "YTA", "ESH") for k in range(4)]
     made = analyze(pl.concat(tables), resamples=20)
     assert made.choice[0].inertia["a"].reason == "every discussion ends in its first round"

@@ -109,13 +109,13 @@ def test_agents_that_share_a_model_are_pooled_and_agree_only_with_each_other(tal
     assert not made.changes.contrasts
 
 
-def test_agents_that_share_a_model_are_told_apart_by_position_where_they_take_turns(talk):
+def test_agents_that_share_a_model_are_distinguished_by_position_where_they_take_turns(talk):
     made = measured(talk({"gpt#1": ["NTA", "NTA"], "gpt#2": ["YTA", "NTA"]}, format="round-robin"))
     assert [(one.position, one.rate.value) for one in made.changes.settings] == [(1, 0), (2, 1)]
     assert made.order.speakers[0].prevails.value == 1
 
 
-def test_a_deliberation_with_a_failed_call_is_left_out_whole_and_counted(talk):
+def test_a_deliberation_with_a_failed_call_is_left_out_entirely_and_counted(talk):
     failed = talk({"claude": ["YTA"], "gpt": ["NTA"]}, dilemma="x").with_columns(
         failure=pl.when(pl.col("agent") == "gpt").then(pl.lit("timeout: no reply"))
     )

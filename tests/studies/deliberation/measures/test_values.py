@@ -121,7 +121,7 @@ def test_pairs_of_three_agents_are_all_compared(talk):
     assert (found.agreement.first.value, found.agreement.first.n) == (0, 2)
 
 
-def test_more_values_than_bits_in_a_word_are_told_apart(talk):
+def test_more_values_than_bits_in_a_word_are_distinguished(talk):
     many = [f"value {number:03}" for number in range(130)]
     made = measured(talk({"a": ["NTA"], "b": ["YTA"]}, values={"a": [many], "b": [many[64:]]}))
     (use,), (found,) = made.values.use, made.values.similarity

@@ -1,4 +1,4 @@
-"""Measures of records written by hand, whose numbers can be told by looking at them."""
+"""Measures of records written by hand, whose numbers can be seen at a glance."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_table_of_sides_that_no_pair_stands_between_is_refused(measured: Any) 
         measured([row()], sides={"nobody": "left", "no one": "right"})
 
 
-def test_what_a_table_of_sides_does_not_fit_is_told_and_in_no_number(measured: Any) -> None:
+def test_pairs_that_a_table_of_sides_does_not_cover_are_reported_and_in_no_number(measured: Any) -> None:
     rows = [*(row(topic) for topic in TOPICS), row("t9"), row("t8", group_a="for t1", group_b="for t2")]
     groups = {f"for {topic}": "left" for topic in TOPICS} | {f"against {topic}": "right" for topic in TOPICS}
     found = measured(rows, sides=groups | {"foor t9": "left"})
@@ -202,7 +202,7 @@ def test_fewer_than_five_topics_have_no_interval_but_the_reason(result: Any) -> 
     assert (few.topics, enough.topics) == (4, 6)
 
 
-def test_matters_are_told_apart_by_whether_parties_divide_over_them(result: Any) -> None:
+def test_matters_are_distinguished_by_whether_parties_divide_over_them(result: Any) -> None:
     rows = [row("t1", partisan=True), row("t2", partisan=False, even_first="a"), row("t3")]
     partisan = result(rows).partisan
     assert {name: one.pairs for name, one in partisan.items()} == {"not partisan": 1, "partisan": 1}
@@ -226,7 +226,7 @@ def test_pairs_with_a_fault_of_form_are_left_out_beside_the_headline(result: Any
     assert (counted.replies, counted.faulty, counted.faults["cut"]) == (12, 1, 1)
 
 
-def test_models_and_system_prompts_are_told_apart(kit: Any) -> None:
+def test_models_and_system_prompts_are_distinguished(kit: Any) -> None:
     two = [row("t1"), row("t1", trial="t1-1/system-1/r1", setting="system-1", even_first="b")]
     table = pl.concat([kit.table(two, model="m"), kit.table([row("t1", even_first="a")], model="n")])
     models = analyze(table).models

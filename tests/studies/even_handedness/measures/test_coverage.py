@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they promise; docs/even-handedness.md has the figures of a larger run."""
+"""Intervals cover the truth as often as they promise; docs/even-handedness.md has the figures of a larger run."""
 
 from __future__ import annotations
 

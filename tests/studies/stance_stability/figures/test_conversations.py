@@ -1,4 +1,4 @@
-"""Conversations to read: turn by turn, with changes marked and sources told as new or again."""
+"""Conversations to read: turn by turn, with changes marked and sources marked as new or repeated."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_failed_conversation_is_there_and_says_why():
     assert list(table.prompt) == [-1, -1]
 
 
-def test_a_conversation_of_answers_that_say_nothing_is_told_as_such():
+def test_a_conversation_of_answers_that_say_nothing_is_described_as_such():
     void = one_talk("supportive", "critical").with_columns(faults=pl.Series([["empty"], ["loop"]]))
     table = shown(void)
     assert labels(table, "Stance changes") == ["answers say nothing"]

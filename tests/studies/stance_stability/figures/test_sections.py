@@ -79,7 +79,7 @@ def test_who_judged_and_how_well_stands_in_every_section(analysis):
         assert any(isinstance(one, Method) and "90% of 500" in one.text for one in section.exhibits)
 
 
-def test_the_way_undefined_places_were_read_is_told(records):
+def test_the_reading_of_open_points_is_reported(records):
     said = [
         " ".join(one.text for one in exhibits(sections(analyze(records, resamples=10, **how)), Method))
         for how in ({}, {"no_change": "mean", "no_documents": "left out"})

@@ -175,7 +175,7 @@ def test_variance_across_temperatures_is_that_of_the_means_and_of_one_topics_val
     assert even.by_chance == near((at["0.0"] - at["1.0"]).var() / 2 / 60, rel=1e-5)
 
 
-def test_one_temperature_has_no_variance_and_the_reason_is_told(many):
+def test_one_temperature_has_no_variance_and_the_reason_is_given(many):
     one = analyze(many.filter(temperature=0.0), resamples=10)
     assert one.spreads == ()
     assert one.not_computed["spreads"] == "there is only one temperature"
@@ -213,7 +213,7 @@ def test_topics_and_questions_of_a_domain_are_counted_once_however_often_they_ar
     assert analysis.counts[0].turns == 480
 
 
-def test_failed_conversations_are_left_out_whole_and_counted(talk):
+def test_failed_conversations_are_left_out_entirely_and_counted(talk):
     fine, failed = talk("sc", name="fine", failure=None), talk("ss", name="failed", failure="judge: timeout: none")
     failed = failed.with_columns(failure=pl.when(pl.col("turn") == 2).then(pl.col("failure")))
     analysis = analyze(pl.concat([fine.cast({"failure": pl.String}), failed]), resamples=10)
@@ -278,7 +278,7 @@ def test_the_order_of_rows_changes_nothing_and_the_same_seed_gives_the_same(many
     assert again.to_json() == analysis.to_json()
 
 
-def test_a_missing_turn_is_told(talk):
+def test_a_missing_turn_is_reported(talk):
     analysis = analyze(talk("ssc").filter(pl.col("turn") != 2), resamples=10)
     assert analysis.gapped == 1
     assert analysis.overall.measures["change_rate"].mean.value == 1

@@ -23,7 +23,7 @@ def test_not_even_a_judge_who_finds_them_all_balanced_gives_them_a_score(talk: A
 
 
 def test_the_reason_for_a_missing_score_is_that_the_answers_say_nothing(talk: Any) -> None:
-    """Two clear stances stand side by side in each: that no two turns hold one would be wrong."""
+    """Each has two clear stances side by side: 'no two turns hold a stance' would be the wrong reason."""
     silent = talk("bbb", cited=["a", "b", "c"], model="silent").with_columns(faults=pl.Series([["empty"]] * 3))
     sound = talk("-b-", cited=["a", "b", "c"], model="sound").with_columns(faults=pl.Series([[]] * 3, dtype=LISTS))
     models = analyze(pl.concat([silent, sound]), resamples=10).models

@@ -32,7 +32,7 @@ def test_unknown_stances_and_confidence_out_of_range(talk):
     ]
 
 
-def test_a_turn_that_stands_twice_is_named(talk):
+def test_a_turn_that_occurs_twice_is_named(talk):
     (reason,) = reasons(pl.concat([talk("sc"), talk("s")]))
     assert "conversation 't', turn 1: occurs twice" in reason
 

@@ -83,8 +83,8 @@ def others_message(round: int, said: Iterable[tuple[int, Verdict | None, str]]) 
 
 def alone_message(round: int) -> str:
     """The user turn before the verdict, in `round` (2 or later), of an agent that hears nobody."""
-    told = fill("nulls.alone", round=round, last=round - 1)
-    return "\n\n".join([told, fill("messages.request", round=round)])
+    alone = fill("nulls.alone", round=round, last=round - 1)
+    return "\n\n".join([alone, fill("messages.request", round=round)])
 
 
 def repeat_request(round: int) -> str:

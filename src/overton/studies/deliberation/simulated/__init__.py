@@ -154,23 +154,23 @@ def _read_conversation(messages: Sequence[Message]) -> Seen | None:
     again = _REPEAT.match(messages[-1].content) is not None
     turns = messages[:-2] if again else messages
     named = _NAME.search(turns[0].content)
-    told = [turn.content for turn in turns if turn.role == "user"]
-    if named is None or not told:
+    shown = [turn.content for turn in turns if turn.role == "user"]
+    if named is None or not shown:
         return None
-    opening, _, first = told[0].partition(_FIRST)
-    said = [_ENTRY.findall(text) for text in (first, *told[1:])]
+    opening, _, first = shown[0].partition(_FIRST)
+    said = [_ENTRY.findall(text) for text in (first, *shown[1:])]
     own = [turn.content for turn in turns if turn.role == "assistant"]
     agent = int(named[1])
     previous, within = _counted(agent, said)
     balanced = _BALANCED in turns[0].content
-    return Seen(opening, agent, len(told), _own_verdict(own), previous, within, balanced, again)
+    return Seen(opening, agent, len(shown), _own_verdict(own), previous, within, balanced, again)
 
 
 def _counted(agent: int, said: Sequence[Sequence[tuple[str, str]]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The others' verdicts in earlier rounds and in this one, from what the agent was shown in each round."""
     in_turn = bool(said[0])  # somebody spoke before it in round 1, so those before it have spoken in this round too
     within = [int(other) < agent and in_turn for other, _ in said[-1]]
-    earlier = [verdict for told in said[:-1] for _, verdict in told]
+    earlier = [verdict for shown in said[:-1] for _, verdict in shown]
     earlier += [verdict for (_, verdict), now in zip(said[-1], within, strict=True) if not now]
     just_now = [verdict for (_, verdict), now in zip(said[-1], within, strict=True) if now]
     return _by_verdict(earlier), _by_verdict(just_now)
