@@ -25,7 +25,7 @@ from overton.studies.pluralism.record import Response
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.stance_stability.record import Record as Turn
 from overton.studies.stance_stability.tables import TURNS
-from overton.studies.table import Column, Once, RawTable, Rule, Table, columns_of_record, told
+from overton.studies.table import Column, Once, RawTable, Rule, Table, columns_of_record, means
 
 ALL = (DECISIONS, TURNS, RECORDS, COUNTS, MATCHES, SUMMARIES, RANKINGS, PAIRS)
 
@@ -213,9 +213,9 @@ def test_every_column_of_a_record_is_documented(record: type[msgspec.Struct]) ->
 
 def test_a_records_columns_say_their_kinds_and_values() -> None:
     class Row(msgspec.Struct):
-        side: Annotated[Literal["pro", "con"] | None, told("whose")]
-        places: Annotated[tuple[int, ...], told("where")]
-        share: Annotated[float, told("how much")]
+        side: Annotated[Literal["pro", "con"] | None, means("whose")]
+        places: Annotated[tuple[int, ...], means("where")]
+        share: Annotated[float, means("how much")]
 
     assert columns_of_record(Row) == (
         ("side", "text", False, "whose", "pro, con"),

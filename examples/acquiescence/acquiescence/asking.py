@@ -7,7 +7,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial, user
 from overton.judging import Reading, read_choice
-from overton.studies import Option, Prompts, ask_until_read, told, unless_refused
+from overton.studies import Option, Prompts, ask_until_read, means, unless_refused
 
 PROMPTS = Prompts("acquiescence")
 ANSWERS = ("yes", "no")
@@ -33,12 +33,12 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Record(msgspec.Struct, frozen=True):
     """One answer."""
 
-    trial: Annotated[str, told("the trial's name")]
-    question: Annotated[str, told("the question's id")]
-    framing: Annotated[Framing, told("the side from which it was worded")]
-    answer: Annotated[Literal["yes", "no"] | None, told("None if no reply could be read")]
-    failure: Annotated[str | None, told("why the call failed for good, None if it did not")]
-    reply: Annotated[str, told("the model's last reply, '' if there is none")]
+    trial: Annotated[str, means("the trial's name")]
+    question: Annotated[str, means("the question's id")]
+    framing: Annotated[Framing, means("the side from which it was worded")]
+    answer: Annotated[Literal["yes", "no"] | None, means("None if no reply could be read")]
+    failure: Annotated[str | None, means("why the call failed for good, None if it did not")]
+    reply: Annotated[str, means("the model's last reply, '' if there is none")]
 
 
 class Asked(Trial, frozen=True):

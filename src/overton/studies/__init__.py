@@ -20,7 +20,7 @@ from overton.studies.registry import Listed, listed, study_named
 from overton.studies.respondent import respondent
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
 from overton.studies.study import INTERFACE, Dataset, Demo, Role, Study
-from overton.studies.table import RawTable, told
+from overton.studies.table import RawTable, means
 
 __all__ = [
     "INTERFACE",
@@ -68,10 +68,10 @@ __all__ = [
     "degenerate",
     "json_lines",
     "listed",
+    "means",
     "option_place",
     "respondent",
     "retesting",
     "study_named",
-    "told",
     "unless_refused",
 ]

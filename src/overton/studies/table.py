@@ -27,7 +27,7 @@ __all__ = [
     "Rule",
     "Table",
     "columns_of_record",
-    "told",
+    "means",
 ]
 
 RECORDS_KEY, RECORDS_FORMAT = "overton.records", 1
@@ -264,8 +264,8 @@ class Table:
                 raise InputError([Problem(place, "", reason)])
 
 
-def told(meaning: str) -> msgspec.Meta:
-    """The meaning of a record's field, as in `Annotated[int, told("from 1")]`: documentation takes it from there."""
+def means(meaning: str) -> msgspec.Meta:
+    """The meaning of a record's field, as in `Annotated[int, means("from 1")]`: documentation takes it from there."""
     return msgspec.Meta(description=meaning)
 
 

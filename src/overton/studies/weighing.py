@@ -49,9 +49,9 @@ __all__ = [
     "sharing",
     "singles",
     "spread",
-    "told",
     "verdict_on",
     "weighed",
+    "weighing_notes",
     "weighing_section",
 ]
 
@@ -285,7 +285,7 @@ def calibrated(
     return calibration(of_labels, counted, (1 - total[:, 0], none))
 
 
-def told(found: Weighing | None, what: str = "Shares") -> Iterator[str]:
+def weighing_notes(found: Weighing | None, what: str = "Shares") -> Iterator[str]:
     """What a report says first: what `what` is made of, and for each model whether the two agree."""
     if found is None:
         return
@@ -342,7 +342,7 @@ def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = No
         [name, one.verdict, one.prompts, one.answers, one.slope, one.offset, one.outward, one.largest, one.other]
         for name, one in found.calibrations.items()
     ]
-    said = [Callout(text, summary=True) for text in told(found)] if said is None else said
+    said = [Callout(text, summary=True) for text in weighing_notes(found)] if said is None else said
     return Section(
         "probabilities", "Token probabilities", [*said, Table("Calibration", columns, rows), Method(_METHOD)]
     )

@@ -14,7 +14,7 @@ from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
-from overton.studies.weighing import AsAsked, told
+from overton.studies.weighing import AsAsked, weighing_notes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,7 +138,7 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
             *few(results.records["topic"].n_unique(), "topics"),
             *about_judges(results, "any model's even-handedness"),
             *held_to_form(results, "answers were not held to any form, since none is prescribed."),
-            *told(analysis.weighing),
+            *weighing_notes(analysis.weighing),
         ],
     )
 

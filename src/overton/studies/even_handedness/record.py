@@ -8,7 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.even_handedness.items import Side
-from overton.studies.table import told
+from overton.studies.table import means
 
 __all__ = ["EVENNESS", "GRADED", "Evenness", "Graded", "Record"]
 
@@ -35,59 +35,61 @@ _Grade = Annotated[int, msgspec.Meta(ge=1, le=5)]
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What was graded once. In a run's `records.parquet` the column `model` (the spec) precedes these."""
 
-    trial: Annotated[str, told("the trial's name; a trial with nulls has one row per thing that was graded")]
-    pair: Annotated[str, told("the pair's id")]
-    topic: Annotated[str, told("the contested question; intervals are over topics")]
-    category: Annotated[str | None, told("the kind of topic, None if not known")]
-    partisan: Annotated[bool | None, told("whether parties divide over it, None if not known")]
-    task: Annotated[str, told("the kind of task")]
-    group_a: Annotated[str, told("for whom prompt a speaks")]
-    group_b: Annotated[str, told("for whom prompt b speaks")]
-    setting: Annotated[str, told("none, or system-1, system-2, ...: which system prompt preceded the prompts")]
-    repetition: Annotated[int, told("from 1 to the number of trials")]
-    graded: Annotated[Graded, told("the pair, or which null condition or control")]
+    trial: Annotated[str, means("the trial's name; a trial with nulls has one row per thing that was graded")]
+    pair: Annotated[str, means("the pair's id")]
+    topic: Annotated[str, means("the contested question; intervals are over topics")]
+    category: Annotated[str | None, means("the kind of topic, None if not known")]
+    partisan: Annotated[bool | None, means("whether parties divide over it, None if not known")]
+    task: Annotated[str, means("the kind of task")]
+    group_a: Annotated[str, means("for whom prompt a speaks")]
+    group_b: Annotated[str, means("for whom prompt b speaks")]
+    setting: Annotated[str, means("none, or system-1, system-2, ...: which system prompt preceded the prompts")]
+    repetition: Annotated[int, means("from 1 to the number of trials")]
+    graded: Annotated[Graded, means("the pair, or which null condition or control")]
     side: Annotated[
-        Side | None, told("whose prompt or answer is on both sides, or whose answer was declined; otherwise None")
+        Side | None, means("whose prompt or answer is on both sides, or whose answer was declined; otherwise None")
     ]
     even_first: Annotated[
         Evenness | None,
-        told("who was helped more with a first, None if it was not asked or could not be read"),
+        means("who was helped more with a first, None if it was not asked or could not be read"),
     ] = None
-    even_second: Annotated[Evenness | None, told("the same with b first")] = None
-    compliance_a: Annotated[int | None, told("answer a: 1 (complies) to 5 (declines), None as above")] = None
-    compliance_b: Annotated[int | None, told("the same for answer b")] = None
-    hedging_a: Annotated[int | None, told("answer a: 1 (none) to 5 (extreme), None as above")] = None
-    hedging_b: Annotated[int | None, told("the same for answer b")] = None
-    judged_again: Annotated[bool, told("whether the four single grades were requested once more")] = False
-    compliance_a_again: Annotated[int | None, told("the grade given then, with the options in reverse")] = None
-    compliance_b_again: Annotated[int | None, told("the same")] = None
-    hedging_a_again: Annotated[int | None, told("the same")] = None
-    hedging_b_again: Annotated[int | None, told("the same")] = None
+    even_second: Annotated[Evenness | None, means("the same with b first")] = None
+    compliance_a: Annotated[int | None, means("answer a: 1 (complies) to 5 (declines), None as above")] = None
+    compliance_b: Annotated[int | None, means("the same for answer b")] = None
+    hedging_a: Annotated[int | None, means("answer a: 1 (none) to 5 (extreme), None as above")] = None
+    hedging_b: Annotated[int | None, means("the same for answer b")] = None
+    judged_again: Annotated[bool, means("whether the four single grades were requested once more")] = False
+    compliance_a_again: Annotated[int | None, means("the grade given then, with the options in reverse")] = None
+    compliance_b_again: Annotated[int | None, means("the same")] = None
+    hedging_a_again: Annotated[int | None, means("the same")] = None
+    hedging_b_again: Annotated[int | None, means("the same")] = None
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("how shares are to be found if not by the judge's labels, None if by these"),
+        means("how shares are to be found if not by the judge's labels, None if by these"),
     ] = None
     p_first: Annotated[
         tuple[float, ...] | None,
-        told(
+        means(
             "the judge's probabilities that a, b and neither was helped more, at temperature 1, with a first; None if"
             " not requested or not returned"
         ),
     ] = None
-    p_second: Annotated[tuple[float, ...] | None, told("the same, for the same three, with b first")] = None
-    p_compliance_a: Annotated[tuple[float, ...] | None, told("its probabilities of the grades 1 to 5")] = None
-    p_compliance_b: Annotated[tuple[float, ...] | None, told("the same for answer b")] = None
-    p_hedging_a: Annotated[tuple[float, ...] | None, told("the same for answer a's hedging")] = None
-    p_hedging_b: Annotated[tuple[float, ...] | None, told("the same for answer b's hedging")] = None
+    p_second: Annotated[tuple[float, ...] | None, means("the same, for the same three, with b first")] = None
+    p_compliance_a: Annotated[tuple[float, ...] | None, means("its probabilities of the grades 1 to 5")] = None
+    p_compliance_b: Annotated[tuple[float, ...] | None, means("the same for answer b")] = None
+    p_hedging_a: Annotated[tuple[float, ...] | None, means("the same for answer a's hedging")] = None
+    p_hedging_b: Annotated[tuple[float, ...] | None, means("the same for answer b's hedging")] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("the judge's answers at temperature 1 to `even_first`'s question (a, b, even, none), to calibrate it"),
+        means("the judge's answers at temperature 1 to `even_first`'s question (a, b, even, none), to calibrate it"),
     ] = None
-    unread: Annotated[int, told("grades for which the judge gave no readable reply")] = 0
-    failure: Annotated[str | None, told("who failed ('subject' or 'judge') and why, None if no call did")] = None
-    refused_a: Annotated[bool, told("whether the endpoint flagged answer a as a refusal")] = False
-    refused_b: Annotated[bool, told("the same for answer b")] = False
-    faults_a: Annotated[tuple[Fault, ...] | None, told("faults of form of answer a, None if there is no answer")] = None
-    faults_b: Annotated[tuple[Fault, ...] | None, told("the same for answer b")] = None
-    answer_a: Annotated[str, told("answer a; in nulls and controls only if it is in no other row")] = ""
-    answer_b: Annotated[str, told("the same for answer b")] = ""
+    unread: Annotated[int, means("grades for which the judge gave no readable reply")] = 0
+    failure: Annotated[str | None, means("who failed ('subject' or 'judge') and why, None if no call did")] = None
+    refused_a: Annotated[bool, means("whether the endpoint flagged answer a as a refusal")] = False
+    refused_b: Annotated[bool, means("the same for answer b")] = False
+    faults_a: Annotated[tuple[Fault, ...] | None, means("faults of form of answer a, None if there is no answer")] = (
+        None
+    )
+    faults_b: Annotated[tuple[Fault, ...] | None, means("the same for answer b")] = None
+    answer_a: Annotated[str, means("answer a; in nulls and controls only if it is in no other row")] = ""
+    answer_b: Annotated[str, means("the same for answer b")] = ""

@@ -17,7 +17,7 @@ from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
-from overton.studies.weighing import AsAsked, told
+from overton.studies.weighing import AsAsked, weighing_notes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,7 +141,7 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
                 " neither refuse nor answer otherwise: its shares of other answers say nothing.",
             )
         )
-        + [*told(analysis.weighing), *told_of_labels(analysis.chances)]
+        + [*weighing_notes(analysis.weighing), *told_of_labels(analysis.chances)]
         + (list(about_judges(results, "what free answers take")) if analysis.free else [])
         + ([_UNFORCED] if analysis.answers == "free" else []),
     )

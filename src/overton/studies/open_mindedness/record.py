@@ -8,7 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.open_mindedness.items import Side
-from overton.studies.table import told
+from overton.studies.table import means
 
 __all__ = ["STANCES", "Answers", "Instead", "Record", "Stance", "Strength"]
 
@@ -29,91 +29,91 @@ STANCES: tuple[Stance, ...] = get_args(Stance)
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One answer. In a run's `records.parquet` the column `model` (the spec) comes before these."""
 
-    trial: Annotated[str, told("the trial's name, unique for each model; a forced and a free answer share one")]
-    issue: Annotated[str, told("the issue's id")]
-    topic: Annotated[str | None, told("the issue's topic, None if unknown")]
+    trial: Annotated[str, means("the trial's name, unique for each model; a forced and a free answer share one")]
+    issue: Annotated[str, means("the issue's id")]
+    topic: Annotated[str | None, means("the issue's topic, None if unknown")]
     condition: Annotated[
-        str, told("a name from `CONDITIONS`; in a null condition, prefixed with its name: 'irrelevant/balanced'")
+        str, means("a name from `CONDITIONS`; in a null condition, prefixed with its name: 'irrelevant/balanced'")
     ]
-    wording: Annotated[int, told("0 at the baseline, otherwise the evidence wrapper's wording, 1 or 2")]
-    template: Annotated[int, told("1 to 6, appendix B's number; families are templates (1, 4), (2, 5) and (3, 6)")]
-    repetition: Annotated[int, told("1 to the number of trials")]
-    draw: Annotated[int | None, told("which of D repeated argument draws (1 to D), None if each trial draws its own")]
+    wording: Annotated[int, means("0 at the baseline, otherwise the evidence wrapper's wording, 1 or 2")]
+    template: Annotated[int, means("1 to 6, appendix B's number; families are templates (1, 4), (2, 5) and (3, 6)")]
+    repetition: Annotated[int, means("1 to the number of trials")]
+    draw: Annotated[int | None, means("which of D repeated argument draws (1 to D), None if each trial draws its own")]
     arguments: Annotated[
         tuple[str, ...],
-        told(
+        means(
             "ids of the arguments shown, or replaced by other texts, in the order shown ('pro-2', 'con-1', ...); those"
             " of another issue as 'pro-2@ISSUE'"
         ),
     ]
-    last_argument: Annotated[Side | None, told("side of the last argument shown, None at the baseline")]
-    a_is: Annotated[Side, told("the side that answering A supports")]
-    pro_first: Annotated[bool, told("whether the pro position is named before the con position")]
-    a_first: Annotated[bool, told("whether the closing request names `position <<A>>` first")]
-    stance: Annotated[Stance, told("by the strict reading; for a free answer, by the judge")]
-    letter: Annotated[Literal["A", "B"] | None, told("by the strict reading, None if there is none")]
+    last_argument: Annotated[Side | None, means("side of the last argument shown, None at the baseline")]
+    a_is: Annotated[Side, means("the side that answering A supports")]
+    pro_first: Annotated[bool, means("whether the pro position is named before the con position")]
+    a_first: Annotated[bool, means("whether the closing request names `position <<A>>` first")]
+    stance: Annotated[Stance, means("by the strict reading; for a free answer, by the judge")]
+    letter: Annotated[Literal["A", "B"] | None, means("by the strict reading, None if there is none")]
     stance_published: Annotated[
-        Stance, told("the stance by the paper's own patterns (section 4.3); for a free answer, by the judge")
+        Stance, means("the stance by the paper's own patterns (section 4.3); for a free answer, by the judge")
     ]
-    refused: Annotated[bool, told("the endpoint itself flagged a refusal")]
+    refused: Annotated[bool, means("the endpoint itself flagged a refusal")]
     failure: Annotated[
         str | None,
-        told(
+        means(
             "why the call failed for good ('kind: message', after 'judge: ' if it was the judge's or none of its"
             " replies could be read), None if it did not; such rows have stance 'other' and are not answers: measures"
             " leave them out and count them"
         ),
     ]
-    answer: Annotated[str, told("the model's reply, '' if the call failed")]
+    answer: Annotated[str, means("the model's reply, '' if the call failed")]
     faults: Annotated[
         tuple[Fault, ...],
-        told("faults of the answer's form: empty, cut, echo (of the prompt), loop; none if the call failed"),
+        means("faults of the answer's form: empty, cut, echo (of the prompt), loop; none if the call failed"),
     ]
-    input_tokens: Annotated[int | None, told("as reported, None if not reported")]
-    output_tokens: Annotated[int | None, told("as reported, None if not reported")]
+    input_tokens: Annotated[int | None, means("as reported, None if not reported")]
+    output_tokens: Annotated[int | None, means("as reported, None if not reported")]
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("how shares are computed if not by counting answers, otherwise None"),
+        means("how shares are computed if not by counting answers, otherwise None"),
     ] = None
     p_a: Annotated[
         float | None,
-        told(
+        means(
             "probability of A at the answer's letter, as the endpoint samples; 0 in an answer without a letter; None if"
             " not requested or not reported"
         ),
     ] = None
-    p_b: Annotated[float | None, told("the same for B; the remainder is neither")] = None
+    p_b: Annotated[float | None, means("the same for B; the remainder is neither")] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("letters of single answers to the same prompt (A, B, or neither), None if there are none"),
+        means("letters of single answers to the same prompt (A, B, or neither), None if there are none"),
     ] = None
-    answers: Annotated[Answers, told("how the answer was asked for: by a letter, or in the model's own words")] = (
+    answers: Annotated[Answers, means("how the answer was asked for: by a letter, or in the model's own words")] = (
         "forced"
     )
-    judged_a_is: Annotated[Side | None, told("the side that was position A for the judge, None if none was asked")] = (
+    judged_a_is: Annotated[Side | None, means("the side that was position A for the judge, None if none was asked")] = (
         None
     )
     strength: Annotated[
-        Strength | None, told("how firmly a free answer takes its side, None if it takes none or is not judged")
+        Strength | None, means("how firmly a free answer takes its side, None if it takes none or is not judged")
     ] = None
     declines: Annotated[
-        bool | None, told("whether a free answer says that it does not take sides, None if it is not judged")
+        bool | None, means("whether a free answer says that it does not take sides, None if it is not judged")
     ] = None
-    judge_attempts: Annotated[int | None, told("how often the judge was asked, None if it was not")] = None
+    judge_attempts: Annotated[int | None, means("how often the judge was asked, None if it was not")] = None
     judge_shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("whether the judge of a free answer was asked for its label's probabilities, None if not"),
+        means("whether the judge of a free answer was asked for its label's probabilities, None if not"),
     ] = None
     p_takes_pro: Annotated[
         float | None,
-        told(
+        means(
             "the judge's probability at temperature 1 that a free answer takes the pro side; None if not requested or"
             " not reported"
         ),
     ] = None
-    p_takes_con: Annotated[float | None, told("the same for the con side")] = None
-    p_takes_neither: Annotated[float | None, told("the same for neither")] = None
+    p_takes_con: Annotated[float | None, means("the same for the con side")] = None
+    p_takes_neither: Annotated[float | None, means("the same for neither")] = None
     taken_sampled: Annotated[
         tuple[str, ...] | None,
-        told("the judge's answers at temperature 1 to the same question (pro, con, neither, none), to calibrate it"),
+        means("the judge's answers at temperature 1 to the same question (pro, con, neither, none), to calibrate it"),
     ] = None

@@ -25,7 +25,7 @@ from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.readable import Answered
 from overton.studies.retesting import RETEST, Retest, again, another_order, chosen
 from overton.studies.study import Role, Study
-from overton.studies.table import told
+from overton.studies.table import means
 
 __all__ = ["AUDITING", "AuditOptions", "Audited"]
 
@@ -46,24 +46,24 @@ class AuditTrial(Trial, frozen=True):
 class Audited(msgspec.Struct, frozen=True, kw_only=True):
     """One opinion, and the summaries that entail it. In a run's records the column `model`, the judge, comes first."""
 
-    trial: Annotated[str, told("the trial's name")]
-    thread: Annotated[str, told("of the item")]
-    community: Annotated[str, told("of the item")]
-    viewpoint: Annotated[str, told("the viewpoint that the opinion was put into")]
-    number: Annotated[int, told("the opinion's place among the thread's, from 1")]
-    opinion: Annotated[str, told("its words")]
+    trial: Annotated[str, means("the trial's name")]
+    thread: Annotated[str, means("of the item")]
+    community: Annotated[str, means("of the item")]
+    viewpoint: Annotated[str, means("the viewpoint that the opinion was put into")]
+    number: Annotated[int, means("the opinion's place among the thread's, from 1")]
+    opinion: Annotated[str, means("its words")]
     entailed: Annotated[
-        bool | None, told("whether its own viewpoint's summary entails it; None if the judge gave no usable answer")
+        bool | None, means("whether its own viewpoint's summary entails it; None if the judge gave no usable answer")
     ]
-    others: Annotated[tuple[str, ...], told("the thread's other viewpoints whose summaries entail it")] = ()
-    attempts: Annotated[int, told("how often the judge was asked")] = 1
-    failure: Annotated[str | None, told("why the call failed for good, None if it did not")] = None
-    judged_again: Annotated[bool, told("whether the judge was asked again, with the summaries in another order")] = (
+    others: Annotated[tuple[str, ...], means("the thread's other viewpoints whose summaries entail it")] = ()
+    attempts: Annotated[int, means("how often the judge was asked")] = 1
+    failure: Annotated[str | None, means("why the call failed for good, None if it did not")] = None
+    judged_again: Annotated[bool, means("whether the judge was asked again, with the summaries in another order")] = (
         False
     )
     entailed_by_again: Annotated[
         tuple[str, ...] | None,
-        told("all viewpoints whose summaries entail it by that answer; None without a usable one, or if not asked"),
+        means("all viewpoints whose summaries entail it by that answer; None without a usable one, or if not asked"),
     ] = None
 
 

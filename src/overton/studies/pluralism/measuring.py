@@ -20,7 +20,7 @@ from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.profiling import Profiling
 from overton.studies.retesting import told_of_itself
-from overton.studies.weighing import AsAsked, told
+from overton.studies.weighing import AsAsked, weighing_notes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,7 +122,7 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
         sections=[*figures.sections(analysis, _judges(results, analysis)), *design.sections(results.records)],
         trials=figures.thread_table(results.records, results.items) if results.items else None,
         warnings=[
-            *told(analysis.weighing, IN_PAIRS),
+            *weighing_notes(analysis.weighing, IN_PAIRS),
             *told_of_labels(analysis.chances),
             *_warnings(results),
             *fault_warnings(analysis.faults, "replies"),

@@ -8,7 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
-from overton.studies.table import told
+from overton.studies.table import means
 
 __all__ = ["ENOUGH", "STANCES", "Again", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
 
@@ -26,60 +26,60 @@ ENOUGH = 2
 class Response(msgspec.Struct, frozen=True, gc=False):
     """One of the responses to a post."""
 
-    number: Annotated[int, told("1, 2, ... in the order of the reply")]
-    text: Annotated[str, told("without its number")]
-    stance: Annotated[Stance | None, told("towards the reference opinion, None if the judge gave no usable label")]
+    number: Annotated[int, means("1, 2, ... in the order of the reply")]
+    text: Annotated[str, means("without its number")]
+    stance: Annotated[Stance | None, means("towards the reference opinion, None if the judge gave no usable label")]
     matched: Annotated[
         tuple[str, ...] | None,
-        told(
+        means(
             "the viewpoints that it entails, in the matcher's order, the surest first; None if the matcher gave no"
             " usable answer"
         ),
     ]
     faults: Annotated[
         tuple[Fault, ...],
-        told("its faults of form, see `overton.judging.FAULTS`; empty if none"),
+        means("its faults of form, see `overton.judging.FAULTS`; empty if none"),
     ] = ()
     p_stance: Annotated[
         tuple[float, ...] | None,
-        told(
+        means(
             "the judge's probabilities at temperature 1 that its stance is supporting, against, neutral; None if not"
             " requested or not reported"
         ),
     ] = None
     p_matched: Annotated[
         tuple[float | None, ...] | None,
-        told("the same that it entails each of the thread's viewpoints, if asked about in pairs; otherwise None"),
+        means("the same that it entails each of the thread's viewpoints, if asked about in pairs; otherwise None"),
     ] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("the judge's answers at temperature 1 to the question about its stance (none if no label)"),
+        means("the judge's answers at temperature 1 to the question about its stance (none if no label)"),
     ] = None
     sampled_match: Annotated[
         tuple[str, ...] | None,
-        told("the same (yes, no, none) to that about the viewpoint `sampled_of`, if it is asked about pairs"),
+        means("the same (yes, no, none) to that about the viewpoint `sampled_of`, if it is asked about pairs"),
     ] = None
-    sampled_of: Annotated[str | None, told("the viewpoint drawn for it, None if none is")] = None
+    sampled_of: Annotated[str | None, means("the viewpoint drawn for it, None if none is")] = None
 
 
 class Candidate(msgspec.Struct, frozen=True, gc=False):
     """A viewpoint that was tried as reference opinion."""
 
-    viewpoint: Annotated[str, told("its id")]
+    viewpoint: Annotated[str, means("its id")]
     stances: Annotated[
         tuple[SummaryStance | None, ...],
-        told("those of the thread's viewpoints towards it, in their order, as `Record.stances`"),
+        means("those of the thread's viewpoints towards it, in their order, as `Record.stances`"),
     ]
 
 
 class Again(msgspec.Struct, frozen=True, gc=False):
     """One of the responses that the judge was asked about again."""
 
-    number: Annotated[int, told("the response's")]
-    stance: Annotated[Stance | None, told("what the judge said then, with its labels in another order")]
+    number: Annotated[int, means("the response's")]
+    stance: Annotated[Stance | None, means("what the judge said then, with its labels in another order")]
     matched: Annotated[
         tuple[str, ...] | None,
-        told("the viewpoints that it matched then, shown in another order; None also if no judge matches"),
+        means("the viewpoints that it matched then, shown in another order; None also if no judge matches"),
     ]
 
 
@@ -89,184 +89,184 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Columns of one experiment are empty or None in the others.
     """
 
-    trial: Annotated[str, told("the trial's name")]
-    experiment: Annotated[Experiment, told("'sycophancy', 'ranking' or 'pairwise'")]
-    thread: Annotated[str, told("of the item")]
-    community: Annotated[str, told("of the item")]
+    trial: Annotated[str, means("the trial's name")]
+    experiment: Annotated[Experiment, means("'sycophancy', 'ranking' or 'pairwise'")]
+    thread: Annotated[str, means("of the item")]
+    community: Annotated[str, means("of the item")]
     condition: Annotated[
         str,
-        told(
+        means(
             "its name, see `Condition`; `arm`, `effort` and `mitigated` are its parts; in a null, prefixed with the"
             " null's name: 'other-belief/toward'"
         ),
     ]
-    arm: Annotated[Arm, told("what the user is made to say")]
+    arm: Annotated[Arm, means("what the user is made to say")]
     effort: Annotated[
         str | None,
-        told("the reasoning effort requested, in the provider's own word, None if none is"),
+        means("the reasoning effort requested, in the provider's own word, None if none is"),
     ]
     mitigated: Annotated[
         bool,
-        told("whether the system prompt also asks for every reasonable view whatever the user believes"),
+        means("whether the system prompt also asks for every reasonable view whatever the user believes"),
     ]
     status: Annotated[
         Status,
-        told(
+        means(
             "'not eligible' if the thread does not have what the experiment needs, so that the model was not asked;"
             " 'failed' if a call failed for good or the judge wrote no belief"
         ),
     ] = "done"
     failure: Annotated[
         str | None,
-        told(
+        means(
             "why it failed ('role: kind: message'), None if it did not; also set on a trial that is done if a call"
             " about one of its responses failed for good"
         ),
     ] = None
-    belief: Annotated[str, told("what the user is made to say, '' if nothing")] = ""
+    belief: Annotated[str, means("what the user is made to say, '' if nothing")] = ""
     reference: Annotated[
         str | None,
-        told(
+        means(
             "the viewpoint that the belief is taken from, and in sycophancy the reference opinion; None if there is"
             " none"
         ),
     ] = None
     answer: Annotated[
         str,
-        told("the model's reply as it came (independent replies separated by a line '---'), '' if none"),
+        means("the model's reply as it came (independent replies separated by a line '---'), '' if none"),
     ] = ""
-    refused: Annotated[bool, told("whether the endpoint flagged a refusal")] = False
-    cut: Annotated[bool, told("whether a reply was cut off at its token limit")] = False
+    refused: Annotated[bool, means("whether the endpoint flagged a refusal")] = False
+    cut: Annotated[bool, means("whether a reply was cut off at its token limit")] = False
     input_tokens: Annotated[
         int | None,
-        told("of the model measured, all its replies together; None if not reported"),
+        means("of the model measured, all its replies together; None if not reported"),
     ] = None
     output_tokens: Annotated[
         int | None,
-        told("of the model measured, all its replies together; None if not reported"),
+        means("of the model measured, all its replies together; None if not reported"),
     ] = None
     judge_replies: Annotated[
         int,
-        told("how many replies the judge was asked for, excluding repeats and calls that trials share"),
+        means("how many replies the judge was asked for, excluding repeats and calls that trials share"),
     ] = 0
-    judge_repaired: Annotated[int, told("answers of the judge that could be read after repairing their form")] = 0
+    judge_repaired: Annotated[int, means("answers of the judge that could be read after repairing their form")] = 0
     judge_again: Annotated[
         int,
-        told("replies of the judge that could not be used, so that it was asked again"),
+        means("replies of the judge that could not be used, so that it was asked again"),
     ] = 0
-    judge_unusable: Annotated[int, told("questions to which no reply of the judge was usable")] = 0
+    judge_unusable: Annotated[int, means("questions to which no reply of the judge was usable")] = 0
     judge_dropped: Annotated[
         int,
-        told("numbers in the judge's answers that name nothing, or something already named"),
+        means("numbers in the judge's answers that name nothing, or something already named"),
     ] = 0
     faults: Annotated[
         tuple[Fault, ...],
-        told("of ranking and pairwise alone: faults of the reply's form, see `overton.judging.FAULTS`; empty if none"),
+        means("of ranking and pairwise alone: faults of the reply's form, see `overton.judging.FAULTS`; empty if none"),
     ] = ()
-    viewpoints: Annotated[tuple[str, ...], told("of sycophancy alone: the thread's viewpoints")] = ()
-    votes: Annotated[tuple[int, ...], told("of sycophancy alone: the viewpoints' votes")] = ()
+    viewpoints: Annotated[tuple[str, ...], means("of sycophancy alone: the thread's viewpoints")] = ()
+    votes: Annotated[tuple[int, ...], means("of sycophancy alone: the viewpoints' votes")] = ()
     stances: Annotated[
         tuple[SummaryStance | None, ...],
-        told(
+        means(
             "of sycophancy alone: the viewpoints' stances towards the reference opinion, 'reference' for itself,"
             " None if the judge gave no usable label; empty if there is no reference"
         ),
     ] = ()
     candidates: Annotated[
         int | None,
-        told("of sycophancy alone: how many viewpoints were tried until one qualified as reference"),
+        means("of sycophancy alone: how many viewpoints were tried until one qualified as reference"),
     ] = None
     candidates_unread: Annotated[
         int | None,
-        told("of sycophancy alone: for how many of these the judge's labels could not all be read"),
+        means("of sycophancy alone: for how many of these the judge's labels could not all be read"),
     ] = None
     tried: Annotated[
         tuple[Candidate, ...],
-        told(
+        means(
             "of sycophancy alone: the viewpoints tried as reference opinion, in their order, each with the stances of"
             " the others towards it; kept even if none qualifies"
         ),
     ] = ()
-    asked: Annotated[int | None, told("of sycophancy alone: how many responses were requested")] = None
+    asked: Annotated[int | None, means("of sycophancy alone: how many responses were requested")] = None
     given: Annotated[
         int | None,
-        told("of sycophancy alone: how many the reply contained; those beyond `asked` are left out"),
+        means("of sycophancy alone: how many the reply contained; those beyond `asked` are left out"),
     ] = None
-    split: Annotated[str | None, told("of sycophancy alone: how they were separated, see `protocol.splitting`")] = None
+    split: Annotated[str | None, means("of sycophancy alone: how they were separated, see `protocol.splitting`")] = None
     responses: Annotated[
         tuple[Response, ...],
-        told(
+        means(
             "of sycophancy alone: those kept, each with its faults of form; if the reply contains none, a single one"
             " without text, label and matches, whose fault is 'empty' (and 'cut' if it was cut off)"
         ),
     ] = ()
     stances_again: Annotated[
         tuple[SummaryStance | None, ...],
-        told(
+        means(
             "of sycophancy alone: what `stances` were when the judge was asked again, with the summaries in another"
             " order; empty if it was not"
         ),
     ] = ()
     again: Annotated[
-        tuple[Again, ...], told("of sycophancy alone: the responses about which the judge was asked again")
+        tuple[Again, ...], means("of sycophancy alone: the responses about which the judge was asked again")
     ] = ()
     true: Annotated[
         tuple[str, ...],
-        told(
+        means(
             "of ranking alone: the ranked viewpoints by votes, most votes first (equal votes: in the order of the"
             " thread)"
         ),
     ] = ()
-    true_votes: Annotated[tuple[int, ...], told("of ranking alone: their votes")] = ()
+    true_votes: Annotated[tuple[int, ...], means("of ranking alone: their votes")] = ()
     shown: Annotated[
         tuple[str, ...],
-        told("of ranking alone: the same viewpoints in the order in which they were numbered from 1"),
+        means("of ranking alone: the same viewpoints in the order in which they were numbered from 1"),
     ] = ()
     predicted: Annotated[
         tuple[str, ...] | None,
-        told(
+        means(
             "of ranking alone: the viewpoints in the order of the reply, with repetitions; None if no ranking can be"
             " read from it"
         ),
     ] = None
-    unknown: Annotated[int | None, told("of ranking alone: numbers in the reply that name no viewpoint")] = None
-    repeated: Annotated[int | None, told("of ranking alone: numbers in the reply that repeat an earlier one")] = None
-    missing: Annotated[int | None, told("of ranking alone: viewpoints that the reply does not name")] = None
-    tied: Annotated[int | None, told("of ranking alone: neighbours that the reply calls equal")] = None
+    unknown: Annotated[int | None, means("of ranking alone: numbers in the reply that name no viewpoint")] = None
+    repeated: Annotated[int | None, means("of ranking alone: numbers in the reply that repeat an earlier one")] = None
+    missing: Annotated[int | None, means("of ranking alone: viewpoints that the reply does not name")] = None
+    tied: Annotated[int | None, means("of ranking alone: neighbours that the reply calls equal")] = None
     pairing: Annotated[
         Pairing | None,
-        told(
+        means(
             "of pairwise alone: 'most-popular' pairs the viewpoint with the most votes with one that has fewer,"
             " 'random-gap' two whose votes differ enough"
         ),
     ] = None
-    popular: Annotated[str | None, told("of pairwise alone: the viewpoint with more votes")] = None
-    other: Annotated[str | None, told("of pairwise alone: the viewpoint with fewer votes")] = None
-    gap: Annotated[int | None, told("of pairwise alone: the difference between their votes")] = None
-    first: Annotated[bool | None, told("of pairwise alone: whether the more popular one was named first")] = None
+    popular: Annotated[str | None, means("of pairwise alone: the viewpoint with more votes")] = None
+    other: Annotated[str | None, means("of pairwise alone: the viewpoint with fewer votes")] = None
+    gap: Annotated[int | None, means("of pairwise alone: the difference between their votes")] = None
+    first: Annotated[bool | None, means("of pairwise alone: whether the more popular one was named first")] = None
     picked: Annotated[
         int | None,
-        told("of pairwise alone: 1 or 2, as the model answered, None if no answer can be read"),
+        means("of pairwise alone: 1 or 2, as the model answered, None if no answer can be read"),
     ] = None
     correct: Annotated[
         bool | None,
-        told("of pairwise alone: whether that is the more popular one, None if no answer can be read"),
+        means("of pairwise alone: whether that is the more popular one, None if no answer can be read"),
     ] = None
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("how shares are computed if not by counting answers, otherwise None; always None in ranking"),
+        means("how shares are computed if not by counting answers, otherwise None; always None in ranking"),
     ] = None
     p_popular: Annotated[
         float | None,
-        told(
+        means(
             "of pairwise alone: the probability, as the endpoint samples, that the model names the more popular one; 0"
             " if the reply names none; None if not requested or not reported"
         ),
     ] = None
     p_other: Annotated[
-        float | None, told("of pairwise alone: the same for the other one; the remainder is neither")
+        float | None, means("of pairwise alone: the same for the other one; the remainder is neither")
     ] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("of pairwise alone: what single answers to the same prompt name (popular, other, neither)"),
+        means("of pairwise alone: what single answers to the same prompt name (popular, other, neither)"),
     ] = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from overton.studies.table import told
+from overton.studies.table import means
 
 __all__ = ["READINGS", "JudgedUnit", "Reading", "Readings", "Row"]
 
@@ -48,11 +48,11 @@ class JudgedUnit(msgspec.Struct, frozen=True):
 class Reading(msgspec.Struct, frozen=True):
     """What one judge said of one row, asked one way. The column `model`, the judge, precedes these."""
 
-    id: Annotated[str, told("the unit's id among the items")]
-    row: Annotated[str, told("what follows the unit's id in the row's, '' if they are the same")]
-    reading: Annotated[Readings, told("'as configured', or 'in another order'")]
-    label: Annotated[str | None, told("what the judge said, None if no usable label")]
-    replies: Annotated[int, told("replies requested from the judge until one was usable")]
-    refused: Annotated[bool, told("whether the endpoint flagged the last reply as a refusal")]
-    failure: Annotated[str | None, told("why a call failed for good ('kind: message'), None if none did")]
-    said: Annotated[str, told("the last reply if it has no usable label, cut; otherwise ''")]
+    id: Annotated[str, means("the unit's id among the items")]
+    row: Annotated[str, means("what follows the unit's id in the row's, '' if they are the same")]
+    reading: Annotated[Readings, means("'as configured', or 'in another order'")]
+    label: Annotated[str | None, means("what the judge said, None if no usable label")]
+    replies: Annotated[int, means("replies requested from the judge until one was usable")]
+    refused: Annotated[bool, means("whether the endpoint flagged the last reply as a refusal")]
+    failure: Annotated[str | None, means("why a call failed for good ('kind: message'), None if none did")]
+    said: Annotated[str, means("the last reply if it has no usable label, cut; otherwise ''")]

@@ -8,7 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.stance_stability.items import Kind
-from overton.studies.table import told
+from overton.studies.table import means
 
 __all__ = ["STANCES", "Ordering", "Record", "Stance"]
 
@@ -22,88 +22,88 @@ STANCES: tuple[Stance, ...] = get_args(Stance)
 class Record(msgspec.Struct, frozen=True, gc=False):
     """One turn: a question, what was searched and read, the answer, and how the judge labelled it."""
 
-    conversation: Annotated[str, told("the trial's name: topic, temperature, ordering, repetition")]
-    topic: Annotated[str, told("the conversation's topic")]
-    domain: Annotated[str, told("the conversation's domain")]
-    temperature: Annotated[float | None, told("the condition, None for the endpoint's own default")]
+    conversation: Annotated[str, means("the trial's name: topic, temperature, ordering, repetition")]
+    topic: Annotated[str, means("the conversation's topic")]
+    domain: Annotated[str, means("the conversation's domain")]
+    temperature: Annotated[float | None, means("the condition, None for the endpoint's own default")]
     ordering: Annotated[
         Ordering,
-        told("the condition: 'fixed' as in the topic, 'shuffled', or 'grouped' by kind"),
+        means("the condition: 'fixed' as in the topic, 'shuffled', or 'grouped' by kind"),
     ]
-    turn: Annotated[int, told("from 1 to the number of questions")]
-    number: Annotated[int, told("the question's place in its topic, from 1")]
-    kind: Annotated[Kind, told("what the question does")]
-    question: Annotated[str, told("its text")]
-    query: Annotated[str, told("what was searched for")]
+    turn: Annotated[int, means("from 1 to the number of questions")]
+    number: Annotated[int, means("the question's place in its topic, from 1")]
+    kind: Annotated[Kind, means("what the question does")]
+    question: Annotated[str, means("its text")]
+    query: Annotated[str, means("what was searched for")]
     retrieved: Annotated[
         tuple[str, ...],
-        told("addresses of the pages that the model was shown, in the order of their numbers"),
+        means("addresses of the pages that the model was shown, in the order of their numbers"),
     ]
     skipped: Annotated[
         tuple[str, ...],
-        told("addresses of hits that could not be read, each with its reason: 'URL (reason)'"),
+        means("addresses of hits that could not be read, each with its reason: 'URL (reason)'"),
     ]
-    shortened: Annotated[int, told("how many pages were cut to the budget")]
+    shortened: Annotated[int, means("how many pages were cut to the budget")]
     cited: Annotated[
         tuple[str, ...],
-        told("addresses of the pages that the answer cites by number, each once, in the order of first citation"),
+        means("addresses of the pages that the answer cites by number, each once, in the order of first citation"),
     ]
-    miscited: Annotated[int, told("how many cited numbers belong to no page that was shown")]
+    miscited: Annotated[int, means("how many cited numbers belong to no page that was shown")]
     stance: Annotated[
         Stance | None,
-        told("the answer's stance towards the topic's proposition; None if the judge gave no usable label"),
+        means("the answer's stance towards the topic's proposition; None if the judge gave no usable label"),
     ]
     confidence: Annotated[
         float | None,
-        told("how certain the answer is, by the rubric: 1.0 clearly, 0.67 likely, 0.33 uncertain; None like `stance`"),
+        means("how certain the answer is, by the rubric: 1.0 clearly, 0.67 likely, 0.33 uncertain; None like `stance`"),
     ]
-    claims: Annotated[tuple[str, ...], told("the answer's key claims; empty if `stance` is None")]
+    claims: Annotated[tuple[str, ...], means("the answer's key claims; empty if `stance` is None")]
     contradictions_acknowledged: Annotated[
-        bool | None, told("whether the answer acknowledges contradictions; None like `stance`")
+        bool | None, means("whether the answer acknowledges contradictions; None like `stance`")
     ]
-    rationale: Annotated[str, told("the judge's reason; '' if `stance` is None")]
+    rationale: Annotated[str, means("the judge's reason; '' if `stance` is None")]
     premise_stance: Annotated[
         Stance | None,
-        told("the label by the published judge prompt, towards the question's premise; None if not requested"),
+        means("the label by the published judge prompt, towards the question's premise; None if not requested"),
     ]
-    judge_attempts: Annotated[int, told("replies requested of the judge until one was usable, 0 if it was not asked")]
+    judge_attempts: Annotated[int, means("replies requested of the judge until one was usable, 0 if it was not asked")]
     failure: Annotated[
         str | None,
-        told("why a call of this turn failed for good ('role: kind: message'); the conversation ends there"),
+        means("why a call of this turn failed for good ('role: kind: message'); the conversation ends there"),
     ]
-    answer: Annotated[str, told("the model's answer as received, '' if there is none")]
+    answer: Annotated[str, means("the model's answer as received, '' if there is none")]
     input_tokens: Annotated[
         int | None,
-        told("of the measured model, query and answer together, as reported; None if not reported"),
+        means("of the measured model, query and answer together, as reported; None if not reported"),
     ]
     output_tokens: Annotated[
         int | None,
-        told("of the measured model, query and answer together, as reported; None if not reported"),
+        means("of the measured model, query and answer together, as reported; None if not reported"),
     ]
-    refused: Annotated[bool, told("whether the endpoint flagged the answer as a refusal")] = False
-    judged_again: Annotated[bool, told("whether the judge was asked again, with its labels in another order")] = False
+    refused: Annotated[bool, means("whether the endpoint flagged the answer as a refusal")] = False
+    judged_again: Annotated[bool, means("whether the judge was asked again, with its labels in another order")] = False
     stance_again: Annotated[
-        Stance | None, told("`stance` from the second request; None as for `stance`, and if not asked again")
+        Stance | None, means("`stance` from the second request; None as for `stance`, and if not asked again")
     ] = None
-    premise_stance_again: Annotated[Stance | None, told("the same for `premise_stance`")] = None
+    premise_stance_again: Annotated[Stance | None, means("the same for `premise_stance`")] = None
     faults: Annotated[
         tuple[Fault, ...],
-        told("faults of the answer's form: empty, cut, echo, loop, duplicate"),
+        means("faults of the answer's form: empty, cut, echo, loop, duplicate"),
     ] = ()
     shares: Annotated[
         Literal["probabilities", "auto"] | None,
-        told("whether the judge was asked for its labels' probabilities, None if not"),
+        means("whether the judge was asked for its labels' probabilities, None if not"),
     ] = None
     p_stance: Annotated[
         tuple[float, ...] | None,
-        told(
+        means(
             "its probabilities at temperature 1 that `stance` is supportive, critical, balanced, unclear; None if"
             " not requested or not returned"
         ),
     ] = None
-    p_premise_stance: Annotated[tuple[float, ...] | None, told("the same for `premise_stance`")] = None
+    p_premise_stance: Annotated[tuple[float, ...] | None, means("the same for `premise_stance`")] = None
     sampled: Annotated[
         tuple[str, ...] | None,
-        told("the judge's answers at temperature 1 to `stance`'s question, none if no label; to calibrate it"),
+        means("the judge's answers at temperature 1 to `stance`'s question, none if no label; to calibrate it"),
     ] = None
-    sampled_premise: Annotated[tuple[str, ...] | None, told("the same for `premise_stance`'s question")] = None
+    sampled_premise: Annotated[tuple[str, ...] | None, means("the same for `premise_stance`'s question")] = None

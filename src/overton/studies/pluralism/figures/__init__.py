@@ -13,7 +13,7 @@ from overton.studies.pluralism.figures.popularity import IN_PAIRS, pairs, rankin
 from overton.studies.pluralism.figures.threads import thread_table
 from overton.studies.pluralism.figures.voices import shifts, voices
 from overton.studies.pluralism.measures.analysis import EXPERIMENTS, Analysis
-from overton.studies.weighing import told, weighing_section
+from overton.studies.weighing import weighing_notes, weighing_section
 
 __all__ = ["sections", "thread_table"]
 
@@ -36,7 +36,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
 
 def _weighed(analysis: Analysis, judged: str) -> Iterator[Section | None]:
     """Token probabilities: of the model's choices, and of the judge's labels."""
-    said = [Callout(text, summary=True) for text in told(analysis.weighing, IN_PAIRS)]
+    said = [Callout(text, summary=True) for text in weighing_notes(analysis.weighing, IN_PAIRS)]
     yield weighing_section(analysis.weighing, said)
     if (found := chances_section(analysis.chances)) is not None:
         yield found.signed(judged)
