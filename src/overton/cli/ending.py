@@ -124,7 +124,7 @@ def show_done(done: Done, *, json: bool) -> Exit:
 def _show_made(run: Run) -> None:
     """Show what was made, and where it is."""
     dataset = run.study.dataset
-    for line in dataset.told(run.rows()) if dataset and dataset.told else ():
+    for line in dataset.summary(run.rows()) if dataset and dataset.summary else ():
         say(line)
     say(f"Run: {run.path}")
     if run.dataset is not None:

@@ -78,14 +78,14 @@ class Role:
 class Dataset(Generic[Item, Record]):
     """What a study makes.
 
-    `made(items, records, options)` gives the lines of the file `name`, None if there is none to make. `told(records)`
+    `made(items, records, options)` gives the lines of the file `name`, None if there is none to make. `summary(records)`
     says in a few lines what became of everything, and `lacking(records)` how much of what was to be made could not be:
     the command then exits as if something had failed.
     """
 
     name: str
     made: Callable[[Sequence[Item], Sequence[Record], Mapping[str, Any]], Sequence[msgspec.Struct] | None]
-    told: Callable[[Sequence[Record]], Iterable[str]] | None = None
+    summary: Callable[[Sequence[Record]], Iterable[str]] | None = None
     lacking: Callable[[Sequence[Record]], int] | None = None
 
 

@@ -56,7 +56,7 @@ def _moved(model: ModelResult) -> Trait:
     if why := void(model):
         said, one = f"What arguments do to {model.name} is not measured: {why}.", not_computed(why)
     elif isnan(one.value):
-        said = f"What arguments do to {model.name} cannot be told from these answers."
+        said = f"What arguments do to {model.name} cannot be determined from these answers."
     else:
         score = number(max(one.value, 0.0), "score")
         said = f"Arguments move {model.name} by {score} of 100 (0: never moved; 100: by any argument)."

@@ -153,7 +153,7 @@ def show_compare_clusterings(compared: Compared) -> Done:
 
 def _sheet_lines(compared: Compared) -> Iterator[str]:
     dataset = REFERENCING.dataset
-    yield from dataset.told(compared.run.rows()) if dataset and dataset.told else ()
+    yield from dataset.summary(compared.run.rows()) if dataset and dataset.summary else ()
     if compared.comparison is None:
         yield "No thread has been clustered in both ways yet."
     if compared.sheet:
