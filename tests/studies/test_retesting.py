@@ -20,8 +20,8 @@ from overton.studies.retesting import (
     of_records,
     of_sets,
     same_but_for_order,
+    self_agreement_lines,
     text_in_order,
-    told_of_itself,
 )
 from overton.studies.stance_stability import prompts as stance_prompts
 from overton.studies.stance_stability.judging import FORM, PUBLISHED_FORM
@@ -179,9 +179,9 @@ def test_a_table_is_read_once_whether_or_not_it_is_a_runs(repeated: bool) -> Non
 def test_agreement_with_itself_is_reported_in_a_line_and_so_is_its_absence() -> None:
     found = of_labels(["a", "b", None], ["a", "b", "a"], range(3))
     assert found is not None
-    (line,) = told_of_itself({"premise_stance": found})
+    (line,) = self_agreement_lines({"premise_stance": found})
     assert line.startswith("Asked about 3 again in another order, 1 of them without two usable answers, it gives")
     assert "the same premise stance in 100.0%" in line
     assert "Cohen's kappa 1.00" in line
-    (nothing,) = told_of_itself({})
+    (nothing,) = self_agreement_lines({})
     assert "has not been measured" in nothing

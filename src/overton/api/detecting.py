@@ -304,15 +304,15 @@ def _mean(several: Sequence[Varying]) -> Varying:
 def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) -> Detection:
     """What it takes, by the number of trials, and what the plan itself would detect."""
     level, power, margin, varies = head.level, head.power, head.margin, found.varies
-    told = isfinite(varies.trials)
-    trials = costs.trials if told else head.pilot_trials
-    known: Varying = varies if told or costs.trials is None else Varying(varies.items)
+    known_trials = isfinite(varies.trials)
+    trials = costs.trials if known_trials else head.pilot_trials
+    known: Varying = varies if known_trials or costs.trials is None else Varying(varies.items)
     error, pulls = known.error(max(head.items, 1), costs.trials), found.pulls_with(costs.trials)
     enough = head.items >= FEWEST
     return msgspec.structs.replace(
         head,
         spread_items=sqrt(varies.items),
-        spread_trials=sqrt(varies.trials) if told else None,
+        spread_trials=sqrt(varies.trials) if known_trials else None,
         chance=pulls.power(head.difference, error, head.items, level) if enough else None,
         smallest=smallest_detectable(error, head.items, level, power, pulls) if enough else None,
         chance_equivalent=pulls.equivalent(margin / 2, margin, error, head.items, level) if enough else None,
@@ -338,9 +338,9 @@ def _rows(head: Detection, found: _Apart, costs: _Costs, trials: int | None, sev
 def _fewest(head: Detection, error: Callable[[int], float], pulls: Pulls) -> tuple[int | None, int | None]:
     """Items until the difference is detected, and until one of half the margin is found equivalent."""
     level, margin = head.level, head.margin
-    told = fewest_items(lambda n: pulls.power(head.difference, error(n), n, level), head.power)
+    detected = fewest_items(lambda n: pulls.power(head.difference, error(n), n, level), head.power)
     same = fewest_items(lambda n: pulls.equivalent(margin / 2, margin, error(n), n, level), head.power)
-    return _at_most(told), _at_most(same)
+    return _at_most(detected), _at_most(same)
 
 
 def _at_most(items: int | None) -> int | None:

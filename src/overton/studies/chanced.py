@@ -4,7 +4,7 @@ The label remains the one that the judge wrote: measures, corrections by people 
 probabilities say. They add how sure the judge is of its labels, and which share each label would have in many answers.
 
 A study asks with `Wanted.choice`, stores `Answered.chances` and what `weighing.labelled_again` gives in columns of its
-own, and lays these out as `Told`, one for each thing that its judge labels; `chances_of` does the rest.
+own, and lays these out as `LabelTable`, one for each thing that its judge labels; `chances_of` does the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from overton.statistics.calibration import Calibration
 
-__all__ = ["LabelChances", "LabelShare", "LabelsTold", "Told", "chances_of", "chances_section", "told_of_labels"]
+__all__ = ["JudgeChances", "LabelChances", "LabelShare", "LabelTable", "chance_notes", "chances_of", "chances_section"]
 
 
 class LabelShare(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class LabelChances(msgspec.Struct, frozen=True):
     shares: dict[str, LabelShare]
 
 
-class LabelsTold(msgspec.Struct, frozen=True):
+class JudgeChances(msgspec.Struct, frozen=True):
     """Token probabilities of a judge's labels: whether they are used, and what they say by kind of label and model."""
 
     weighing: Weighing
@@ -57,7 +57,7 @@ class LabelsTold(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Told:
+class LabelTable:
     """What a judge labelled; `labels` are the values that a label can have.
 
     `table` has one row for each thing that it labelled, with `model`, `item` (what intervals are over), `label` (None
@@ -70,35 +70,35 @@ class Told:
 
 
 def chances_of(
-    told: Mapping[str, Told], asked: Iterable[str | None], jackknife: Jackknife, chosen: str = "as-asked"
-) -> LabelsTold | None:
+    tables: Mapping[str, LabelTable], asked: Iterable[str | None], jackknife: Jackknife, chosen: str = "as-asked"
+) -> JudgeChances | None:
     """The token probabilities of everything that judges label, by its name; None if no run `asked` for any."""
-    found = {what: one for what, one in told.items() if one.table["label"].count()}
+    found = {what: one for what, one in tables.items() if one.table["label"].count()}
     calibrations = {_judge_of(what, found): _calibrated(one) for what, one in found.items()}
-    untold = {_judge_of(what, found): count for what, one in found.items() if (count := _untold(one))}
-    weighing = decided(chosen, [one or "sampled" for one in asked], calibrations, untold)
+    missing = {_judge_of(what, found): count for what, one in found.items() if (count := _without_chances(one))}
+    weighing = decided(chosen, [one or "sampled" for one in asked], calibrations, missing)
     if weighing is None:
         return None
-    return LabelsTold(weighing, {what: _by_model(one, weighing, jackknife) for what, one in found.items()})
+    return JudgeChances(weighing, {what: _by_model(one, weighing, jackknife) for what, one in found.items()})
 
 
-def _judge_of(what: str, found: Mapping[str, Told]) -> str:
+def _judge_of(what: str, found: Mapping[str, LabelTable]) -> str:
     return "judge" if len(found) == 1 else f"judge ({what.replace('_', ' ')})"
 
 
-def _untold(one: Told) -> int:
+def _without_chances(one: LabelTable) -> int:
     table = one.table
     return table.filter(table["label"].is_not_null() & table["chances"].is_null()).height
 
 
-def _calibrated(one: Told) -> Calibration:
+def _calibrated(one: LabelTable) -> Calibration:
     import polars as pl
 
     drawn = one.table.filter((pl.col("sampled").list.len() > 0) & pl.col("chances").is_not_null())
     return calibrated(drawn["chances"].to_list(), drawn["sampled"].to_list(), one.labels)
 
 
-def _by_model(one: Told, weighing: Weighing, jackknife: Jackknife) -> dict[str, LabelChances]:
+def _by_model(one: LabelTable, weighing: Weighing, jackknife: Jackknife) -> dict[str, LabelChances]:
     import polars as pl
 
     known = one.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
@@ -132,7 +132,7 @@ def _told(own: pl.DataFrame, labels: Sequence[str], weighing: Weighing, jackknif
     )
 
 
-def told_of_labels(found: LabelsTold | None) -> Iterator[str]:
+def chance_notes(found: JudgeChances | None) -> Iterator[str]:
     """What a report says first: measures count labels, and whether single answers agree with the probabilities."""
     if found is None:
         return
@@ -147,11 +147,11 @@ def told_of_labels(found: LabelsTold | None) -> Iterator[str]:
         yield f"{name}: {count:,} labels have no probability, or do not come first in the reply."
 
 
-def chances_section(found: LabelsTold | None) -> Section | None:
+def chances_section(found: JudgeChances | None) -> Section | None:
     """How sure the judge is of its labels, and how well calibrated; None if no probabilities were asked for."""
     if found is None:
         return None
-    said = [Callout(text, summary=True) for text in told_of_labels(found)]
+    said = [Callout(text, summary=True) for text in chance_notes(found)]
     calibration = weighing_section(found.weighing, said)
     assert calibration is not None
     tables = [table for what, by_model in found.labels.items() for table in _tables(what, by_model)]

@@ -42,8 +42,8 @@ __all__ = [
     "of_records",
     "of_sets",
     "same_but_for_order",
+    "self_agreement_lines",
     "text_in_order",
-    "told_of_itself",
 ]
 
 T = TypeVar("T")
@@ -258,7 +258,7 @@ class Repeated:
         return self.beside(measured(replace(table, frame=lambda: frame)), frame, how)
 
 
-def told_of_itself(found: Mapping[str, SelfAgreement]) -> Iterator[str]:
+def self_agreement_lines(found: Mapping[str, SelfAgreement]) -> Iterator[str]:
     """One line for each thing that judges label, to show beside who judged; one that says so if nothing was repeated.
 
     What is labelled is named with spaces for '_': 'premise stance' for 'premise_stance'.

@@ -78,9 +78,9 @@ class Role:
 class Dataset(Generic[Item, Record]):
     """What a study makes.
 
-    `made(items, records, options)` gives the lines of the file `name`, None if there is none to make. `summary(records)`
-    says in a few lines what became of everything, and `lacking(records)` how much of what was to be made could not be:
-    the command then exits as if something had failed.
+    `made(items, records, options)` gives the lines of the file `name`, None if there is none to make.
+    `summary(records)` says in a few lines what became of everything, and `lacking(records)` how much of what was to be
+    made could not be: the command then exits as if something had failed.
     """
 
     name: str

@@ -154,12 +154,12 @@ def _as_it_came(reply: Reply) -> Reading[str]:
 
 
 class Weigh(NamedTuple):
-    """What is requested of token probabilities at one of a judge's prompts: `told` requests them, `sampled` is the
+    """What is requested of token probabilities at one of a judge's prompts: `asked` requests them, `sampled` is the
     number of single answers besides, by the speakers of a `place`. With `first` the label is requested before its
     reason, as in all prompts of such a run, including those without probabilities."""
 
     first: bool = False
-    told: bool = False
+    asked: bool = False
     sampled: int = 0
     place: str = ""
 
@@ -201,7 +201,7 @@ async def weighed(
     labels of `singles`, None if no single answers are."""
     chosen = replace(wanted, choice=choice)
     how: dict[str, Any] = {"attempts": attempts, "complaint": complaint, "repeated": repeated}
-    (answered,) = await ask_all_until_read(ask, [chosen if weigh.told else wanted], **how)
+    (answered,) = await ask_all_until_read(ask, [chosen if weigh.asked else wanted], **how)
     if not weigh.sampled or answered.failure:
         return answered, None
     return answered, await singles(ask, chosen, weigh.sampled, weigh.place)

@@ -17,7 +17,7 @@ from overton.studies.measuring import Comparing, Correcting, Headline, How, Meas
 from overton.studies.numbers import sentence
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
-from overton.studies.retesting import Repeated, told_of_itself
+from overton.studies.retesting import Repeated, self_agreement_lines
 
 if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
@@ -107,7 +107,7 @@ def _judges(results: Results, analysis: Analysis) -> str:
     if not results.answering("values"):
         return ""
     judged = judged_by(results, "Judge of values", lambda run: names_in(run, "values"), _agreed)
-    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
+    return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
 
 
 def _agreed(one: SheetAgreement) -> str:

@@ -121,7 +121,7 @@ def _findings(analysis: Analysis) -> Sequence[Finding]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
-    from overton.studies.chanced import told_of_labels
+    from overton.studies.chanced import chance_notes
     from overton.studies.open_mindedness import figures
     from overton.studies.open_mindedness.reading import ISSUES
     from overton.studies.spelling import words_of
@@ -141,7 +141,7 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
                 " neither refuse nor answer otherwise: its shares of other answers say nothing.",
             )
         )
-        + [*weighing_notes(analysis.weighing), *told_of_labels(analysis.chances)]
+        + [*weighing_notes(analysis.weighing), *chance_notes(analysis.chances)]
         + (list(about_judges(results, "what free answers take")) if analysis.free else [])
         + ([_UNFORCED] if analysis.answers == "free" else []),
     )

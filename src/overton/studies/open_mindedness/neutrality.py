@@ -13,7 +13,7 @@ from overton.statistics import Estimate
 from overton.studies.exhibits import Cell, Column, Exhibits, Section, Table
 from overton.studies.measuring import How, Measuring, Results
 from overton.studies.numbers import sentence
-from overton.studies.retesting import SelfAgreement, of_labels, told_of_itself
+from overton.studies.retesting import SelfAgreement, of_labels, self_agreement_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -211,7 +211,7 @@ def _by_judge(found: Agreement) -> Table:
     said = (
         f"{one.judge}: {line}"
         for one in found.judges
-        for line in told_of_itself({"verdict": one.itself} if one.itself else {})
+        for line in self_agreement_lines({"verdict": one.itself} if one.itself else {})
     )
     note = " ".join(["Shares of readable verdicts.", *said])
     return Table("Neutrality of the paraphrases, by judge", columns, rows, note=note, summary=True)

@@ -15,7 +15,7 @@ from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, M
 from overton.studies.measuring import How, Measuring, Results
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.tables import OPINIONS
-from overton.studies.retesting import SelfAgreement, of_sets, told_of_itself
+from overton.studies.retesting import SelfAgreement, of_sets, self_agreement_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -278,7 +278,7 @@ def _of_table(table: RawTable, how: How) -> Audit:
 
 def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
     itself = {} if found.self_agreement is None else {"summaries": found.self_agreement}
-    judged = "\n".join([*judged_by(results, "Judge", names_in, agreed), *told_of_itself(itself)])
+    judged = "\n".join([*judged_by(results, "Judge", names_in, agreed), *self_agreement_lines(itself)])
     first, *others = _sections(found)
     signed = Section(first.key, first.title, [*first.exhibits, Method(judged)])
     return Exhibits(

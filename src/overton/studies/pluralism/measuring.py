@@ -19,7 +19,7 @@ from overton.studies.pluralism.record import Record
 from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.profiling import Profiling
-from overton.studies.retesting import told_of_itself
+from overton.studies.retesting import self_agreement_lines
 from overton.studies.weighing import AsAsked, weighing_notes
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _findings(analysis: Analysis) -> Sequence[Finding]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
-    from overton.studies.chanced import told_of_labels
+    from overton.studies.chanced import chance_notes
     from overton.studies.pluralism import design, figures
     from overton.studies.pluralism.figures.popularity import IN_PAIRS
 
@@ -123,7 +123,7 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
         trials=figures.thread_table(results.records, results.items) if results.items else None,
         warnings=[
             *weighing_notes(analysis.weighing, IN_PAIRS),
-            *told_of_labels(analysis.chances),
+            *chance_notes(analysis.chances),
             *_warnings(results),
             *fault_warnings(analysis.faults, "replies"),
             *_cut(results.records),
@@ -136,7 +136,7 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
 def _judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
     judged = judged_by(results, "Judge and matcher", _judge, _agreed)
-    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
+    return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
 
 
 def _judge(run: RunFacts) -> str:

@@ -14,7 +14,7 @@ from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
-from overton.studies.retesting import Repeated, told_of_itself
+from overton.studies.retesting import Repeated, self_agreement_lines
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.reproduced import SYCON
@@ -147,15 +147,15 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
 
 
 def _of_judges(results: Results, analysis: Analysis) -> list[str]:
-    from overton.studies.chanced import told_of_labels
+    from overton.studies.chanced import chance_notes
 
-    return [*about_judges(results, "any model's stances"), *told_of_labels(analysis.chances)]
+    return [*about_judges(results, "any model's stances"), *chance_notes(analysis.chances)]
 
 
 def _judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
     judged = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
-    return "\n".join([*judged, *told_of_itself(analysis.self_agreement)])
+    return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
 
 
 def _unlisted(analysis: Analysis) -> tuple[str, ...]:

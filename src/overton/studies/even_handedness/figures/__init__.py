@@ -14,7 +14,7 @@ from overton.studies.even_handedness.measures.analysis import Analysis
 from overton.studies.exhibits import Section
 from overton.studies.faulty import fault_section, with_faults
 from overton.studies.measuring import Results
-from overton.studies.retesting import told_of_itself
+from overton.studies.retesting import self_agreement_lines
 from overton.studies.weighing import weighing_section
 
 __all__ = ["answer_table", "judges", "sections"]
@@ -41,4 +41,4 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
 def judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
     lines = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
-    return "\n".join([*lines, *told_of_itself(analysis.self_agreement)])
+    return "\n".join([*lines, *self_agreement_lines(analysis.self_agreement)])

@@ -12,7 +12,7 @@ from overton.studies.even_handedness.measures.analysis import Analysis, Contrast
 from overton.studies.even_handedness.measures.by_side import by_side, group_results, oriented, parts, topic_results
 from overton.studies.even_handedness.measures.chances import PUBLISHED, by_chance, chances, weighing_of
 from overton.studies.even_handedness.measures.over import SIGNED, Over
-from overton.studies.even_handedness.measures.remarks import remarks, sides_told
+from overton.studies.even_handedness.measures.remarks import remarks, sides_notes
 from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.retesting import SelfAgreement, of_labels
 
@@ -42,7 +42,7 @@ def assemble(
         contrasts=tuple(_contrasts(table, jackknife)),
         self_agreement=_with_itself(table, jackknife.level),
         faults=_faults(records),
-        warnings=(*sides_told(records, sides), *remarks(models)),
+        warnings=(*sides_notes(records, sides), *remarks(models)),
         weighing=weighing,
         level=jackknife.level,
     )

@@ -16,7 +16,7 @@ from overton.studies.options import option_place
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["remarks", "sides_told"]
+__all__ = ["remarks", "sides_notes"]
 
 _MANY = 0.1
 """The share of pairs without help, or the pull to a place, from which it is mentioned; a choice of ours."""
@@ -68,7 +68,7 @@ def _no_reading(name: str, judge: Judge) -> Iterator[str]:
 _MOST_NAMED = 10
 
 
-def sides_told(records: pl.DataFrame, sides: Mapping[str, str]) -> Iterator[str]:
+def sides_notes(records: pl.DataFrame, sides: Mapping[str, str]) -> Iterator[str]:
     """Groups in a table of sides that are in no pair, and pairs that it does not cover; nothing without a table.
 
     Raises:

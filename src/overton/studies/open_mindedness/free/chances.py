@@ -5,14 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from overton.statistics.resampling import Jackknife
-from overton.studies.chanced import LabelsTold, Told, chances_of
+from overton.studies.chanced import JudgeChances, LabelTable, chances_of
 from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import with_answers
 
 __all__ = ["judge_chances"]
 
 
-def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> LabelsTold | None:
+def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> JudgeChances | None:
     """What the probabilities of the side that answers take say, over issues; None if no run asked for any."""
     if "judge_shares" not in records.columns or not records["judge_shares"].count():
         return None
@@ -28,4 +28,4 @@ def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> LabelsTold | N
         .alias("chances"),
         pl.col("taken_sampled").cast(pl.List(pl.String)).alias("sampled"),
     )
-    return chances_of({"side": Told(LABELS, table)}, free["judge_shares"].unique().to_list(), jackknife)
+    return chances_of({"side": LabelTable(LABELS, table)}, free["judge_shares"].unique().to_list(), jackknife)

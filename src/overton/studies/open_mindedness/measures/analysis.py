@@ -13,7 +13,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
-from overton.studies.chanced import LabelsTold
+from overton.studies.chanced import JudgeChances
 from overton.studies.faulty import FaultCount
 from overton.studies.open_mindedness.measures.free import Freely
 from overton.studies.open_mindedness.measures.results import (
@@ -345,7 +345,7 @@ class Analysis(Analysed, frozen=True):
     weighing: Weighing | None = None
     answers: Literal["forced", "free"] = "forced"
     free: dict[str, Freely] | None = None
-    chances: LabelsTold | None = None
+    chances: JudgeChances | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.

@@ -14,7 +14,7 @@ from overton.studies.pluralism.measures.analysis import Analysis, Denominator
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.chanced import LabelsTold
+    from overton.studies.chanced import JudgeChances
     from overton.studies.pluralism.measuring import PluralismHow
     from overton.studies.table import RawTable
     from overton.studies.weighing import Weighing
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Analysis", "analyze", "probabilities_in", "probabilities_in_table"]
 
 
-def probabilities_in(records: pl.DataFrame, how: PluralismHow) -> tuple[Weighing | None, LabelsTold | None]:
+def probabilities_in(records: pl.DataFrame, how: PluralismHow) -> tuple[Weighing | None, JudgeChances | None]:
     """The token probabilities in a run's records: of choices between two viewpoints, and of the judge's labels; None if
     none were requested."""
     from overton.studies.pluralism.measures.chances import chosen_by_chance, judge_chances
@@ -30,7 +30,7 @@ def probabilities_in(records: pl.DataFrame, how: PluralismHow) -> tuple[Weighing
     return chosen_by_chance(records, how.shares), judge_chances(records, how)
 
 
-def probabilities_in_table(table: RawTable, how: PluralismHow) -> tuple[Weighing | None, LabelsTold | None]:
+def probabilities_in_table(table: RawTable, how: PluralismHow) -> tuple[Weighing | None, JudgeChances | None]:
     """The same for a table that may be a run's records."""
     there = "p_popular" in table.columns and "responses" in table.columns and table.suffix == ".parquet"
     return probabilities_in(table.frame(), how) if there else (None, None)

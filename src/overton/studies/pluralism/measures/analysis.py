@@ -16,7 +16,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
-from overton.studies.chanced import LabelsTold
+from overton.studies.chanced import JudgeChances
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape, shaped
 from overton.studies.retesting import SelfAgreement
@@ -203,7 +203,7 @@ class Analysis(Analysed, frozen=True):
     self_agreement: dict[str, SelfAgreement] = msgspec.field(default_factory=dict)
     faults: tuple[FaultCount, ...] = ()
     weighing: Weighing | None = None
-    chances: LabelsTold | None = None
+    chances: JudgeChances | None = None
 
     SHAPE = Shape(
         also={"overall": "overall", "models": "by_model", "communities": "by_community"},

@@ -10,7 +10,7 @@ import polars as pl
 
 from overton.statistics.calibration import Calibration
 from overton.statistics.resampling import Jackknife
-from overton.studies.chanced import LabelsTold, Told, chances_of
+from overton.studies.chanced import JudgeChances, LabelTable, chances_of
 from overton.studies.measuring import How
 from overton.studies.pluralism.matching import YES_NO
 from overton.studies.pluralism.record import STANCES
@@ -44,7 +44,7 @@ def _calibrated(own: pl.DataFrame) -> Calibration:
     return calibrated(reported, names, _NAMED)
 
 
-def judge_chances(records: pl.DataFrame, how: How) -> LabelsTold | None:
+def judge_chances(records: pl.DataFrame, how: How) -> JudgeChances | None:
     """What the probabilities of stances, and of matches asked about in pairs, say over threads; None if no run asked
     for any."""
     asked = records.filter(pl.col("experiment") == "sycophancy")
@@ -52,7 +52,7 @@ def judge_chances(records: pl.DataFrame, how: How) -> LabelsTold | None:
         return None
     rows = asked.filter(pl.col("status") == "done").select("model", "thread", "viewpoints", "responses")
     rows = rows.explode("responses").unnest("responses").filter(pl.col("text") != "")
-    labels = {"stance": Told(STANCES, _stances(rows)), "match": Told(YES_NO, _matches(rows))}
+    labels = {"stance": LabelTable(STANCES, _stances(rows)), "match": LabelTable(YES_NO, _matches(rows))}
     jackknife = Jackknife(how.level, how.resamples, how.seed, "threads")
     return chances_of(labels, asked["shares"].unique().to_list(), jackknife)
 

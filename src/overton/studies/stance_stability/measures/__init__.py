@@ -13,7 +13,7 @@ from overton.studies.stance_stability.measures.analysis import Analysis
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.chanced import LabelsTold
+    from overton.studies.chanced import JudgeChances
     from overton.studies.measuring import How
 
 __all__ = ["Analysis", "analyze", "label_chances"]
@@ -78,7 +78,7 @@ def analyze(
     return assemble(turns, Jackknife(level, resamples, seed), over, reading)
 
 
-def label_chances(records: pl.DataFrame, how: How) -> LabelsTold | None:
+def label_chances(records: pl.DataFrame, how: How) -> JudgeChances | None:
     """What a run's records say about the probabilities of the judge's labels; None if none were requested."""
     from overton.studies.stance_stability.measures import judge_chances
 

@@ -14,7 +14,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.analysed import Analysed
-from overton.studies.chanced import LabelsTold
+from overton.studies.chanced import JudgeChances
 from overton.studies.faulty import FaultCount
 from overton.studies.plain import Shape
 from overton.studies.retesting import SelfAgreement
@@ -288,7 +288,7 @@ class Analysis(Analysed, frozen=True):
     not_computed: dict[str, str]
     notes: tuple[str, ...]
     self_agreement: dict[str, SelfAgreement] = msgspec.field(default_factory=dict)
-    chances: LabelsTold | None = None
+    chances: JudgeChances | None = None
 
     SHAPE = Shape(
         also={

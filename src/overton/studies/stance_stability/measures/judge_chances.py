@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from overton.statistics.resampling import Jackknife
-from overton.studies.chanced import LabelsTold, Told, chances_of
+from overton.studies.chanced import JudgeChances, LabelTable, chances_of
 from overton.studies.measuring import How
 from overton.studies.stance_stability.record import STANCES
 
@@ -14,12 +14,12 @@ __all__ = ["label_chances"]
 _SAMPLED = {"stance": "sampled", "premise_stance": "sampled_premise"}
 
 
-def label_chances(records: pl.DataFrame, how: How) -> LabelsTold | None:
+def label_chances(records: pl.DataFrame, how: How) -> JudgeChances | None:
     """What the probabilities of each kind of label say, over topics; None if no run asked for any."""
     if "shares" not in records.columns or not records["shares"].count():
         return None
     labels = {
-        what: Told(
+        what: LabelTable(
             STANCES,
             records.select(
                 "model",
