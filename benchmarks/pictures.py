@@ -1,9 +1,11 @@
-"""Makes the pictures in docs/judges.md: a page of labels, the same on a phone, the page to settle, the report after.
+"""Makes the pictures in the readme and the docs: a report's findings, a profile, a page of labels, the same on a phone,
+the page to settle, the report after.
 
-    python -m benchmarks.label_pictures
+    python -m benchmarks.pictures
 
-Nothing in them is drawn by hand: a simulated run is labelled by two people who are simulated, too (they say what the
-judge says, except for a tenth of the rows), and Chromium opens what Overton wrote. `--out` is docs/images by default.
+Nothing in them is drawn by hand: simulated models are asked, a run is labelled by two people who are simulated, too
+(they say what the judge says, except for a tenth of the rows), and Chromium opens what Overton wrote. `--out` is
+docs/images by default.
 """
 
 from __future__ import annotations
@@ -11,24 +13,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from time import sleep
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "plugins"))
+
 import msgspec
+from browser import empty_tab, listening
 
 import overton
 from overton.judging.labelling import Said, Task
 
 ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "tests" / "plugins"))
-
 WIDE, PHONE = (1100, 720), (390, 844)
 
 
@@ -59,25 +58,28 @@ def labelled(folder: Path) -> tuple[Path, Path, Path]:
     return run, pages[0], settle
 
 
-@contextmanager
-def chromium(binary: str, profile: Path) -> Iterator[str]:
-    """Where a headless browser listens."""
-    words = "--headless=new --no-sandbox --disable-gpu --remote-debugging-port=0 --no-first-run --hide-scrollbars"
-    process = subprocess.Popen(
-        [binary, *words.split(), f"--user-data-dir={profile}", "about:blank"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+def compared(folder: Path) -> tuple[Path, Path]:
+    """The report of two models, one unmoved by arguments and one moved by them; and a profile of two models."""
+    named = {"steadfast": 0.0, "swayed": 3.0}
+    run = overton.run(
+        "open-mindedness",
+        models=[f"{name}=simulated/open-minded" for name in named],
+        model_args={
+            name: {"susceptibility_pro": str(moved), "susceptibility_con": str(moved)} for name, moved in named.items()
+        },
+        trials=4,
+        out=folder / "issues",
     )
-    port = profile / "DevToolsActivePort"
-    try:
-        for _ in range(300):
-            if port.exists() and port.read_text():
-                break
-            sleep(0.1)
-        yield f"http://127.0.0.1:{port.read_text().split()[0]}"
-    finally:
-        process.terminate()
-        process.wait(20)
+    talks = overton.run(
+        "deliberation",
+        models=["steadfast=simulated/deliberator", "swayed=simulated/deliberator"],
+        rounds=2,
+        out=folder / "dilemmas",
+    )
+    report, page = overton.report(run.path), folder / "profile.html"
+    overton.report(talks.path)
+    overton.profile(run.path, talks.path, out=page)
+    return report, page
 
 
 async def photographed(page: Any, part: str = "") -> bytes:
@@ -95,8 +97,24 @@ async def sized(page: Any, size: tuple[int, int], *, phone: bool = False) -> Non
 
 SECTION = """(() => {
   const box = document.getElementById("labels").getBoundingClientRect();
-  return { x: box.x, y: box.y + scrollY, width: box.width, height: Math.min(box.height, 900) };
+  return { x: box.x, y: box.y + scrollY, width: box.width, height: Math.min(box.height, 880) };
 })()"""
+
+TOP = """(() => ({ x: 0, y: 0, width: innerWidth, height: HEIGHT }))()"""
+FOUND = TOP.replace(
+    "HEIGHT", "document.querySelector('#found > .method').getBoundingClientRect().bottom + scrollY + 10"
+)
+
+
+async def tops(address: str, report: Path, profile: Path) -> dict[str, bytes]:
+    """The pictures of a report's findings and of a profile's head, by their files' names."""
+    made = {}
+    for name, file, part in (("report.png", report, FOUND), ("profile.png", profile, TOP.replace("HEIGHT", "980"))):
+        async with empty_tab(address) as page:
+            await sized(page, WIDE)
+            await page.open(file)
+            made[name] = await photographed(page, part)
+    return made
 
 
 async def pictures(address: str, asked: Path, settle: Path, report: Path) -> dict[str, bytes]:
@@ -129,13 +147,15 @@ async def pictures(address: str, asked: Path, settle: Path, report: Path) -> dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images", metavar="FOLDER")
-    parser.add_argument("--browser", default="chromium", metavar="PROGRAM")
     chosen = parser.parse_args()
     with TemporaryDirectory() as folder:
         run, asked, settle = labelled(Path(folder))
-        report = overton.report([run])
-        with chromium(chosen.browser, Path(folder) / "profile") as address:
-            made = asyncio.run(pictures(address, asked, settle, report))
+        first, profile = compared(Path(folder))
+        with listening(Path(folder)) as address:
+            if address is None:
+                sys.exit("no browser found: install Chromium, or name one in CHROME")
+            made = asyncio.run(pictures(address, asked, settle, overton.report(run)))
+            made |= asyncio.run(tops(address, first, profile))
     for name, content in made.items():
         (chosen.out / name).write_bytes(content)
         print(f"{chosen.out / name}: {len(content):,} bytes")
