@@ -27,7 +27,7 @@ from fuzz.kept import bytes_of
 from fuzz.room import WITHIN, in_memory
 from fuzz.targets import named, names
 from fuzz.trying import Crash, tried
-from fuzz.working import work
+from fuzz.working import warm, work
 
 FOUND = Path(__file__).with_name("found")
 _SLICE = 30.0
@@ -171,7 +171,9 @@ def attack(chosen: Sequence[str], *, minutes: float, seed: int, jobs: int) -> in
 
 def repeat(name: str, path: Path) -> int:
     """Try one file again; gives 1 if it crashes."""
-    crash = tried(named(name), bytes_of(path))
+    target = named(name)
+    warm(target, list(target.seeds()))
+    crash = tried(target, bytes_of(path))
     print("no crash" if crash is None else f"{crash.kind} in {crash.place}\n\n{crash.told}")
     return int(crash is not None)
 

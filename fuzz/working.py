@@ -9,7 +9,7 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -18,7 +18,7 @@ from fuzz.mutating import mutated
 from fuzz.targets import named
 from fuzz.trying import Crash, Target, tried
 
-__all__ = ["FATAL", "minimised", "work"]
+__all__ = ["FATAL", "minimised", "warm", "work"]
 
 _ADDRESSES = 2 * 2**30
 """Bytes of address space beyond what the process has when it starts: asking for more gives a MemoryError."""
@@ -27,14 +27,19 @@ FATAL = {"TookTooLong", "MemoryError", "memory"}
 _SHRINKING = 4.0
 
 
+def warm(target: Target, seeds: Sequence[bytes]) -> None:
+    """Try some seeds, so that what is imported for the first case costs the first case no memory and no time."""
+    for data in seeds[:3]:
+        tried(target, data)
+
+
 def work(name: str, seed: int, seconds: float, case: Path) -> None:
     """Try cases for the given time. Prints {"cases": N}, {"crash": KIND, "place": ..., "told": ..., "data": HEX}."""
     target = named(name)
     say = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is not one of our lines
     seeds = list(target.seeds())
-    for data in seeds[:3]:
-        tried(target, data)  # warm: what is imported at the first case costs the first case no memory and no time
+    warm(target, seeds)
     _bound()
     number, began, told = 0, monotonic(), monotonic()
     seen: set[str] = set()

@@ -165,7 +165,7 @@ def test_tables_and_findings_take_the_corrected_number(conversations: Path) -> N
     page = overton.report([conversations]).read_text("utf-8")
     shown = f"{one.value:.2f}"
     assert shown in page
-    assert "is the judge&#39;s alone, with its errors" in page or "is the judge's alone, with its errors" in page
+    assert "on the judge alone, with its errors" in page
     assert "Measures of many labels, other" in page
     done = CliRunner().invoke(app, ["analyze", "stance-stability", str(conversations)])
     assert "Measures of many labels, all models" in done.output
