@@ -144,7 +144,7 @@ def test_calls_that_fail_for_good_end_with_3_and_are_in_the_report(
     words = ("--model", f"{server}#picky", "--issues", issues, "--trials", "1", "--out", "run")
     done = overton("run", "open-mindedness", *words)
     assert done.returncode == 3, done.stderr
-    assert "1 calls failed for good" in done.stderr
+    assert "1 call failed for good" in done.stderr
     failed = pl.read_parquet(tmp_path / "run" / "records.parquet").filter(pl.col("failure").is_not_null())
     assert failed["failure"].to_list()[0].endswith("this prompt is not to my taste)")
     assert overton("resume", "run").returncode == 3
@@ -157,7 +157,7 @@ def test_a_run_whose_calls_all_failed_ends_with_3_as_they_may_be_asked_again(
     done = overton("run", "open-mindedness", "--model", f"{server}#mute", *words)
     assert done.returncode == 3, done.stderr
     assert "Nothing can be reported: " in done.stderr
-    assert done.stderr.endswith("Retry them with: overton resume run --retry-failed\n")
+    assert done.stderr.endswith("Retry with: overton resume run --retry-failed\n")
 
 
 def test_a_refused_key_ends_with_1_and_names_the_variable(overton: Overton, issues: str, server: str) -> None:

@@ -153,7 +153,8 @@ def _state(run: Run) -> Exit:
         say(f"{count} trials have records that do not fit a table; their items are left out. The first: {unmade[0]}")
     if run.failed:
         again = command("resume", run.path, "--retry-failed")
-        say(f"{run.failed} calls failed for good. Retry them with: {again}")
+        some = "1 call" if run.failed == 1 else f"{run.failed:,} calls"
+        say(f"{some} failed for good. Retry with: {again}")
         return Exit.SOME_FAILED
     return Exit.SOME_FAILED if unmade or _lacking(run) else Exit.DONE
 
