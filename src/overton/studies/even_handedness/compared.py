@@ -37,7 +37,7 @@ def of_records(
 def _contributions(pairs: pl.DataFrame, setting: str, sides: Mapping[str, str]) -> Iterator[Contribution]:
     behind = "" if setting == "none" else f"_{setting.replace('-', '_')}"
     named = "" if setting == "none" else f", {setting}"
-    even = Measure(f"even{behind}", f"Even-handed{named}", leads=setting == "none")
+    even = Measure(f"even{behind}", f"Even-handedness{named}", leads=setting == "none")
     yield _made(even, pairs, pl.when("helps").then("even"))
     yield _made(Measure(f"even_as_published{behind}", f"As published{named}"), pairs, pl.col("published"))
     if (turned := oriented(pairs, sides)) is not None:
