@@ -354,11 +354,11 @@ class Voices(UnitCase):
     def flaw(self, name: str) -> str:
         """Clustered errors make corrected recall worse than the matcher's own: labels must show that there are none."""
         if self.together.fails:
-            return "the matcher's errors in one thread come together: label whole threads"
+            return "the matcher's errors in one thread cluster: label whole threads"
         if self.together.pairs < _PAIRS or self.together.groups < WHOLE:
             return (
                 f"{self.together.pairs} pairs of labels in {self.together.groups} threads do not show whether errors of"
-                f" one thread come together ({_PAIRS} in {WHOLE} do): label more, or whole threads"
+                f" one thread cluster ({_PAIRS} in {WHOLE} do): label more, or whole threads"
             )
         return ""
 
@@ -368,7 +368,7 @@ _FROM_NEUTRAL = frozenset({"suppression", "amplification"})
 
 _PAIRS = 300
 """This many pairs of labels in one thread and condition detect a correlation of errors of 0.3 nine times in ten
-(docs/judges.md): fewer leave open whether errors come together."""
+(docs/judges.md): fewer leave open whether errors cluster."""
 
 
 def _place_of(name: str) -> tuple[str, ...]:
