@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, common, evidence
+from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, common, counted, evidence
 
 if TYPE_CHECKING:
     from overton.reporting.report import Report
@@ -59,7 +59,7 @@ def _said(one: Finding, titles: Mapping[str, str], shared: Sequence[str]) -> Sai
     return Said(
         sentence=one.sentence,
         what=one.what,
-        count=f"{one.n:,} {one.units}",
+        count=counted(one.n, one.units),
         evidence=evidence(one),
         link=(one.exhibit, titles[one.exhibit]) if one.exhibit in titles else None,
         cautions=[text for text in one.cautions if text not in shared],

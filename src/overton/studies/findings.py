@@ -28,6 +28,7 @@ __all__ = [
     "Finding",
     "by_model",
     "common",
+    "counted",
     "evidence",
     "in_order",
     "most",
@@ -156,9 +157,14 @@ def either(sentence: str, above: str, below: str) -> tuple[str, str]:
     return sentence.replace(EITHER, above), sentence.replace(EITHER, below)
 
 
+def counted(n: int, units: str) -> str:
+    """So many of them: '12 issues', '1 issue'."""
+    return f"{n:,} {units.removesuffix('s') if n == 1 else units}"
+
+
 def _thin(n: int, units: str) -> str:
     """What is said of a number that rests on too few items for an interval, '' if there are enough."""
-    return f"Thin: {n} {units}; an interval needs {FEWEST}." if n < FEWEST else ""
+    return f"Thin: {counted(n, units)}; an interval needs {FEWEST}." if n < FEWEST else ""
 
 
 def weighed(candidates: Iterable[Candidate]) -> list[Finding]:
@@ -211,7 +217,7 @@ def most(wide: Estimate, kind: Kind) -> str:
 
 def evidence(one: Finding) -> str:
     """What is behind a sentence: the count, and the interval with its level or the P value, if there is one."""
-    parts = [f"{one.n:,} {one.units}"]
+    parts = [counted(one.n, one.units)]
     if one.number is not None and not isnan(one.number.low):
         how = f"{_percent(one.number.level)} interval"
         parts.append(f"{number(one.number.value, one.kind)}, {how} {interval(one.number, one.kind)}")
