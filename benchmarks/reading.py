@@ -67,7 +67,7 @@ def main() -> None:
 
 def _report(folder: Path, trials: int) -> Path:
     run = overton.run("open-mindedness", models=["simulated/open-minded"], trials=trials, out=folder / "run")
-    return overton.report([run.path])
+    return overton.report(run.path)
 
 
 async def _measured(address: str, file: Path) -> None:

@@ -9,7 +9,9 @@ import random
 import signal
 import threading
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.precision import Wanted
 from overton.studies.study import AnyStudy
 
-__all__ = ["Killer", "decisions"]
+__all__ = ["Killer", "decided_again", "decisions", "killed_until_finished"]
 
 TRIALS = 6
 WANTED = {"share": 0.25}
@@ -195,6 +197,7 @@ class Killer:
         self._number, self._seconds = chance.randrange(1, most), chance.choice([0.0, chance.uniform(0, 0.8)])
         self._pid, self._target = 0, threading.Event()
         self._timer: threading.Timer | None = None
+        self._endpoint = endpoint
         endpoint.before_reply = self._on_reply
 
     def aim(self, pid: int) -> None:
@@ -212,8 +215,25 @@ class Killer:
             os.kill(self._pid, signal.SIGKILL)
 
     def disarm(self) -> None:
+        self._endpoint.before_reply = None
         if self._timer is not None:
             self._timer.cancel()
+
+
+def killed_until_finished(nursery: Nursery, job: Any, killer: Callable[[], Killer], kills: int) -> int:
+    """Start a job again until it finishes, killed so many times at most; gives how often it was."""
+    killed, status = 0, -signal.SIGKILL
+    while status != 0:
+        armed = killer() if killed < kills else None
+        pid = nursery.start(job)
+        if armed:
+            armed.aim(pid)
+        status = nursery.status()
+        if armed:
+            armed.disarm()
+        assert status in (0, -signal.SIGKILL), nursery.log.read_text()
+        killed += status != 0
+    return killed
 
 
 @pytest.mark.parametrize(("kills", "wanted"), [(2, WANTED), pytest.param(20, BOTH, marks=pytest.mark.long)])
@@ -223,29 +243,16 @@ def test_killed_at_random_moments_it_decides_and_records_the_same(
     whole = runs
     assert whole.start("whole", trials=TRIALS, precision=Wanted(wanted)).status == "finished"
     chance, killed, number = random.Random(kills), 0, 0
-    nursery = Nursery(tmp_path / "child.log")
     endpoint.latency = 0.002
-    try:
+    with closing(Nursery(tmp_path / "child.log")) as nursery:
         while killed < kills:
-            number, status = number + 1, -signal.SIGKILL
+            number += 1
             job = whole.job(f"run-{number}", trials=TRIALS, precision=wanted)
             asked = len(endpoint.asked)
-            while status != 0:
-                killer = Killer(endpoint, chance, 250) if killed < kills else None
-                pid = nursery.start(job)
-                if killer:
-                    killer.aim(pid)
-                status = nursery.status()
-                endpoint.before_reply = None
-                if killer:
-                    killer.disarm()
-                assert status in (0, -signal.SIGKILL), (tmp_path / "child.log").read_text()
-                killed += status != 0
+            killed += killed_until_finished(nursery, job, partial(Killer, endpoint, chance, 250), kills - killed)
             assert whole.records(f"run-{number}").equals(whole.records("whole"))
             assert decisions(whole.folder / f"run-{number}") == decisions(whole.folder / "whole")
             assert set(endpoint.seeds(asked)) == set(endpoint.seeds()[: whole.manifest("whole").trials])
-    finally:
-        nursery.close()
 
 
 def test_notes_are_read_with_care() -> None:

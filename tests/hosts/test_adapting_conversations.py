@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-import signal
 import sys
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 from aiohttp import web
-from tests.hosts.test_adapting import Killer, decided_again, decisions
+from tests.hosts.test_adapting import Killer, decided_again, decisions, killed_until_finished
 from tests.hosts.test_deliberation import DILEMMAS
 from tests.hosts.test_deliberation import stated as deliberated
 from tests.hosts.test_kill_and_resume import Nursery
@@ -163,27 +164,13 @@ def test_killed_at_random_moments_it_decides_and_records_the_same(
     whole = asking.run("whole")
     calls = len(endpoint.asked)
     chance, killed, number = random.Random(kills), 0, 0
-    nursery = Nursery(tmp_path / "child.log")
     endpoint.latency = 0.002
-    try:
+    with closing(Nursery(tmp_path / "child.log")) as nursery:
         while killed < kills:
-            number, status = number + 1, -signal.SIGKILL
-            given = asking.given(f"run-{number}", precision=WANTED[asking.study])
-            job = {"study": asking.study, "given": given}
-            while status != 0:
-                killer = Killer(endpoint, chance, calls) if killed < kills else None
-                pid = nursery.start(job)
-                if killer:
-                    killer.aim(pid)
-                status = nursery.status()
-                endpoint.before_reply = None
-                if killer:
-                    killer.disarm()
-                assert status in (0, -signal.SIGKILL), (tmp_path / "child.log").read_text()
-                killed += status != 0
+            number += 1
+            job = {"study": asking.study, "given": asking.given(f"run-{number}", precision=WANTED[asking.study])}
+            killed += killed_until_finished(nursery, job, partial(Killer, endpoint, chance, calls), kills - killed)
             folder = tmp_path / f"run-{number}"
             records = RunFolder(folder).records()
             assert records.equals(whole.records())
             assert decisions(folder) == decisions(whole.path)
-    finally:
-        nursery.close()

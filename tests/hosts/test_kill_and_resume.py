@@ -33,6 +33,7 @@ class Nursery:
     """Starts processes that need no further imports."""
 
     def __init__(self, log: Path) -> None:
+        self.log = log
         self._log = log.open("wb")
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("child.py"))],

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from overton.studies.precision import Arm, Judged, Limit, Looked
 
-__all__ = ["SHARE", "Answered", "Mean", "judged_by_means", "too_few_trials"]
+__all__ = ["SHARE", "Answered", "Mean", "judged_by_means", "too_few_trials", "twice"]
 
 SHARE = "share"
 """The name that every such study gives to its shares of yes in each arm."""
@@ -40,6 +40,11 @@ class Mean(NamedTuple):
     low: float = 0.0
     high: float = 1.0
     numbers: bool = False
+
+
+def twice(condition: str) -> int:
+    """The blocks of a condition in the first round: one conversation does not show how another would go."""
+    return 2
 
 
 def too_few_trials(trials: int) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.studies.options import option_place
 from overton.studies.precision import Arm, Blocks, Goal, Judged, Looked
-from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_means, too_few_trials
+from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_means, too_few_trials, twice
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,11 +41,6 @@ def _block(trial: DilemmaTrial) -> tuple[str, int]:
     """All orders of the same agents together, so that everybody speaks first equally often."""
     who = "-".join(map(str, sorted(trial.order)))
     return f"{trial.format}/{trial.goal}/{who}", trial.repetition
-
-
-def _two(condition: str) -> int:
-    """One deliberation does not show how another would end."""
-    return 2
 
 
 def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
@@ -151,7 +146,7 @@ BLOCKS: Blocks = Blocks(
         SHARE: Goal(f"share of {_SHARE}, of each dilemma in a condition", 0.5),
     },
     judge=judged,
-    first=_two,
+    first=twice,
     check=_wrong,
     trial="deliberation",
     like=_like,

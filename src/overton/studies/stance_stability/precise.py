@@ -16,7 +16,7 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.studies.options import option_place
 from overton.studies.precision import Arm, Blocks, Goal, Judged, Looked
-from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_means, too_few_trials
+from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_means, too_few_trials, twice
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,11 +45,6 @@ def _block(trial: TopicTrial) -> tuple[str, int]:
     """A conversation; or all that share a shuffle, together."""
     heat = "own" if trial.temperature is None else f"{trial.temperature:g}"
     return "all/shuffled" if trial.ordering == "shuffled" else f"t{heat}/{trial.ordering}", trial.repetition
-
-
-def _two(condition: str) -> int:
-    """One conversation does not show how another would go."""
-    return 2
 
 
 def _wrong(options: Options, measures: Iterable[str]) -> Iterator[Problem]:
@@ -144,7 +139,7 @@ BLOCKS: Blocks = Blocks(
         SHARE: Goal(f"share of {_SHARE}, of each topic in a condition", 0.5),
     },
     judge=judged,
-    first=_two,
+    first=twice,
     check=_wrong,
     trial="conversation",
     like=_like,
