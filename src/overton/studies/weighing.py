@@ -46,6 +46,7 @@ __all__ = [
     "calibrated",
     "decided",
     "one_trial",
+    "settled",
     "sharing",
     "singles",
     "spread",
@@ -82,6 +83,7 @@ NO_LABEL = "none"
 
 T = TypeVar("T")
 TrialT = TypeVar("TrialT", bound=Trial)
+HowT = TypeVar("HowT", bound=msgspec.Struct)
 
 _SHARE, _FEWEST = 0.05, 20
 """The share of prompts that is drawn, and at least how many (if there are as many): differences between prompts show
@@ -265,6 +267,14 @@ def decided(
         why = "single answers were not found to agree with token probabilities of " + ", ".join(doubtful)
         return Weighing(False, why, calibrations, unweighed)
     return Weighing(True, "", calibrations, unweighed)
+
+
+def settled(how: HowT, design: Weighing | None) -> HowT:
+    """How a null's shares are found: as those of its `design`, whose single answers decide for both; `how` unchanged if
+    no run has probabilities."""
+    if design is None:
+        return how
+    return msgspec.structs.replace(how, shares="probabilities" if design.used else "sampled")
 
 
 def calibrated(

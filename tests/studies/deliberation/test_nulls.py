@@ -105,6 +105,35 @@ def test_values_taken_over_from_a_partner_are_told_from_those_of_other_discussio
     assert (similarity(talks, np.random.default_rng(0)).above == 0).all()
 
 
+def test_what_partners_lend_to_other_discussions_is_no_difference_from_chance() -> None:
+    """The first always says the same, so that who the second is decides alone how alike they are, dealt or not."""
+    values: dict[tuple[int, int, int], tuple[str, ...]] = {}
+    for dilemma in range(40):
+        values |= {(dilemma, 1, 1): ("base",), (dilemma, 2, 1): ("base",) if dilemma % 2 else ("other",)}
+    talks = talks_from(decisions(values, dict.fromkeys(values, "YTA")))
+    alike, chance = similarity(talks), similarity(talks, np.random.default_rng(0))
+    assert alike.above.sum() == 20
+    assert chance.above.sum() == pytest.approx(20, abs=1)  # 40 means of 50 deals: 20 +- 0.4
+    assert (chance.below == alike.below).all()
+    differences = alike.above - chance.above
+    assert alike.above.std() == 0.5
+    assert differences.std() < 0.15
+
+
+def test_lending_partners_changes_no_sum() -> None:
+    """All deals are known where there are two discussions: each has the other as its only partner."""
+    values: dict[tuple[int, int, int], tuple[str, ...]] = {
+        (0, 1, 1): ("x",),
+        (0, 2, 1): ("y",),
+        (1, 1, 1): ("y",),
+        (1, 2, 1): ("z",),
+    }
+    talks = talks_from(decisions(values, dict.fromkeys(values, "YTA")))
+    made = similarity(talks, np.random.default_rng(0))
+    assert made.above.tolist() == [0.0, 1.0]  # "x" and "z" share nothing, "y" and "y" everything
+    assert made.below.tolist() == [1.0, 1.0]
+
+
 def test_a_run_with_its_nulls(tmp_path: Path) -> None:
     given: dict[str, Any] = {"models": AGENTS, "others": {"values": ["simulated/values-judge"]}, "rounds": 2}
     plain = overton.run("deliberation", out=tmp_path / "plain", **given)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import overton
+from overton.api.analyses import measured
 from overton.calls import Draw, Reply
 from overton.studies.open_mindedness import STUDY, Argument, Options
 from overton.studies.open_mindedness.irrelevant import instead_of
@@ -129,3 +130,18 @@ def test_a_run_with_nulls_measures_its_design_as_one_without(tmp_path: Path) -> 
 
 def test_options_of_the_study_alone_run_no_null() -> None:
     assert not any(one.name.startswith("null/") for one in STUDY.trials(issues()[:1], Options(trials=1), 1))
+
+
+def test_a_nulls_shares_are_made_like_the_designs_which_alone_calibrates(tmp_path: Path) -> None:
+    few: dict[str, Any] = {"templates": [2, 5], "wordings": [1], "nulls": ["irrelevant"], "shares": "auto"}
+    run = overton.run("open-mindedness", models=["simulated/open-minded"], out=tmp_path / "run", **few)
+    sampled = [len(one.sampled) for one in run.rows() if one.sampled and one.trial.startswith("null/")]
+    assert not sampled
+    assert sum(len(one.sampled) for one in run.rows() if one.sampled) == 200
+    asked, chances, counts = (
+        {one.measure: one for _, null, one in measured("open-mindedness", run.path, **how).against if null.trials}
+        for how in ({}, {"shares": "probabilities"}, {"shares": "sampled"})
+    )
+    assert asked == chances
+    score = "open_mindedness"
+    assert asked[score].under_null != counts[score].under_null

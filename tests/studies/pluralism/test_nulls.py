@@ -42,3 +42,16 @@ def test_a_run_with_its_nulls(tmp_path: Path) -> None:
     assert ("ranking_spearman_biased", "reshuffled") in held
     assert ("pairwise_accuracy_biased", "other-belief") in held
     assert all(one.judge == "judge" for one in found.findings if "Suppression" in one.sentence)
+
+
+def test_a_nulls_choices_count_like_the_designs_which_alone_calibrates(tmp_path: Path) -> None:
+    given = SMALL | {"nulls": ["neutral-again"], "experiments": ["pairwise"], "shares": "auto", "only": []}
+    run = overton.run("pluralism", out=tmp_path / "run", **given)
+    assert not any(null_of(one.trial) for one in run.rows() if one.sampled)
+    asked, chances, counts = (
+        {one.measure: one for _, _, one in measured("pluralism", run.path, **how).against}
+        for how in ({}, {"shares": "probabilities"}, {"shares": "sampled"})
+    )
+    assert asked == chances
+    picked = "pairwise_accuracy_biased"
+    assert asked[picked].under_null != counts[picked].under_null

@@ -28,6 +28,7 @@ from overton.studies.open_mindedness.measures.scores import (
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, answered_shares, corrected_shares
 from overton.studies.open_mindedness.tables import read_table
+from overton.studies.weighing import settled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from overton.studies.open_mindedness.measuring import OpenMindednessHow
     from overton.studies.table import RawTable
 
-__all__ = ["by_chance", "of_records", "of_table"]
+__all__ = ["by_chance", "like_design", "of_records", "of_table"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -86,9 +87,14 @@ def _with_free(records: pl.DataFrame, sides: Sides) -> Sides:
     return {name: [*found, *free.get(name, ())] for name, found in sides.items()}
 
 
+def like_design(results: Results, how: OpenMindednessHow) -> OpenMindednessHow:
+    """How the records of a null are read: with shares made as the design's are."""
+    return settled(how, cells_from_records(results.records, *_chosen(how)).weighing)
+
+
 def by_chance(results: Results, how: OpenMindednessHow) -> Sides:
     """What chance alone would give each model's scores and its share of issues moved, given its answers."""
-    cells = cells_from_records(results.records, how.reading, answers=how.answers)
+    cells = cells_from_records(results.records, *_chosen(how))
     return {name: list(_chances(cells, model, how)) for model, name in enumerate(cells.models)}
 
 

@@ -65,7 +65,8 @@ def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
     from overton.studies.pluralism import compared
 
     neutral = results.records.filter(pl.col("arm") == "neutral")
-    return compared.of_records(replace(results, records=pl.concat([neutral, rows], how="diagonal_relaxed")), how)
+    both = replace(results, records=pl.concat([neutral, rows], how="diagonal_relaxed"))
+    return compared.of_records(both, compared.like_design(results, how))
 
 
 def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:

@@ -1,9 +1,15 @@
 """Values shared with one's partners and taken over from them, and the same with partners drawn at random: what to
 expect by chance if nobody heard anybody (section 4.2 has no baseline).
+
+A discussion then counts twice: for what its agents say, and for what is said of it where it lends a partner. Its
+numerator holds both, the second as the deviation from the borrowers' means, so that leaving a dilemma out takes away
+both (a U-statistic's projection; Hoeffding 1948, Ann. Math. Stat. 19:293) and all sums stay what they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -33,23 +39,21 @@ def similarity(talks: Talks, rng: np.random.Generator | None = None) -> Counts:
     """
     masks, known = _sets(talks)
     last = _last(talks)
-    found: list[tuple[Ints, Array]] = []
+    found: list[_Dealt] = []
     for first, second in combinations(range(talks.model.shape[1]), 2):
         rows = np.flatnonzero((last[:, first] >= 0) & (last[:, second] >= 0))
         partners = rows[:, None] if rng is None else _others(talks, rows, rng)
         one, other = last[rows, first][:, None], np.where(partners >= 0, last[partners, second], -1)
-        found.append((talks.dilemma[rows], _mean(_jaccard(masks[one], masks[other]), known[one] & known[other])))
-    dilemma, value = (np.concatenate(side) for side in zip(*found, strict=True))
-    known_pair = np.isfinite(value)
-    shape = (len(talks.dilemmas),)
-    return Counts(summed([dilemma[known_pair]], shape, value[known_pair]), summed([dilemma[known_pair]], shape))
+        found.append(_Dealt(rows, partners, _jaccard(masks[one], masks[other]), known[one] & known[other]))
+    return _counts(talks, found, [np.ones(len(one.rows)) for one in found])
 
 
 def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) -> Counts:
     """By dilemma, how many of the values that a model's agents first use once they have changed their verdict are ones
     that a partner used in its opening, and how many there are.
 
-    With `rng` the partners' openings are those of the same seats in other discussions, averaged over these.
+    With `rng` the partners' openings are those of the same seats in other discussions in which the model changed its
+    verdict, averaged over these.
     """
     masks, known = _sets(talks)
     row, seat = np.nonzero(talks.changed & (talks.model == talks.models.index(model)))
@@ -63,10 +67,43 @@ def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) 
     heard: Flags = np.asarray((known[opening] | (opening < 0)).all(-1) & (opening >= 0).any(-1))
     said: Flags = np.asarray((known[moved] | (moved < 0)).all(-1) & known[message[every, seat, 0]])
     theirs = np.bitwise_or.reduce(masks[opening], axis=2)
-    taken = _mean(_count(new[:, None] & theirs), heard & said[:, None])
-    use = np.isfinite(taken)
-    shape, dilemma = (len(talks.dilemmas),), talks.dilemma[row[use]]
-    return Counts(summed([dilemma], shape, taken[use]), summed([dilemma], shape, _count(new[use])))
+    taken = _Dealt(row, partners, _count(new[:, None] & theirs), heard & said[:, None])
+    return _counts(talks, [taken], [_count(new)])
+
+
+@dataclass(frozen=True)
+class _Dealt:
+    """What agents of N discussions share with each partner dealt to them: `rows` [N], `partners`, `shared` and whether
+    that is `known` [N, deals]."""
+
+    rows: Ints
+    partners: Ints
+    shared: Array
+    known: Flags
+
+
+def _counts(talks: Talks, dealt: Sequence[_Dealt], weights: Sequence[Array]) -> Counts:
+    """By dilemma, the means over deals of what is known, with what the dilemma does to them as a lender of partners,
+    and the `weights` [N] of each of these means."""
+    shape = (len(talks.dilemmas),)
+    above, below, lent = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for one, weight in zip(dealt, weights, strict=True):
+        use = one.known & np.isfinite(one.shared)
+        own = np.flatnonzero(use.any(1))
+        deals = use[own].sum(1, keepdims=True)
+        shared = np.where(use, one.shared, 0.0)[own]
+        mean = shared.sum(1, keepdims=True) / deals
+        apart = np.where(use[own], (shared - mean) / deals, 0.0)
+        above += summed([talks.dilemma[one.rows[own]]], shape, mean[:, 0])
+        below += summed([talks.dilemma[one.rows[own]]], shape, weight[own])
+        lent += summed([talks.dilemma[one.partners[own]].ravel()], shape, apart.ravel())
+    return Counts(above + _centered(lent, below), below)
+
+
+def _centered(lent: Array, below: Array) -> Array:
+    """What was lent by dilemmas with a denominator, without its sum: the ratio of sums is that of the means alone."""
+    kept = np.where(below > 0, lent, 0.0)
+    return np.asarray(kept - kept.sum() * below / max(float(below.sum()), 1.0))
 
 
 def _sets(talks: Talks) -> tuple[Masks, Flags]:
@@ -84,12 +121,12 @@ def _last(talks: Talks) -> Ints:
 
 
 def _others(talks: Talks, rows: Ints, rng: np.random.Generator) -> Ints:
-    """For each discussion in `rows`, others of its setting on other dilemmas [N, DEALS], drawn with replacement; -1
-    if there are none."""
+    """For each discussion in `rows`, others of these with its setting on other dilemmas [N, DEALS], drawn with
+    replacement; -1 if there are none."""
     made = np.full((len(rows), DEALS), -1, np.int64)
     for setting in np.unique(talks.setting[rows]):
-        same = np.flatnonzero(talks.setting == setting)
         own = np.flatnonzero(talks.setting[rows] == setting)
+        same = np.unique(rows[own])
         # Discussions are sorted by dilemma, so those on the same dilemma are contiguous and can be skipped.
         dilemma = talks.dilemma[same]
         begin, end = (np.searchsorted(dilemma, talks.dilemma[rows[own]], side) for side in ("left", "right"))
@@ -108,10 +145,3 @@ def _jaccard(first: Masks, second: Masks) -> Array:
 
 def _count(masks: Masks) -> Array:
     return np.asarray(np.bitwise_count(masks).sum(-1, dtype=np.int64), np.float64)
-
-
-def _mean(values: Array, known: Flags) -> Array:
-    """The mean over deals of what is known, NaN if nothing is."""
-    use = known & np.isfinite(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(use, values, 0.0).sum(1) / use.sum(1))
