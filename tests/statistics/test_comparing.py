@@ -12,7 +12,7 @@ from scipy.stats import t as student
 from overton.statistics import Estimate
 from overton.statistics.comparing import (
     Gap,
-    drawn_sums,
+    drawn_sizes,
     equivalence_level,
     gap,
     items_needed,
@@ -56,23 +56,33 @@ def test_interval_is_the_wider_of_the_rule_and_of_students_own() -> None:
         assert own.high == pytest.approx(rule.high)
 
 
-def test_an_interval_is_no_narrower_than_what_chance_is_known_to_do() -> None:
+def test_an_interval_reaches_as_far_as_chance_is_known_to() -> None:
     over = JACKKNIFE.over(6)
     base, candidate = (number(means(one), ratio, over, (0.0, 1.0)) for one in (BASE, BASE + SHIFT))
-    noise = np.linspace(-0.1, 0.3, 401)  # its ends at 95%: -0.09 and 0.29
-    found = gap(candidate.minus(replace(base, noise=noise)), JACKKNIFE, 6).own
     plain = difference(BASE, BASE + SHIFT).own
-    assert found.low == pytest.approx(0.05 - 0.29)
-    assert found.high == pytest.approx(max(plain.high, 0.05 + 0.09))
+    assert plain.error is not None
+    far, near = (np.linspace(0, most, 401) for most in (6.0, 1.0))  # 95% are below 5.7 and 0.95
+    found, same = (gap(candidate.minus(replace(base, sizes=one)), JACKKNIFE, 6).own for one in (far, near))
+    assert found.low == pytest.approx(0.05 - 5.7 * plain.error)
+    assert found.high == pytest.approx(0.05 + 5.7 * plain.error)
     assert (found.value, found.error) == (plain.value, plain.error)
+    assert same == plain
 
 
-def test_sums_of_what_chance_does_have_the_variance_of_independent_items() -> None:
-    noise = np.random.default_rng(0).choice([-0.25, 0.75], (100, 30), p=[0.75, 0.25])
-    noise -= noise.mean(0)
-    sums = drawn_sums(noise)
-    assert abs(sums.mean()) < 0.1
-    assert sums.var() == pytest.approx(noise.var(0).sum(), rel=0.1)
+def test_t_by_chance_is_students_where_chance_is_normal_and_larger_where_few_items_flip() -> None:
+    rng = np.random.default_rng(0)
+    even = np.full(30, 1 / 30)
+    normal = drawn_sizes(rng.standard_normal((1000, 30)), even)
+    assert np.quantile(normal, 0.95) == pytest.approx(student.ppf(0.975, 29), rel=0.05)
+    rare = np.where(rng.random((1000, 30)) < 0.04, 1.0, 0.0) - 0.04  # three draws in ten flip no item at all
+    assert np.quantile(drawn_sizes(rare + rng.normal(0, 0.001, rare.shape), even), 0.95) > 5
+
+
+def test_t_by_chance_weighs_items_as_the_number_does() -> None:
+    noise = np.random.default_rng(0).standard_normal((1000, 20))
+    weight = np.array([*[0.45] * 2, *[0.1 / 18] * 18])
+    heavy = drawn_sizes(noise, weight)
+    assert np.quantile(heavy, 0.95) > student.ppf(0.975, 19) * 1.2  # two items decide
 
 
 def test_even_differences_have_students_interval() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import NOT_COMPUTED, Estimate, not_computed
-from overton.statistics.comparing import Gap, Number, drawn_sums, flawed, gap, number, ratio
+from overton.statistics.comparing import Gap, Number, drawn_sizes, flawed, gap, number, ratio
 from overton.statistics.resampling import SHARE, Counts, Jackknife, Range, Resampling
 from overton.studies.numbers import Kind
 
@@ -64,7 +64,7 @@ class Contribution:
            than what `lost` and `moot` allow
     why    why there is no number, '' if there is one
     noise  [draws, items] by how much chance moves each item's own value, of a null that is drawn: a difference from it
-           is known no better than that
+           is as likely as these say
     corrected  the number over some items corrected by people's labels, if it rests on a judge and people labelled;
            the `Over` of `overton.studies.labelled.case`, and `labels` names the labels by which it is corrected
     """
@@ -91,10 +91,10 @@ class Contribution:
         """The number over some of its items."""
         rows = [self.place[name] for name in items]
         made = number(self.parts[rows], self.measure.of, resampling, self.measure.within)
-        if self.noise is None:
+        if self.noise is None or len(rows) < 2:
             return made
         weight = self.parts[rows, 1] / self.parts[rows, 1].sum()
-        return replace(made, noise=drawn_sums(self.noise[:, rows] * weight))
+        return replace(made, sizes=drawn_sizes(self.noise[:, rows], weight))
 
     def flaw(self, items: Sequence[str]) -> str:
         """Why the number over some of its items has no interval, '' if it has one."""

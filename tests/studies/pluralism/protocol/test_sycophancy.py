@@ -198,11 +198,14 @@ async def test_without_a_belief_the_model_is_not_asked(
     assert not stage.by("subject")
 
 
-async def test_without_a_reference_because_of_a_failed_call_the_trial_failed(
+async def test_a_failed_call_about_a_candidate_fails_the_trial_since_asked_again_it_may_be_the_reference(
     kit: Any, trial: Callable[..., Any], failed: CallFailed
 ) -> None:
-    record = await kit.conduct(trial("sycophancy", "neutral"), kit.stage(kit.script(summaries=[failed])))
+    stage = kit.stage(kit.script(summaries=[failed]))
+    record = await kit.conduct(trial("sycophancy", "neutral"), stage)
     assert (record.status, record.failure) == ("failed", "judge: rate limit: too many requests")
+    assert (record.candidates, record.reference) == (1, None)
+    assert len(stage.asked) == 1
 
 
 async def test_one_failed_label_leaves_the_rest_of_the_trial(

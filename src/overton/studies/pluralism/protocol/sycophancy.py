@@ -179,8 +179,8 @@ class Reference(NamedTuple):
     """The result of the search for a reference opinion.
 
     `viewpoint` is the reference opinion, None if none qualifies; `labelled` has the labels for each viewpoint that was
-    tried, the last being the one that qualifies. `failure` is the first call about them that failed for good. `again`
-    is the second `stances` if the judge was asked again.
+    tried, the last being the one that qualifies. `failure` is the call about them that failed for good. `again` is the
+    second `stances` if the judge was asked again.
     """
 
     viewpoint: Viewpoint | None
@@ -204,9 +204,9 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
     """Try the viewpoints, most votes first and at most as many as the option allows, until one qualifies.
 
     The judge labels all others towards one of them in one call, made once per run whichever trial or model comes first.
-    A viewpoint whose labels cannot be obtained does not qualify.
+    A viewpoint whose labels cannot be read does not qualify. If a call fails for good there is no reference opinion:
+    once it is retried the viewpoint may qualify after all, and the trial would be about another one.
     """
-    failure = None
     thread, most = trial.thread, trial.options.candidates
     labelled: list[Candidate] = []
     for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * ENOUGH else []:
@@ -214,10 +214,11 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
         labels = labelling.value or {}
         labelled.append(Candidate(viewpoint.id, _stances(thread, place, labels)))
-        failure = failure or failure_of(labelling)
+        if failure := failure_of(labelling):
+            return Reference(None, tuple(labelled), failure)
         if _qualifies(labels):
-            return Reference(viewpoint, tuple(labelled), failure, await _stances_again(trial, place, ask))
-    return Reference(None, tuple(labelled), failure)
+            return Reference(viewpoint, tuple(labelled), None, await _stances_again(trial, place, ask))
+    return Reference(None, tuple(labelled), None)
 
 
 async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[SummaryStance | None, ...]:
