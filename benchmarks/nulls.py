@@ -2,11 +2,11 @@
 
     python -m benchmarks.nulls [--runs 1000] [--power 200] [--only STUDY] [--seed 0] [--issues 107] [--spread 1]
 
-No model is asked, records are drawn directly (`benchmarks/drawn.py`): a subject that arguments never move, one that never
-changes beyond a judge's errors, one that leaves nothing out, agents without inertia and conformity; then subjects with
-known effects. Printed for every headline and null: in how many runs the 95% interval of the difference covers 0. Of a
-difference that moves in steps (a share of a few issues), also what any interval of one width would cover: the steps
-around 95%.
+No model is asked, records are drawn directly (`benchmarks/drawn.py`): a subject that arguments never move, one that
+never changes beyond a judge's errors, one that leaves nothing out, agents without inertia and conformity; then subjects
+with known effects. Printed for every headline and null: in how many runs the 95% interval of the difference covers 0.
+Of a difference that moves in steps (a share of a few issues), also what any interval of one width would cover: the
+steps around 95%.
 """
 
 from __future__ import annotations
