@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from overton.api.analyses import measured
+from overton.api.items import read_items
 from overton.api.judging_again import own_judge
 from overton.api.label_files import changing
 from overton.api.planning import plan
 from overton.api.requests import Arguments, Prices
-from overton.api.results import TRIED, controls_kept
+from overton.api.results import TRIED, controls_kept, results_of
 from overton.api.runs import Run, fresh_folder, open_run, run
 from overton.errors import InputError, Problem
 from overton.hosts.local import Confirm, Plan, Trust, Watch
@@ -44,7 +45,8 @@ def controls(
     """Ask a judge about texts whose label is beyond doubt, in a separate run.
 
     `of` is a study's name, and then `judge` is the judge to test (or several, side by side); or a run, whose own judge
-    is tested by default. A run stores how its own judge did: its report says so, and warns if it failed.
+    is tested by default and which says how it is asked. A run stores how its own judge did: its report says so, and
+    warns if it failed.
 
     Example: `overton.analyze("controls-STUDY", overton.judge.controls("STUDY", judge="openai/gpt-5").path)`.
 
@@ -106,7 +108,19 @@ def _asked(  # noqa: PLR0917
         models = own_judge([source], trust, model_args)
     else:
         raise InputError([Problem(option_place("judge"), "", "name the judge to test")])
-    return _Asked(name, {"study": name, "seed": seed, **models}, source)
+    given = {"study": name, "seed": seed, **models, **(_in_its_manner(name, source) if source else {})}
+    return _Asked(name, given, source)
+
+
+def _in_its_manner(name: str, source: Run) -> dict[str, Any]:
+    """The controls as this run's judge is asked, nothing if that is how they are asked anyway."""
+    sheet = study_named(source.manifest.study).sheet
+    manner = sheet.again.manner if sheet is not None and sheet.again is not None else None
+    if manner is None:
+        return {}
+    usual, shared = read_items(name), manner(results_of([source]))
+    items = [msgspec.structs.replace(one, material={**one.material, **shared}) for one in usual]
+    return {} if items == usual else {"items": items}
 
 
 def _keep(source: Run, done: Run) -> None:

@@ -95,7 +95,8 @@ class JudgedAgain:
     with it with labels or materials in another order; it gives the rows' labels as in `JudgedOnce`, and leaves out
     those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know theirs.
     `controls()` finds the file of texts whose label is beyond doubt, one per line of JSON
-    (`overton.studies.controls.units.Control`), on which a judge is tried.
+    (`overton.studies.controls.units.Control`), on which a judge is tried. `manner(results)` is what all materials of a
+    run share, such as whether the label was requested before its reason: its judge is tried in that way, too.
     """
 
     role: str
@@ -103,6 +104,7 @@ class JudgedAgain:
     ask: Callable[[Ask, str, Mapping[str, Any], Draw | None, str | None], Awaitable[Mapping[str, str | None]]]
     item: Callable[[Mapping[str, Any]], Any] | None = None
     controls: Callable[[], Traversable] | None = None
+    manner: Callable[[Results], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,28 @@ def test_a_run_keeps_how_its_judge_did_and_its_report_warns(tmp_path: Path) -> N
     (tmp_path / "run" / "controls.json").write_text('[{"judge": "x", "what": "y", "right": 3, "controls": 2}]')
     with pytest.raises(RunError, match="cannot be read"):
         overton.report([run.path])
+
+
+@pytest.mark.parametrize(("shares", "before"), [("sampled", False), ("probabilities", True)])
+async def test_a_runs_judge_is_tried_with_the_label_first_if_the_run_asks_it_so(
+    shares: str, before: bool, tmp_path: Path
+) -> None:
+    talks: dict[str, Any] = {"only": ["education-policy-school-phones"], "turns": 2, "search": "starter"}
+    talks |= {"models": ["simulated/chameleon"], "judge": "simulated/stance-judge", "shares": shares}
+    run = await asyncio.to_thread(overton.run, "stance-stability", out=tmp_path / "run", **talks)
+    done = await asyncio.to_thread(overton.judge.controls, run.path, out=tmp_path / "controls")
+    study, asked = done.study, []
+    assert len(done.items()) == len(read_items("controls-stance-stability"))
+
+    async def ask(role: str, messages: Any, **_: Any) -> Reply:
+        asked.append(messages[0].content)
+        return Reply("?")
+
+    for trial in study.trials(done.items(), study.options(), 0):
+        await study.conduct(trial, ask)  # type: ignore[arg-type]
+    reasoned = [one for one in asked if '"rationale": ' in one]  # the published prompt asks for none
+    assert reasoned
+    assert all(('"rationale": ' in one.rpartition("\n")[2]) == before for one in reasoned)
 
 
 def test_a_study_needs_somebody_to_try() -> None:

@@ -30,7 +30,7 @@ def _units(results: Results, what: str) -> JudgedUnits:
 
     table = turns_of(results).with_columns(label=pl.col(what)).filter(pl.col("answer").str.strip_chars() != "")
     topics = {topic.id: topic for topic in results.items if isinstance(topic, Topic)}
-    shared = {"characters": characters_of(results), **({"label_first": True} if asked_label_first(results) else {})}
+    shared = _manner(results)
 
     def drawn(places: Sequence[int]) -> list[JudgedOnce]:
         rows = table[list(places)]
@@ -39,6 +39,10 @@ def _units(results: Results, what: str) -> JudgedUnits:
         return [_once(row, talks[row["group"]], topics, shared, what) for row in rows.iter_rows(named=True)]
 
     return JudgedUnits(table["id"].to_list(), _conditions(table), table["label"].is_not_null().to_list(), drawn)
+
+
+def _manner(results: Results) -> dict[str, Any]:
+    return {"characters": characters_of(results), **({"label_first": True} if asked_label_first(results) else {})}
 
 
 def _conditions(table: pl.DataFrame) -> list[str]:
@@ -84,4 +88,4 @@ def _controls() -> Traversable:
     return files("overton.studies.stance_stability") / "controls.jsonl"
 
 
-AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls)
+AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls, manner=_manner)
