@@ -1,11 +1,17 @@
-"""Labels fit, and different names stay different."""
+"""Labels fit, different names stay different, and every form of chart is Vega-Lite."""
 
 from __future__ import annotations
 
+import altair as alt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import ValidationError
 
+from overton.statistics import Estimate
+from overton.studies.charts import Axis, Bar, Box, Dot, Part, bars, difference_axis, dots, grid, series_of
 from overton.studies.charts.drawing import label_height, shortened, wrapped
+from overton.studies.room import NARROW, WIDE, Room, in_room
 
 NAMES = st.lists(st.text("ab/→ ", min_size=1, max_size=200), unique_by=lambda name: " ".join(name.split()))
 
@@ -32,3 +38,32 @@ def test_a_name_is_broken_where_it_has_spaces_and_cut_where_it_has_none() -> Non
     word = "x" * 30 + "y" * 30
     assert wrapped([word]) == {word: "x" * 16 + "…" + "y" * 23}
     assert label_height(["one", "two\nlines"]) == 2 * label_height(["one"])
+
+
+def estimate(value: float) -> Estimate:
+    return Estimate(value, max(value - 0.1, 0.0), min(value + 0.1, 1.0), 12, "Wilson", 0.95, 0.05)
+
+
+@pytest.mark.parametrize("room_", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("panels", [(), ("first", "second")], ids=["one", "panels"])
+def test_every_form_is_vega_lite_by_its_schema(room_: Room, panels: tuple[str, ...]) -> None:
+    """Parts are not checked while they are drawn."""
+    rows, series, axis = ["a\nlong", "b"], series_of(["x", "y"]), Axis("Share (%)", 0, 1, "share", mark=0.5)
+    inside = panels or ("",)
+    points = [Dot(row, k, estimate(0.2 + 0.3 * k), panel=panel) for panel in inside for row in rows for k in (0, 1)]
+    all_ = [Bar(row, (estimate(0.4), estimate(0.6)), panel) for panel in inside for row in rows]
+    parts = [Part("Yes", "yes"), Part("No", "no", rest=True)]
+    boxes = [Box(row, column, 0.3, "30%", "tip") for row in rows for column in ("c", "d")]
+    with in_room(room_):
+        drawn = [
+            dots(points, rows, series, axis, panels=panels),
+            dots(points, rows, series, difference_axis("Difference", []), panels=panels),
+            bars(all_, parts, "Share (%)", panels=panels),
+            grid(boxes, rows, ["c", "d"], scale="pro", title="Share"),
+        ]
+    for one in drawn:
+        alt.Chart.from_dict(one)
+        drawn_marks = one["spec"]["layer"] if "spec" in one else one["layer"]
+        assert len(drawn_marks) >= 2
+    with pytest.raises(ValidationError):  # so the check does check
+        alt.Chart.from_dict({**drawn[0], "layer": [{"mark": "none"}]})

@@ -15,8 +15,10 @@ from overton.studies.charts.drawing import (
     PADDING,
     extent,
     fitted,
+    form,
     in_panels,
     label_height,
+    layered,
     row_names,
     shortened,
     specification,
@@ -55,6 +57,7 @@ class Bar:
     panel: str = ""
 
 
+@form
 def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequence[str] = ()) -> dict[str, Any]:
     """The bars as a Vega-Lite specification; each part's short name and share are written in it if they fit."""
     import altair as alt
@@ -71,12 +74,11 @@ def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequ
     )
     base = alt.Chart().encode(y=alt.Y("row:N", title=None, scale=down, axis=axis))
     filled = base.mark_rect(stroke="#ffffff", strokeWidth=1).encode(
-        x=x, x2="end:Q", color=_colour(parts), description=alt.Description("tip:N")
+        x=x, x2=alt.X2("end:Q"), color=_colour(parts), description=alt.Description("tip:N")
     )
     ink = alt.Color("dark:O", scale=alt.Scale(domain=[0, 1], range=list(INKS)), legend=None)
-    words = base.mark_text(aria=False).encode(x=alt.X("middle:Q"), text="text:N", color=ink)
-    chart = alt.layer(filled, words).resolve_scale(color="independent")
-    chart = chart.properties(width=width, height=step * len(shown))
+    words = base.mark_text(aria=False).encode(x=alt.X("middle:Q"), text=alt.Text("text:N"), color=ink)
+    view = layered(filled, words, width=width, height=step * len(shown), independent=["color"])
     values = [
         value
         | {"row": labels[one.row], "panel": headers.get(one.panel, "")}
@@ -84,7 +86,7 @@ def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequ
         for one in all_
         for value in _values(one, parts, width)
     ]
-    made = specification(in_panels(chart) if panels else chart, values, _says(all_, parts))
+    made = specification(in_panels(view) if panels else view, values, _says(all_, parts))
     return made if panels else fitted(made)
 
 

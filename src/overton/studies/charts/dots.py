@@ -15,8 +15,10 @@ from overton.studies.charts.drawing import (
     above,
     extent,
     fitted,
+    form,
     in_panels,
     label_height,
+    layered,
     row_axis,
     row_names,
     shortened,
@@ -100,6 +102,7 @@ def difference_axis(title: str, estimates: Iterable[Estimate]) -> Axis:
     return Axis(f"{title} (percentage points)", -reach, reach, "points", mark=0)
 
 
+@form
 def dots(
     points: Sequence[Dot],
     rows: Sequence[str],
@@ -129,13 +132,13 @@ def dots(
     step, lines = _heights(shown, len(series))
     band: dict[str, Any] = {"paddingInner": 0, "paddingOuter": 0} if above() else {}
     y = alt.Y("row:N", title=None, scale=alt.Scale(domain=shown, **band), axis=row_axis(shown, step / 2))
-    chart = alt.layer(_rules(axis, used, len(rows)), _marks(axis, used)).encode(y=y)
+    shared: dict[str, Any] = {"y": y}
     if len(series) > 1 or above():
         # Sorted on purpose: by default Vega-Lite uses the colours' order, and writes their names into an expression.
         within: dict[str, Any] = {"range": [lines, step - _BETWEEN]} if above() else {}
-        slot = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
-        chart = chart.encode(yOffset=slot)
-    chart = chart.properties(width=room().width - PADDING - extent(shown), height=len(rows) * step)
+        shared["yOffset"] = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
+    layers = _rules(axis, used, len(rows)), _marks(axis, used)
+    view = layered(*layers, width=room().width - PADDING - extent(shown), height=len(rows) * step, shared=shared)
     drawn = [point for point in points if not isnan(point.estimate.value)]
     values = [
         {
@@ -150,7 +153,7 @@ def dots(
         for point in drawn
     ]
     says = said([_point_value(point, series) for point in drawn], axis.kind)
-    made = specification(in_panels(chart) if panels else chart, values, says)
+    made = specification(in_panels(view) if panels else view, values, says)
     return made if panels else fitted(_anchored(made, axis))
 
 
@@ -231,7 +234,7 @@ def _rules(axis: Axis, series: Sequence[Series], rows: int) -> Any:
     domain = alt.Scale(domain=[axis.low * axis.factor, axis.high * axis.factor], nice=False, clamp=True)
     x = alt.X("low:Q", title=titled(axis.title), scale=domain, axis=_x_axis(axis, rows))
     rule = alt.Chart().mark_rule(strokeWidth=1.6)
-    return rule.encode(x=x, x2="high:Q", color=colour(series), description=alt.Description("tip:N"))
+    return rule.encode(x=x, x2=alt.X2("high:Q"), color=colour(series), description=alt.Description("tip:N"))
 
 
 def _marks(axis: Axis, series: Sequence[Series]) -> Any:
@@ -277,7 +280,7 @@ def _x_axis(axis: Axis, rows: int) -> alt.Axis:
     import altair as alt
 
     at = f"abs(datum.value - {float((axis.mark or 0) * axis.factor)!r}) < 1e-9"
-    marked = alt.condition(at, alt.value(COLOURS["muted"]), alt.value(COLOURS["line"]))
+    marked = {"condition": {"test": at, "value": COLOURS["muted"]}, "value": COLOURS["line"]}
     numbers: dict[str, Any] = (
         {"labelExpr": "datum.value === 0 ? '0' : format(datum.value, '+d')"}
         if axis.kind == "points"

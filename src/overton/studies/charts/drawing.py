@@ -7,8 +7,9 @@ Text from items and models enters a specification as data only, never as a field
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from overton.studies.room import room
 
@@ -19,11 +20,14 @@ __all__ = [
     "CHARACTER",
     "LINE_PIXELS",
     "PADDING",
+    "View",
     "above",
     "extent",
     "fitted",
+    "form",
     "in_panels",
     "label_height",
+    "layered",
     "row_axis",
     "row_names",
     "shortened",
@@ -31,6 +35,10 @@ __all__ = [
     "titled",
     "wrapped",
 ]
+
+P = ParamSpec("P")
+View = dict[str, Any]
+"""A view of Vega-Lite, of one or several layers."""
 
 CHARACTER = 7.6
 """Pixels of a character in any font: the page's may be wider than the one that the chart was laid out with."""
@@ -41,6 +49,7 @@ PADDING = 16
 LINE_PIXELS = 16
 _END = 23
 _MOST_LINES = 4
+_OF_A_PAGE = ("$schema", "config")
 
 
 def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
@@ -115,21 +124,58 @@ def fitted(made: dict[str, Any]) -> dict[str, Any]:
     return {**made, "width": room().width, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
-def in_panels(chart: Any, *, wide: float = 0, columns: int = 1, spacing: int = 18) -> Any:
-    """The chart once for each panel of its data, in the order that the data gives: one above the other, or in columns.
+def form(draw: Callable[P, View]) -> Callable[P, View]:
+    """A form of chart, drawn without Altair's check of each part, which takes longer than all else: tests check whole
+    specifications."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **how: P.kwargs) -> View:
+        from altair.utils.schemapi import debug_mode
+
+        with debug_mode(False):
+            return draw(*args, **how)
+
+    return drawn
+
+
+def layered(
+    *layers: alt.Chart,
+    width: float,
+    height: float,
+    shared: Mapping[str, Any] | None = None,
+    independent: Sequence[str] = (),
+) -> View:
+    """The layers as one view: with `shared` channels, and those that are `independent` scaled in each layer by itself.
+
+    They are put together here: Altair would copy all of them some forty times, which took half of a report's time.
+    """
+    import altair as alt
+
+    made = [layer.to_dict(validate=False) for layer in layers]
+    view: View = {name: made[0][name] for name in _OF_A_PAGE}
+    view |= {"layer": [{name: one[name] for name in ("mark", "encoding")} for one in made]}
+    if shared:
+        view["encoding"] = alt.Chart().mark_point().encode(**shared).to_dict(validate=False)["encoding"]
+    if independent:
+        view["resolve"] = {"scale": dict.fromkeys(independent, "independent")}
+    return {**view, "width": width, "height": height}
+
+
+def in_panels(view: View, *, wide: float = 0, columns: int = 1, spacing: int = 18) -> View:
+    """The view once for each panel of its data, in the order that the data gives: one above the other, or in columns.
     Names of panels take the room's width, or as much as `wide` says."""
     import altair as alt
 
     header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=wide or room().width - PADDING, title=None)
     # By number: to sort by name, Vega-Lite writes the names into an expression.
     panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
-    return chart.facet(facet=panel, data=alt.InlineData(values=[]), columns=columns, spacing=spacing)
+    made = alt.Chart().mark_point().encode(facet=panel).to_dict(validate=False)
+    page = {name: view[name] for name in _OF_A_PAGE}
+    inner = {name: value for name, value in view.items() if name not in page}
+    return {**page, "facet": made["encoding"]["facet"], "spec": inner, "columns": columns, "spacing": spacing}
 
 
-def specification(chart: Any, values: list[dict[str, Any]], says: str = "") -> dict[str, Any]:
-    """The chart as Vega-Lite, with `values` as the data of all its layers, and what it `says` in numbers."""
-    made: dict[str, Any] = chart.to_dict(validate=False)
-    for layer in made.get("layer", ()):
-        del layer["data"]  # otherwise it would hide the data that all layers share
+def specification(view: View, values: list[dict[str, Any]], says: str = "") -> View:
+    """The view with `values` as the data of all its layers, and what it `says` in numbers."""
     meta = {"usermeta": {"says": says}} if says else {}
-    return {**made, **meta, "data": {"values": values}}
+    return {**view, **meta, "data": {"values": values}}

@@ -11,7 +11,9 @@ from overton.studies.charts.drawing import (
     PADDING,
     above,
     extent,
+    form,
     label_height,
+    layered,
     row_axis,
     row_names,
     shortened,
@@ -69,6 +71,7 @@ _SHADES = {
 }
 
 
+@form
 def grid(
     boxes: Sequence[Box],
     rows: Sequence[str],
@@ -93,12 +96,12 @@ def grid(
     )
     filled = base.mark_rect().encode(color=_colour(shade, title))
     frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(stroke=_frame())
-    numbers = base.mark_text().encode(text="text:N", color=_ink())
-    chart = alt.layer(filled, frames, numbers).resolve_scale(color="independent", stroke="independent")
-    chart = chart.properties(width=width * len(columns), height=step * len(rows))
+    numbers = base.mark_text().encode(text=alt.Text("text:N"), color=_ink())
+    across_, down_ = width * len(columns), step * len(rows)
+    view = layered(filled, frames, numbers, width=across_, height=down_, independent=["color", "stroke"])
     values = [_value(box, shade, row_labels[box.row], column_labels[box.column]) for box in boxes]
     says = said([Value(box.value, "", f"{box.row}, {box.column}") for box in boxes], shade.kind)
-    return specification(chart, values, says)
+    return specification(view, values, says)
 
 
 def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from overton.studies.charts.drawing import PADDING, above, extent, label_height, row_names, specification
+from overton.studies.charts.drawing import PADDING, above, extent, form, label_height, layered, row_names, specification
 from overton.studies.charts.grids import cells
 from overton.studies.exhibits import COLOURS, ROUND_BREAK, TURN_BREAK, Chart, Facet, Method, Section, TrialTable
 from overton.studies.room import room
@@ -79,6 +79,7 @@ def _titles(analysis: Analysis, topics: Mapping[str, str]) -> Any:
     )
 
 
+@form
 def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
     import altair as alt
 
@@ -106,9 +107,9 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
     colours = alt.Scale(domain=list(_NAMES), range=list(_INKS))
     colour = alt.Color("stance:N", scale=colours, legend=alt.Legend(title=None, columns=3 if above() else 5))
     boxes = base.mark_rect(stroke="white", strokeWidth=1.5).encode(color=colour)
-    text = base.mark_text(fontWeight=600).encode(text="letter:N", color=alt.value("white"))
-    chart = alt.layer(boxes, text).properties(width=cell * width, height=step * len(names))
-    return specification(chart, values)
+    text = base.mark_text(fontWeight=600).encode(text=alt.Text("letter:N"), color=alt.value("white"))
+    view = layered(boxes, text, width=cell * width, height=step * len(names))
+    return specification(view, values)
 
 
 _LONGEST = 80_000

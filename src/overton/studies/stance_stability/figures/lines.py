@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Series, colour, legend
-from overton.studies.charts.drawing import PADDING, above, fitted, in_panels, shortened, specification, titled
+from overton.studies.charts.drawing import (
+    PADDING,
+    above,
+    fitted,
+    form,
+    in_panels,
+    layered,
+    shortened,
+    specification,
+    titled,
+)
 from overton.studies.exhibits import COLOURS
 from overton.studies.numbers import sentence
 from overton.studies.room import room
@@ -38,6 +48,7 @@ class Point:
     about: str = ""
 
 
+@form
 def lines(
     points: Sequence[Point],
     series: Sequence[Series],
@@ -52,15 +63,13 @@ def lines(
 
     Series are drawn `apart` from each other, so that intervals at the same x can be distinguished.
     """
-    import altair as alt
-
     known, headers = shortened([one.name for one in series], 48), shortened(panels, 50)
     used = [one for index, one in enumerate(series) if any(point.series == index for point in points)]
     shown = [Series(known[one.name], one.colour, one.shape) for one in used]
     layers = [_line(shown, x, y, dashed=not marks)]
     if marks:
         layers += [_rules(shown), _marks(shown)]
-    chart = alt.layer(*layers).properties(width=_wide(), height=_PANEL_HEIGHT if panels else _HEIGHT)
+    view = layered(*layers, width=_wide(), height=_PANEL_HEIGHT if panels else _HEIGHT)
     values = [
         {
             "x": point.x + (point.series - (len(series) - 1) / 2) * apart,
@@ -76,8 +85,8 @@ def lines(
         if not isnan(point.estimate.value)
     ]
     if not panels:
-        return fitted(specification(chart, values))
-    return specification(in_panels(chart, wide=_wide(), columns=_columns(), spacing=_BETWEEN), values)
+        return fitted(specification(view, values))
+    return specification(in_panels(view, wide=_wide(), columns=_columns(), spacing=_BETWEEN), values)
 
 
 def _columns() -> int:
@@ -125,7 +134,11 @@ def _rules(series: Sequence[Series]) -> Any:
 
     rule = alt.Chart().mark_rule(strokeWidth=1.4)
     return rule.encode(
-        x="x:Q", y="low:Q", y2="high:Q", color=colour(series, **_MARKS), description=alt.Description("tip:N")
+        x=alt.X("x:Q"),
+        y=alt.Y("low:Q"),
+        y2=alt.Y2("high:Q"),
+        color=colour(series, **_MARKS),
+        description=alt.Description("tip:N"),
     )
 
 
