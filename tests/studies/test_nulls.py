@@ -220,6 +220,15 @@ def test_a_chart_and_a_table_show_every_headline_beside_its_null() -> None:
     assert len(table.rows) == 1  # type: ignore[union-attr]
 
 
+def test_a_chart_shows_the_observed_number_of_the_first_null_as_the_sentence_does() -> None:
+    (first,) = found([0.8] * 5 + [0.7], [0.1] * 5 + [0.2])
+    (second,) = found([0.8] * 3, [0.1] * 3)
+    section, *_ = sections_against([first, (second[0], replace(second[1], name="fewer"), second[2])], "items", 0.95)
+    values = section.exhibits[0].spec["data"]["values"]  # type: ignore[union-attr]
+    assert [dot["series"] for dot in values] == ["observed", "nothing", "fewer"]
+    assert values[0]["value"] == pytest.approx(first[2].observed.value)
+
+
 def test_texts_of_nulls_that_came_later_change_no_run() -> None:
     assert prompts_changed({"ask": "1"}, {"ask": "1", "nulls.new": "2"}) == []
     assert prompts_changed({"ask": "1", "nulls.new": "2"}, {"ask": "1", "nulls.new": "3"}) == ["nulls.new"]

@@ -37,7 +37,8 @@ def findings_against(found: Sequence[Found], comparing: Comparing | None) -> lis
 def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
     """The first null leads: the sentence carries its difference if the headline is clear of it."""
     measure, _, first = found[0]
-    of = f"{measure.title} of {first.model}" if first.model else measure.title
+    apart = "," if "," in measure.title else ""  # 'Open-mindedness, as published, of a model'
+    of = f"{measure.title}{apart} of {first.model}" if first.model else measure.title
     clear = first.verdict == "clear"
     return Finding(
         what="effect" if clear else "standing",
@@ -127,13 +128,16 @@ def _chart(kind: Kind, found: Sequence[Found]) -> Chart:
     """One row for each headline of each model: the observed number, and one mark for each of its nulls."""
     names = ["observed", *dict.fromkeys(null.name for _, null, _ in found)]
     rows = {(one.model, one.measure): _row(measure, one) for measure, _, one in found}
-    points = {(one.model, one.measure): Dot(_row(measure, one), 0, one.observed) for measure, _, one in found}
+    points: dict[tuple[str, str], Dot] = {}
+    for measure, _, one in found:  # the first null's, as in the sentence: nulls that lack items have others
+        points.setdefault((one.model, one.measure), Dot(_row(measure, one), 0, one.observed))
     others = [Dot(rows[one.model, one.measure], names.index(null.name), one.under_null) for _, null, one in found]
     every = [*points.values(), *others]
     return Chart(
         name=f"nulls-{kind}",
         title="Headlines beside their nulls" if kind != "share" else "Shares beside their nulls",
-        description=f"{len(rows)} rows, each with the observed number and those of its nulls.",
+        description="Each row has the observed number and those of its nulls. Where a null lacks items that another"
+        " has, the table has the observed number without them.",
         draw=lambda: dots(every, list(rows.values()), series_of(names), _axis(kind, every)),
     )
 
