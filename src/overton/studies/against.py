@@ -21,6 +21,7 @@ from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, Sides, meeting
 from overton.studies.measuring import Comparing, Results
 from overton.studies.nulls import Null
+from overton.studies.weighing import settled
 
 __all__ = ["Against", "Verdict", "against"]
 
@@ -67,7 +68,8 @@ def against(
         return []
     jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
     own = comparing.records(results, how)
-    met = [one for null in available for one in _met(null, own, results, how, jackknife)]
+    like = settled(how, comparing.weighing(results, how))
+    met = [one for null in available for one in _met(null, own, results, like, jackknife)]
     level = _level(met, jackknife)
     return [(one.both[1].measure, one.null, _against(one, jackknife, level)) for one in met]
 

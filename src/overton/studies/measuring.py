@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from overton.studies.profiling import Profiling
     from overton.studies.reproducing import Reproduction
     from overton.studies.table import RawTable, Table
+    from overton.studies.weighing import Weighing
 
 __all__ = [
     "UNMEASURED",
@@ -152,6 +153,10 @@ def _nowhere(measure: str, model: str) -> tuple[str, ...]:
     return ()
 
 
+def _unweighed(results: Results, how: Any) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Comparing:
     """How models are compared by a study: its measures as what each item contributes (`overton.studies.comparing`).
@@ -162,6 +167,8 @@ class Comparing:
     place     `place(measure, model)` is the place of a headline in the JSON, key by key; () if it has none
     judge     `judge(measure)` names the role on whose labels a measure rests, '' if it rests on none
     harmless  options that change only how sure a number is, or which numbers there are, and not what one means
+    weighing  `weighing(results, how)` says what the shares of a design are made of, and its nulls are read in the same
+              way; None if nobody asked for token probabilities
     trial     the column of records that names the trial, which ends in its repetition, '.../r3', so that the effect
               of chance on a number can be separated from that of items; '' if trials are not repeated
     """
@@ -173,6 +180,7 @@ class Comparing:
     judge: Callable[[str], str] = _nobody
     place: Callable[[str, str], tuple[str, ...]] = _nowhere
     trial: str = ""
+    weighing: Callable[[Results, Any], Weighing | None] = _unweighed
 
 
 @dataclass(frozen=True)

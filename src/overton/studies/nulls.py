@@ -134,9 +134,10 @@ class _Waiting:
 
 
 def renamed(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
-    """A null's trials under names of their own."""
+    """A null's trials under names of their own; only the design's calibrate token probabilities."""
     for trial in null.trials(items, options, seed) if null.trials else ():
-        yield msgspec.structs.replace(trial, name=f"{PREFIX}{null.name}/{trial.name}")
+        alone = {"sampled": 0} if "sampled" in trial.__struct_fields__ else {}
+        yield msgspec.structs.replace(trial, name=f"{PREFIX}{null.name}/{trial.name}", **alone)
 
 
 def null_of(trial: str) -> str:

@@ -184,9 +184,11 @@ UNWEIGHED = Weigh()
 """No probabilities are requested."""
 
 
-def asked_label_first(results: Results) -> bool:
-    """Whether the judge of these runs was asked for its label before its reason, and so is asked that way again."""
-    return any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
+def asked_label_first(results: Results) -> dict[str, Any]:
+    """The `JudgedAgain.manner` of a judge that is asked for its label before its reason where a run requests token
+    probabilities: that it was, as `label_first`; nothing if it was not."""
+    first = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
+    return {"label_first": True} if first else {}
 
 
 async def weighed(

@@ -97,8 +97,8 @@ def grid(
     filled = base.mark_rect().encode(color=_colour(shade, title))
     frames = base.mark_rect(filled=False, strokeWidth=1.5).encode(stroke=_frame())
     numbers = base.mark_text().encode(text=alt.Text("text:N"), color=_ink())
-    across_, down_ = width * len(columns), step * len(rows)
-    view = layered(filled, frames, numbers, width=across_, height=down_, independent=["color", "stroke"])
+    layers, independent = (filled, frames, numbers), ["color", "stroke"]
+    view = layered(*layers, width=width * len(columns), height=step * len(rows), independent=independent)
     values = [_value(box, shade, row_labels[box.row], column_labels[box.column]) for box in boxes]
     says = said([Value(box.value, "", f"{box.row}, {box.column}") for box in boxes], shade.kind)
     return specification(view, values, says)

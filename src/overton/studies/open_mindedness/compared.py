@@ -28,15 +28,15 @@ from overton.studies.open_mindedness.measures.scores import (
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, answered_shares, corrected_shares
 from overton.studies.open_mindedness.tables import read_table
-from overton.studies.weighing import settled
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.open_mindedness.measuring import OpenMindednessHow
     from overton.studies.table import RawTable
+    from overton.studies.weighing import Weighing
 
-__all__ = ["by_chance", "like_design", "of_records", "of_table"]
+__all__ = ["by_chance", "of_records", "of_table", "weighing"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -87,9 +87,9 @@ def _with_free(records: pl.DataFrame, sides: Sides) -> Sides:
     return {name: [*found, *free.get(name, ())] for name, found in sides.items()}
 
 
-def like_design(results: Results, how: OpenMindednessHow) -> OpenMindednessHow:
-    """How the records of a null are read: with shares made as the design's are."""
-    return settled(how, cells_from_records(results.records, *_chosen(how)).weighing)
+def weighing(results: Results, how: OpenMindednessHow) -> Weighing | None:
+    """What shares are made of; None if nobody asked for token probabilities."""
+    return cells_from_records(results.records, *_chosen(how)).weighing
 
 
 def by_chance(results: Results, how: OpenMindednessHow) -> Sides:

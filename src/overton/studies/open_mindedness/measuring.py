@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from overton.studies.open_mindedness.tables import Outcomes
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
+    from overton.studies.weighing import Weighing
 
 __all__ = ["MEASURING"]
 
@@ -190,6 +191,12 @@ def _sides(results: Results, how: OpenMindednessHow) -> Sides:
     return compared.of_records(results, how)
 
 
+def _weighing(results: Results, how: OpenMindednessHow) -> Weighing | None:
+    from overton.studies.open_mindedness import compared
+
+    return compared.weighing(results, how)
+
+
 def _sides_of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
     from overton.studies.open_mindedness import compared
 
@@ -252,6 +259,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         judge=_judged,
         place=_place,
         trial="trial",
+        weighing=_weighing,
     ),
     headline=Headline(
         figures=_figures,

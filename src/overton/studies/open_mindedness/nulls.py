@@ -29,8 +29,7 @@ _SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_c
 def _trials(instead: Instead, issues: Sequence[Issue], options: Any, seed: int) -> Iterator[Trial]:
     """Every trial of the design that shows arguments, with something else in their place or order.
 
-    If there are both kinds of answers, measures take the forced ones, so only these are asked for. Only the design's
-    own calibrate token probabilities.
+    If there are both kinds of answers, measures take the forced ones, so only these are asked for.
     """
     if instead == "elsewhere" and len(issues) < 2:
         return
@@ -38,8 +37,7 @@ def _trials(instead: Instead, issues: Sequence[Issue], options: Any, seed: int) 
     for trial in trials(issues, options, seed):
         if trial.wording:
             answers = "forced" if trial.answers == "both" else trial.answers
-            changed = {"instead": instead, "donors": donors[trial.item], "answers": answers}
-            yield msgspec.structs.replace(trial, sampled=0, **changed)
+            yield msgspec.structs.replace(trial, instead=instead, donors=donors[trial.item], answers=answers)
 
 
 def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
@@ -57,8 +55,7 @@ def _in_their_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Si
     assert rows is not None
     baseline = results.records.filter(pl.col("condition") == "baseline")
     renamed = rows.with_columns(pl.col("condition").str.split("/").list.last())
-    both = replace(results, records=pl.concat([baseline, renamed], how="diagonal_relaxed"))
-    return compared.of_records(both, compared.like_design(results, how))
+    return compared.of_records(replace(results, records=pl.concat([baseline, renamed], how="diagonal_relaxed")), how)
 
 
 def _by_chance(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:

@@ -21,13 +21,13 @@ from overton.studies.pluralism.measures.contrasts import LEADS, called, comparis
 from overton.studies.pluralism.measures.faultless import Tables
 from overton.studies.pluralism.measures.odds import Shifted, fall, lopsided, rise, shaky, shifted
 from overton.studies.pluralism.measures.units import NOTHING, Names, Units, summed
-from overton.studies.weighing import settled
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.measuring import PluralismHow
     from overton.studies.table import RawTable
+    from overton.studies.weighing import Weighing
 
-__all__ = ["like_design", "of_records", "of_table", "sides_of"]
+__all__ = ["of_records", "of_table", "sides_of", "weighing"]
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
@@ -64,9 +64,9 @@ def of_records(results: Results, how: PluralismHow) -> Sides:
     return sides_of(measured, how, _open_threads(records))
 
 
-def like_design(results: Results, how: PluralismHow) -> PluralismHow:
-    """How the records of a null are read: choices count by their probabilities if the design's do."""
-    return settled(how, probabilities_in(results.records, how)[0])
+def weighing(results: Results, how: PluralismHow) -> Weighing | None:
+    """Whether choices count by their probabilities; None if nobody asked for any."""
+    return probabilities_in(results.records, how)[0]
 
 
 def of_table(table: RawTable, how: PluralismHow) -> Sides:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from overton.studies.pluralism.measures.corrected import Voices
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
+    from overton.studies.weighing import Weighing
 
 __all__ = ["MEASURING"]
 
@@ -246,6 +247,12 @@ def _sides(results: Results, how: PluralismHow) -> Sides:
     return compared.of_records(results, how)
 
 
+def _weighing(results: Results, how: PluralismHow) -> Weighing | None:
+    from overton.studies.pluralism import compared
+
+    return compared.weighing(results, how)
+
+
 def _sides_of_table(table: RawTable, how: PluralismHow) -> Sides:
     from overton.studies.pluralism import compared
 
@@ -326,6 +333,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         ("neutral_trials", "retest", "experiments", "arms"),
         judge=_judged,
         place=_against,
+        weighing=_weighing,
     ),
     headline=Headline(
         figures=_figures,

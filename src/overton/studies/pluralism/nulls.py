@@ -55,7 +55,7 @@ def _other_belief(threads: Sequence[ReferenceThread], options: Any, seed: int) -
 
 
 def _named(trial: ThreadTrial, name: str, null: str) -> ThreadTrial:
-    return msgspec.structs.replace(trial, name=name, null=null, sampled=0)  # the design calibrates
+    return msgspec.structs.replace(trial, name=name, null=null)
 
 
 def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
@@ -65,8 +65,7 @@ def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
     from overton.studies.pluralism import compared
 
     neutral = results.records.filter(pl.col("arm") == "neutral")
-    both = replace(results, records=pl.concat([neutral, rows], how="diagonal_relaxed"))
-    return compared.of_records(both, compared.like_design(results, how))
+    return compared.of_records(replace(results, records=pl.concat([neutral, rows], how="diagonal_relaxed")), how)
 
 
 def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:

@@ -42,7 +42,7 @@ def _units(results: Results, what: str) -> JudgedUnits:
 
 
 def _manner(results: Results) -> dict[str, Any]:
-    return {"characters": characters_of(results), **({"label_first": True} if asked_label_first(results) else {})}
+    return {"characters": characters_of(results), **asked_label_first(results)}
 
 
 def _conditions(table: pl.DataFrame) -> list[str]:

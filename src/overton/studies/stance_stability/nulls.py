@@ -26,8 +26,8 @@ _MEASURES = ("change_rate", "chameleon", "drift")
 
 
 def _trials(instead: Instead, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
-    """Every conversation of the design once more; only the design's own calibrate the judge."""
-    return (msgspec.structs.replace(trial, instead=instead, sampled=0) for trial in trials(topics, options, seed))
+    """Every conversation of the design once more."""
+    return (msgspec.structs.replace(trial, instead=instead) for trial in trials(topics, options, seed))
 
 
 def _instead(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:

@@ -44,8 +44,9 @@ def similarity(talks: Talks, rng: np.random.Generator | None = None) -> Counts:
         rows = np.flatnonzero((last[:, first] >= 0) & (last[:, second] >= 0))
         partners = rows[:, None] if rng is None else _others(talks, rows, rng)
         one, other = last[rows, first][:, None], np.where(partners >= 0, last[partners, second], -1)
-        found.append(_Dealt(rows, partners, _jaccard(masks[one], masks[other]), known[one] & known[other]))
-    return _counts(talks, found, [np.ones(len(one.rows)) for one in found])
+        alike, both = _jaccard(masks[one], masks[other]), known[one] & known[other]
+        found.append(_Dealt(rows, np.ones(len(rows)), partners, alike, both))
+    return _counts(talks, found)
 
 
 def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) -> Counts:
@@ -67,27 +68,27 @@ def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) 
     heard: Flags = np.asarray((known[opening] | (opening < 0)).all(-1) & (opening >= 0).any(-1))
     said: Flags = np.asarray((known[moved] | (moved < 0)).all(-1) & known[message[every, seat, 0]])
     theirs = np.bitwise_or.reduce(masks[opening], axis=2)
-    taken = _Dealt(row, partners, _count(new[:, None] & theirs), heard & said[:, None])
-    return _counts(talks, [taken], [_count(new)])
+    return _counts(talks, [_Dealt(row, _count(new), partners, _count(new[:, None] & theirs), heard & said[:, None])])
 
 
 @dataclass(frozen=True)
 class _Dealt:
-    """What agents of N discussions share with each partner dealt to them: `rows` [N], `partners`, `shared` and whether
-    that is `known` [N, deals]."""
+    """What agents of N discussions share with each partner dealt to them: `rows` and `weight` [N], `partners`, `shared`
+    and whether that is `known` [N, deals]."""
 
     rows: Ints
+    weight: Array
     partners: Ints
     shared: Array
     known: Flags
 
 
-def _counts(talks: Talks, dealt: Sequence[_Dealt], weights: Sequence[Array]) -> Counts:
+def _counts(talks: Talks, dealt: Sequence[_Dealt]) -> Counts:
     """By dilemma, the means over deals of what is known, with what the dilemma does to them as a lender of partners,
-    and the `weights` [N] of each of these means."""
+    and the weights of these means."""
     shape = (len(talks.dilemmas),)
     above, below, lent = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    for one, weight in zip(dealt, weights, strict=True):
+    for one in dealt:
         use = one.known & np.isfinite(one.shared)
         own = np.flatnonzero(use.any(1))
         deals = use[own].sum(1, keepdims=True)
@@ -95,7 +96,7 @@ def _counts(talks: Talks, dealt: Sequence[_Dealt], weights: Sequence[Array]) -> 
         mean = shared.sum(1, keepdims=True) / deals
         apart = np.where(use[own], (shared - mean) / deals, 0.0)
         above += summed([talks.dilemma[one.rows[own]]], shape, mean[:, 0])
-        below += summed([talks.dilemma[one.rows[own]]], shape, weight[own])
+        below += summed([talks.dilemma[one.rows[own]]], shape, one.weight[own])
         lent += summed([talks.dilemma[one.partners[own]].ravel()], shape, apart.ravel())
     return Counts(above + _centered(lent, below), below)
 

@@ -20,17 +20,13 @@ __all__ = ["AGAIN"]
 
 def _units(results: Results, what: str) -> JudgedUnits:
     rows = answers_of(results, what)
-    shared = _manner(results)
+    shared = asked_label_first(results)
 
     def drawn(places: Sequence[int]) -> list[JudgedOnce]:
         return [_once(row, shared) for row in rows[list(places)].iter_rows(named=True)]
 
     labelled = rows["label"].is_not_null().to_list()
     return JudgedUnits(rows["id"].to_list(), rows["condition"].to_list(), labelled, drawn)
-
-
-def _manner(results: Results) -> dict[str, Any]:
-    return {"label_first": True} if asked_label_first(results) else {}
 
 
 def _once(row: Mapping[str, Any], shared: Mapping[str, Any]) -> JudgedOnce:
@@ -60,4 +56,4 @@ def _controls() -> Traversable:
     return files("overton.studies.open_mindedness") / "controls.jsonl"
 
 
-AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls, manner=_manner)
+AGAIN = JudgedAgain("judge", _units, _ask, controls=_controls, manner=asked_label_first)

@@ -150,8 +150,8 @@ def _marks(series: Sequence[Series]) -> Any:
         alt.Chart()
         .mark_point(filled=True, size=52, opacity=1)
         .encode(
-            x="x:Q",
-            y="value:Q",
+            x=alt.X("x:Q"),
+            y=alt.Y("value:Q"),
             color=colour(series, **_MARKS),
             shape=alt.Shape("series:N", scale=shapes, legend=legend([one.name for one in series], **_MARKS)),
             description=alt.Description("tip:N"),
