@@ -219,6 +219,30 @@ STUDIES: dict[str, Case] = {
     ),
 }
 
+_GRADES = {"judge": ("simulated/even-judge",)}
+STUDIES |= {
+    "even-handedness-all-pairs": Case(
+        "even-handedness",
+        ("simulated/advocate", "partial=simulated/advocate"),
+        _GRADES,
+        options={"nulls": 1.0, "systems": ["Be brief."]},
+        model_args={
+            "partial": {"weaker": "0.3", "hedges": "0.2", "refuses": "0.1"},
+            "simulated/even-judge": {"noise": "0.05", "pull": "0.1"},
+        },
+        analyses={"default": {}, "level": {"level": 0.9}},
+    ),
+    "even-handedness-probabilities": Case(
+        "even-handedness",
+        ("simulated/advocate/b",),
+        _GRADES,
+        options={"trials": 2, "shares": "probabilities", "retest": 0.2, "nulls": 0.2},
+        model_args={"simulated/advocate/b": {"favours": "b", "declines": "0.1"}},
+        analyses={"default": {}},
+    ),
+}
+"""Recorded by version 0.2.0; the others were recorded earlier."""
+
 
 @dataclass(frozen=True)
 class Table:

@@ -38,6 +38,7 @@ __all__ = [
     "HEAD",
     "NAMES",
     "NEARLY",
+    "STORED",
     "Form",
     "Names",
     "bounds_may_move",
@@ -88,7 +89,11 @@ NAMES: dict[str, Names] = {
     "deliberation": Names(options={}, how={}),
     "stance-stability": Names(options={"pages": "pages_per_turn"}, how={}),
     "pluralism": Names(options={}, how={}),
+    "even-handedness": Names(options={}, how={}),
 }
+
+STORED = "stored "
+"""Before a study's name: analyses of the runs in tests/stored_runs, by version 0.2.0."""
 
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("overton items check PATH [--threads, --topics, --references, --unphrased]", "overton items check STUDY PATH"),
@@ -277,7 +282,7 @@ FORMS: dict[tuple[str, str], Form] = {
     **{
         (study, "plan"): Form(added=_PLANNED)
         for study in (
-            *NAMES,
+            *(name for name in NAMES if name != "even-handedness"),
             "references-algorithm-1",
         )
     },
@@ -293,6 +298,7 @@ FORMS: dict[tuple[str, str], Form] = {
         )
         for method, tokens in _TOKENS.items()
     },
+    # Even-handedness, and analyses of stored runs (`STORED` before the study's name), were recorded by version 0.2.0.
     # In records a column is 'types > NAME' and 'rows > NAME > *', a call 'PLACE > slot' and so on; see `calls`.
 }
 """By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""

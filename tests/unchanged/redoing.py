@@ -8,10 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.stored_runs import LABELS, RUNS, unpack
+
 from . import calls, mapping
 from .cases import DATA, ITEMS, STUDIES, TABLE_CASES, TABLES, Case
 
 Json = Any
+
+_RESAMPLES = 2000
+"""Of analyses with default options."""
 
 ENDPOINT = "http://endpoint/v1"
 """The endpoint's address in what is recorded."""
@@ -21,6 +26,8 @@ def redo(name: str, folder: Path, address: str) -> dict[str, Json]:
     """What the case `name` gives now: plan, records, calls and analyses, where it has them."""
     if name in STUDIES:
         found = _study(STUDIES[name], folder / "run", address)
+    elif name in STORED:
+        found = {"analyses": {"all": calls.analyze(STORED[name], unpack(name.removeprefix(_STORED), folder), {})}}
     elif name == "tables":
         found = {"analyses": {name: _table(name) for name in TABLE_CASES}}
     else:
@@ -153,7 +160,14 @@ MAKERS: dict[str, Callable[[Path, str], dict[str, Json]]] = {
     "judged-transcripts": _transcripts,
 }
 
-CASES = (*STUDIES, *MAKERS, "tables")
+_STORED = "stored-"
+STORED: dict[str, str] = {
+    **{_STORED + name: run.study for name, run in RUNS.items()},
+    **{_STORED + name: RUNS[labels.run].study for name, labels in LABELS.items()},
+}
+"""The study of each stored run and each stored sample of labels: what an analysis with default options gives."""
+
+CASES = (*STUDIES, *MAKERS, *STORED, "tables")
 """Every case by name."""
 
 
@@ -166,8 +180,12 @@ def analysed(name: str) -> Mapping[str, tuple[str, int]]:
     """The study and the resamples of each of a case's analyses."""
     if name == "tables":
         return {one: (table.study, table.how["resamples"]) for one, table in TABLE_CASES.items()}
+    if name in STORED:
+        return {"all": (mapping.STORED + STORED[name], _RESAMPLES)}
     if name in STUDIES:
-        return {one: (STUDIES[name].study, how["resamples"]) for one, how in STUDIES[name].analyses.items()}
+        return {
+            one: (STUDIES[name].study, how.get("resamples", _RESAMPLES)) for one, how in STUDIES[name].analyses.items()
+        }
     return {"few": ("stance-stability", 200)}
 
 
