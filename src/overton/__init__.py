@@ -62,7 +62,7 @@ __all__ = [
     "studies",
 ]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 _HOMES = {
     "Run": "runs",

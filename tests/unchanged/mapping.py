@@ -304,6 +304,22 @@ FORMS: dict[tuple[str, str], Form] = {
 """By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""
 
 
+_SINCE_0_2: dict[tuple[str, str], Form] = {
+    ("open-mindedness", "analysis"): Form(),
+    ("open-mindedness", "gate"): Form(),
+    ("stance-stability", "analysis"): Form(),
+    ("stance-stability", "gate"): Form(),
+    ("pluralism", "analysis"): Form(),
+    ("pluralism", "gate"): Form(),
+    ("deliberation", "analysis"): Form(),
+    ("deliberation", "gate"): Form(),
+    ("even-handedness", "analysis"): Form(),
+    ("even-handedness", "gate"): Form(),
+}
+"""What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
+FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
+
+
 def form(study: str, kind: str) -> Form:
     """The form of one kind of JSON; that of everything which is as it was where `FORMS` has none."""
     return FORMS.get((study, kind), Form())
