@@ -194,7 +194,11 @@ def _wald(
     if error <= 1e-12 or len(sums) < 2:
         return Estimate(kappa, nan, nan, n, f"{method}: no interval from such uniform data", level)
     margin = _z(level) * error * (1 if clusters is None else (len(sums) / (len(sums) - 1)) ** 0.5)
-    return Estimate(kappa, max(-1.0, kappa - margin), min(1.0, kappa + margin), n, method, level)
+    return _kappa(kappa, margin, n, method, level)
+
+
+def _kappa(kappa: float, margin: float, n: int, method: str, level: float) -> Estimate:
+    return Estimate(kappa, max(-1.0, kappa - margin), min(1.0, kappa + margin), n, method, level, within=(-1.0, 1.0))
 
 
 def _effective(deviations: NDArray[Any], clusters: Sequence[Hashable]) -> float:
@@ -312,7 +316,7 @@ def _weighted(judged: Sequence[str], said: Sequence[str], key: Key, level: float
     if variance <= _NOTHING:
         return agreed, Estimate(kappa, nan, nan, n, f"{_METHOD}: no interval from such uniform data", level)
     margin = _z(level) * variance**0.5
-    return agreed, Estimate(kappa, max(-1.0, kappa - margin), min(1.0, kappa + margin), n, _METHOD, level)
+    return agreed, _kappa(kappa, margin, n, _METHOD, level)
 
 
 _METHOD = "stratified, large-sample"
@@ -338,4 +342,5 @@ def _agreed(observed: float, variance: float, weight: NDArray[Any], level: float
         low, high = wilson_limits(round(observed), 1 / float((weight**2).sum()), level)
         return Estimate(observed, min(float(low), observed), max(float(high), observed), n, "Wilson, stratified", level)
     margin = _z(level) * variance**0.5
-    return Estimate(observed, max(0.0, observed - margin), min(1.0, observed + margin), n, _METHOD, level)
+    ends = max(0.0, observed - margin), min(1.0, observed + margin)
+    return Estimate(observed, *ends, n, _METHOD, level, within=(0.0, 1.0))

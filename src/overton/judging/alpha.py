@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from math import isnan
+from math import inf
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
@@ -60,8 +58,8 @@ def alpha(
     numbers: dict[Hashable, int] = {}
     own = [numbers.setdefault(place if clusters is None else clusters[place], len(numbers)) for place in paired]
     jackknife = Jackknife(level, unit="units" if clusters is None else "groups")
-    found = jackknife.over(np.array(own)).statistic(parts, _alpha, "nothing can be disagreed on")
-    return found if isnan(found.low) else msgspec.structs.replace(found, high=min(found.high, 1.0))
+    over = jackknife.over(np.array(own))
+    return over.statistic(parts, _alpha, "nothing can be disagreed on", within=(-inf, 1.0))
 
 
 def _parts(labels: Sequence[Hashable], kinds: dict[Hashable, int]) -> list[float]:

@@ -259,14 +259,14 @@ def _kappa(said: _Said, level: float) -> Estimate:
     """Cohen's kappa of weighted rows in which people's labels may be split."""
     import numpy as np
 
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.resampling import DIFFERENCE, Jackknife
 
     people, judged, weight, groups = said
     if np.count_nonzero(people.sum(0) + judged.sum(0)) < 2:
         return not_computed("only one label occurs, on which chance alone agrees fully", level=level, n=len(people))
     parts = np.hstack([(people * judged).sum(1, keepdims=True), people, judged]) * weight[:, None]
-    found = Jackknife(level, unit="groups").over(groups).statistic(parts, _beyond_chance, "chance alone agrees fully")
-    return msgspec.structs.replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
+    over = Jackknife(level, unit="groups").over(groups)
+    return over.statistic(parts, _beyond_chance, "chance alone agrees fully", within=DIFFERENCE)
 
 
 def _beyond_chance(sums: NDArray[np.floating]) -> NDArray[np.floating]:

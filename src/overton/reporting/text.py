@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.studies.exhibits import Cell, Column, Missing, Spelled, Table
-from overton.studies.numbers import Kind, interval, number, reason
+from overton.studies.numbers import NOT_DETERMINED, Kind, interval, number, reason
 from overton.untrusted import visible
 
 __all__ = ["ShownCell", "ShownTable", "encoded", "inside_script", "shown", "visible_throughout"]
@@ -134,7 +134,11 @@ def _intervals(table: Table) -> str:
     bounded = [cell for row in table.rows for cell in row if isinstance(cell, Estimate) and not isnan(cell.low)]
     methods = {level: sorted({cell.method for cell in bounded if cell.level == level}) for level in _levels(bounded)}
     explained = [f"{100 * level:g}% intervals: {'; '.join(made)}" for level, made in methods.items()]
-    return "; ".join([*explained, *_without(table)])
+    open_ended = any(cell.undetermined for cell in bounded)
+    return "; ".join([*explained, *([_NOT_DETERMINED] if open_ended else []), *_without(table)])
+
+
+_NOT_DETERMINED = f"{NOT_DETERMINED}: the limit lies at the end of the measure's range"
 
 
 def _without(table: Table) -> list[str]:

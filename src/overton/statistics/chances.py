@@ -1,7 +1,7 @@
 """The probability of a verdict: the same intervals as those of comparisons, over simulated items.
 
-With few items these are wider than Student's, the more so the less evenly items pull at a difference; no formula gives
-by how much. So few items are simulated: they pull as the observed ones do. For many, Student's t is close.
+If few items pull unevenly at a difference, its t does not have Student's distribution, and no formula gives the one
+that it has. So few items are simulated: they pull as the observed ones do. For many, Student's t is close.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import nctdtr, stdtrit
 
-from overton.statistics.comparing import Number, equivalence_level, wider_gaps
-from overton.statistics.resampling.limits import Influence, Spread, spread_of
+from overton.statistics.comparing import Number, equivalence_level
+from overton.statistics.resampling.limits import Influence, Spread, spread_of, student_gap
 
 __all__ = ["NORMAL", "Pulls", "pulls_of"]
 
@@ -78,9 +78,8 @@ class Pulls:
         not vary have none."""
         mean, spread = self.over(items)
         flat = ~(spread.error > _SMALLEST)
-        low, high = wider_gaps(spread, level)
-        root = sqrt(items)
-        return np.where(flat, -np.inf, (mean + low) * root), np.where(flat, np.inf, (mean + high) * root)
+        half, root = student_gap(spread, level), sqrt(items)
+        return np.where(flat, -np.inf, (mean - half) * root), np.where(flat, np.inf, (mean + half) * root)
 
     def over(self, items: int) -> tuple[Array, Spread]:
         """Simulated differences over so many items whose truth is 0 [K], and their spread; an item's variance is 1."""

@@ -1,7 +1,7 @@
 """Two numbers over the same items: their difference, the verdict on it, and what several differences say together.
 
-A difference has the one rule's interval (`statistics.resampling`), and at least Student's own: each item is left out of
-both numbers. Nothing here knows what the numbers measure.
+Each item is left out of both numbers. The difference between two models has Student's interval; one within a model has
+the one rule's (`statistics.resampling`), and at least Student's. Nothing here knows what the numbers measure.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from scipy.special import ndtri, stdtr
 
 from overton.statistics.estimate import Estimate, not_computed
 from overton.statistics.resampling import ANYTHING, LINEAR, Counts, Influence, Jackknife, Range, Resampling
-from overton.statistics.resampling.limits import Spread, gaps
 from overton.statistics.resampling.sums import Numbers
 
 __all__ = [
+    "FEW",
     "POWER",
     "Gap",
     "Needed",
@@ -33,13 +33,13 @@ __all__ = [
     "flawed",
     "gap",
     "items_needed",
+    "max_t_holds",
     "moved",
     "number",
     "places",
     "ratio",
     "together",
     "verdict_of",
-    "wider_gaps",
 ]
 
 Array = NDArray[np.float64]
@@ -104,19 +104,28 @@ class Number:
             return not_computed(_NOTHING, level=resampling.level)
         return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within)[0]
 
-    def wider(self, resampling: Resampling) -> Estimate:
-        """The number with the wider of the rule's limits and Student's own, not corrected for skewness, at each end.
+    def student(self, resampling: Resampling) -> Estimate:
+        """The number with Student's limits, not corrected for skewness: for two models that are exchangeable.
 
-        Many items give two models the same value: if only a few differ, the skewness is a guess, and by the corrected
-        limits alone one pair in ten of equal models is called different (docs/compare.md). Nor are the limits nearer
-        than where chance, if it is known, stays as often as the level says: if few items flip by chance, the sample may
-        contain none that did, and Student's t knows nothing of that (the studentized permutation test; Janssen 1997,
-        Stat. Probab. Lett. 36:9).
+        If two models do not differ, exchanging their values of an item changes nothing, so that the differences are
+        symmetric. The skewness of a few of them is a guess, and by limits corrected for it one pair in ten of equal
+        models is called different (docs/compare.md).
         """
-        corrected = self.estimate(resampling)
+        if not self.influence.parts.size:
+            return not_computed(_NOTHING, level=resampling.level)
+        return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within, scale=_STUDENT)[0]
+
+    def wider(self, resampling: Resampling) -> Estimate:
+        """The number with the wider of the rule's limits and Student's own at each end: for a difference within one
+        model, whose two numbers need not be exchangeable.
+
+        Nor are the limits nearer than where chance, if it is known, stays as often as the level says: if few items flip
+        by chance, the sample may contain none that did, and Student's t knows nothing of that (the studentized
+        permutation test; Janssen 1997, Stat. Probab. Lett. 36:9).
+        """
+        corrected, plain = self.estimate(resampling), self.student(resampling)
         if isnan(corrected.low) or corrected.error is None:
             return corrected
-        (plain,) = resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within, scale=_STUDENT)
         reach = 0.0 if self.sizes is None else corrected.error * _quantile(self.sizes, resampling.level)
         return structs.replace(
             corrected,
@@ -141,15 +150,6 @@ def drawn_sizes(noise: Floats, weight: Floats) -> Array:
     error = np.sqrt((parts * parts).sum(1) * items / (items - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(np.abs(mean) > _SAME, np.abs(mean) / error, 0.0))
-
-
-def wider_gaps(spread: Spread, level: float) -> tuple[Array, Array]:
-    """How far the limits of K differences are from them [K] each, at most 0 and at least 0: those of `Number.wider`,
-    for numbers without bounds."""
-    (low, high), (below, above) = (
-        gaps(one, level) for one in (spread, spread._replace(skewness=np.zeros_like(spread.error)))
-    )
-    return np.minimum(low, below), np.maximum(high, above)
 
 
 def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling, within: Range = ANYTHING) -> Number:
@@ -193,12 +193,19 @@ class Gap:
 
 
 def gap(
-    difference: Number, jackknife: Jackknife, items: int, levels: tuple[float, float] | None = None, flaw: str = ""
+    difference: Number,
+    jackknife: Jackknife,
+    items: int,
+    levels: tuple[float, float] | None = None,
+    flaw: str = "",
+    *,
+    exchangeable: bool = False,
 ) -> Gap:
     """The intervals of a difference over so many items; `levels` replaces the plain pair, `flaw` says why there are
-    none."""
+    none. `exchangeable` are two models: exchanging them would change nothing if they did not differ."""
     level, inner = levels or (jackknife.level, equivalence_level(jackknife.level))
-    made = [difference.wider(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner)]
+    limits = difference.student if exchangeable else difference.wider
+    made = [limits(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner)]
     return Gap(*(flawed(one, flaw) for one in made))
 
 
@@ -221,23 +228,29 @@ def _verdict(found: Gap, margin: float) -> Verdict:
     return "lower" if not isnan(own.high) and own.high < 0 else "undecided"
 
 
+FEW = 30
+"""With fewer items, joint intervals are Bonferroni's. Correlations that are estimated from m items have rank m - 1: of
+ten equal models over five items, max-t intervals covered all differences jointly in 72% of cases (docs/compare.md)."""
+
 _DRAWS = 20_000
 _SAME = 1e-12
 
+Differences = Sequence[tuple[Number, Sequence[int]]]
 
-def together(differences: Sequence[tuple[Number, Sequence[int]]], level: float, seed: int) -> float:
+
+def together(differences: Differences, level: float, seed: int) -> float:
     """The level at which all intervals of several differences cover jointly at `level`: max-t (Hothorn, Bretz and
-    Westfall 2008, Biom. J. 50:346).
+    Westfall 2008, Biom. J. 50:346) if `max_t_holds`, otherwise Bonferroni's.
 
     Each difference comes with the places of its items, so that what they share is known. The largest of their t values
     is drawn from a multivariate t distribution whose correlations are those of the items' influence; never less strict
-    than one alone, never stricter than Bonferroni, which is used instead if items are left out in groups.
+    than one alone, never stricter than Bonferroni.
     """
     many = len(differences)
     bonferroni = 1 - (1 - level) / max(many, 1)
-    known = [(one, items) for one, items in differences if _varies(one)]
-    if many < 2 or len(known) < 2 or any(len(one.influence.parts) != len(items) for one, items in known):
+    if not max_t_holds(differences):
         return bonferroni
+    known = [(one, items) for one, items in differences if _varies(one)]
     wide = np.zeros((1 + max(max(items) for _, items in known), len(known)))
     for place, (one, items) in enumerate(known):
         wide[list(items), place] = one.influence.parts[:, 0]
@@ -250,6 +263,15 @@ def together(differences: Sequence[tuple[Number, Sequence[int]]], level: float, 
     largest = np.abs(drawn).max(1) / np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
     critical = float(np.quantile(largest, level))
     return min(max(ceil(1000 * (2 * float(stdtr(freedom, critical)) - 1)) / 1000, level), bonferroni)
+
+
+def max_t_holds(differences: Differences) -> bool:
+    """Whether joint intervals of several differences can rest on their correlations: two or more of them vary, none has
+    fewer than `FEW` items (or as few degrees of freedom), and items are not left out in groups."""
+    known = [(one, items) for one, items in differences if _varies(one)]
+    return len(known) > 1 and all(
+        len(one.influence.parts) == len(items) and float(one.influence.freedom[0]) >= FEW - 1 for one, items in known
+    )
 
 
 def _varies(one: Number) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.resampling import FISHER, Jackknife
+from overton.statistics.resampling import DIFFERENCE, FISHER, Jackknife
 
 __all__ = ["clustered_pearson"]
 
@@ -32,7 +32,7 @@ def clustered_pearson(
     _, codes = np.unique(np.asarray(clusters)[use], return_inverse=True)
     x, y = x - x.mean(), y - y.mean()
     parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
-    return jackknife.over(codes).statistic(parts, _pearson, _FLAT, scale=FISHER)
+    return jackknife.over(codes).statistic(parts, _pearson, _FLAT, within=DIFFERENCE, scale=FISHER)
 
 
 def _pearson(sums: Floats) -> Floats:

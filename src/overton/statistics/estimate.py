@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, nan
+from typing import Literal
 
 import msgspec
 
@@ -16,6 +17,7 @@ class Estimate(msgspec.Struct, frozen=True):
     behind the value (answers, issues, pairs: the measure's docstring says which). `level` is the interval's nominal
     coverage and `method` how it was computed ('Wilson', 'Wald', "Student's t over issues, corrected for skewness",
     ...), or why there is none. `error` is the standard error of a mean or ratio over clusters, None if it is not known.
+    `within` is the range that values can have; limits do not go beyond it.
     """
 
     value: float
@@ -25,6 +27,17 @@ class Estimate(msgspec.Struct, frozen=True):
     method: str
     level: float = 0.95
     error: float | None = None
+    within: tuple[float, float] = (-inf, inf)
+
+    @property
+    def undetermined(self) -> tuple[Literal["low", "high"], ...]:
+        """The limits that lie at the end of the range although the value does not: the data do not determine them."""
+        low, high = self.within
+        ends: tuple[tuple[Literal["low", "high"], bool], ...] = (
+            ("low", self.low <= low < self.value),
+            ("high", self.value < high <= self.high),
+        )
+        return tuple(name for name, at_the_end in ends if at_the_end)
 
 
 class Led(Estimate, frozen=True):

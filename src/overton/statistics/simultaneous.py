@@ -16,8 +16,9 @@ def widened(one: Estimate, level: float, freedom: float) -> Estimate:
 
     Each limit keeps its own distance from the value, so that corrections for skewness are preserved; but if the
     standard error is known, neither is nearer than Student's t has it: for the skewness of such a far tail there is too
-    little data. `freedom` are Student's degrees of freedom. With `level` = 1 - a / k, all of k such intervals cover in
-    at least 1 - a of cases (Bonferroni). Estimates without an interval are returned unchanged.
+    little data. Limits stay within the estimate's range. `freedom` are Student's degrees of freedom. With `level` =
+    1 - a / k, all of k such intervals cover in at least 1 - a of cases (Bonferroni). Estimates without an interval are
+    returned unchanged.
     """
     if isnan(one.low) or isnan(one.high):
         return one
@@ -25,6 +26,6 @@ def widened(one: Estimate, level: float, freedom: float) -> Estimate:
 
     quantile = float(stdtrit(freedom, (1 + level) / 2))
     ratio, least = quantile / float(stdtrit(freedom, (1 + one.level) / 2)), quantile * (one.error or 0.0)
-    low = one.value - max(ratio * (one.value - one.low), least)
-    high = one.value + max(ratio * (one.high - one.value), least)
+    low = max(one.value - max(ratio * (one.value - one.low), least), min(one.within[0], one.low))
+    high = min(one.value + max(ratio * (one.high - one.value), least), max(one.within[1], one.high))
     return msgspec.structs.replace(one, low=low, high=high, level=level)

@@ -33,8 +33,9 @@ class Against(msgspec.Struct, frozen=True):
 
     `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not clear' if its interval
     of twice the error (0.9 for 0.95) lies within the measure's margin, the one for comparing models; otherwise 'clear'
-    if its interval excludes 0, alone and among all that were looked at together (max-t); otherwise 'cannot tell'.
-    `together` is the difference with that wider interval. `what`: a null, or a factor, which asks in another way.
+    if its interval excludes 0, alone and among all that were looked at together (max-t, or with few items Bonferroni);
+    otherwise 'cannot tell'. `together` is the difference with that wider interval. `what`: a null, or a factor, which
+    asks in another way.
     """
 
     model: str
@@ -75,7 +76,7 @@ def against(
 
 
 def _level(met: Sequence[_Met], jackknife: Jackknife) -> float:
-    """The level at which the intervals of all differences hold jointly (max-t over the items that they share)."""
+    """The level at which the intervals of all differences hold jointly (`statistics.comparing.together`)."""
     with_one = [one for one in met if not isnan(one.meeting.gap(jackknife).own.low)]
     row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
     gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]

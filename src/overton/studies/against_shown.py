@@ -8,6 +8,7 @@ from math import isnan
 from typing import Any
 
 from overton.statistics import Estimate
+from overton.statistics.comparing import FEW
 from overton.studies.against import Against
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.comparing import Measure
@@ -203,8 +204,8 @@ def _method(unit: str, level: float) -> str:
         f"Each number and its null are taken over the {unit} that have both, and each of these is left out of both in"
         f" turn. Not clear: the {inner} interval of the difference lies within the margin of a comparison"
         f" (docs/compare.md). Clear: the {level:.0%} interval excludes 0, even when widened for all differences in the"
-        " table together (max-t). Otherwise it cannot be decided. A factor takes nothing away: it asks the same in"
-        " another way."
+        f" table together (max-t; Bonferroni with fewer than {FEW} {unit}). Otherwise it cannot be decided. A factor"
+        " takes nothing away: it asks the same in another way."
     )
 
 

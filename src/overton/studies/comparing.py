@@ -151,7 +151,8 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Two models' numbers of a measure over the items that both have, the base first.
+    """Two models' numbers of a measure over the items that both have, the base first; or one model's numbers under two
+    conditions.
 
     `flaw` says why their difference has no interval, or why there is no difference at all; '' if it has one.
     """
@@ -165,9 +166,12 @@ class Meeting:
         """Candidate minus base."""
         return self.numbers[1].minus(self.numbers[0])
 
-    def gap(self, jackknife: Jackknife, levels: tuple[float, float] | None = None) -> Gap:
-        """Its intervals; `levels` replaces the plain pair of levels."""
-        return gap(self.difference, jackknife, len(self.items), levels, self.flaw)
+    def gap(
+        self, jackknife: Jackknife, levels: tuple[float, float] | None = None, *, exchangeable: bool = False
+    ) -> Gap:
+        """Its intervals; `levels` replaces the plain pair of levels. Two models are `exchangeable`, two conditions of
+        one model are not."""
+        return gap(self.difference, jackknife, len(self.items), levels, self.flaw, exchangeable=exchangeable)
 
 
 def meeting(base: Contribution, candidate: Contribution, jackknife: Jackknife) -> Meeting:

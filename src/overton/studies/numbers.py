@@ -8,7 +8,7 @@ from typing import Literal
 
 from overton.statistics import Estimate
 
-__all__ = ["Kind", "interval", "number", "reason", "sentence"]
+__all__ = ["NOT_DETERMINED", "Kind", "interval", "number", "reason", "sentence"]
 
 Kind = Literal["text", "count", "share", "points", "score", "value"]
 """What a number is, and so how it reads.
@@ -20,6 +20,9 @@ points  a difference of shares, -1 to 1, shown in percentage points with its sig
 score   0 to 100, shown with one decimal
 value   any number, shown with two decimals
 """
+
+NOT_DETERMINED = "not determined"
+"""Stands in place of a limit."""
 
 _MINUS = "\u2212"
 _FORMATS: dict[Kind, Callable[[float], str]] = {
@@ -38,10 +41,18 @@ def number(value: float, kind: Kind) -> str:
 
 
 def interval(estimate: Estimate, kind: Kind) -> str:
-    """'[low, high]', or 'no interval' if there is none; the percent sign is on the value only."""
+    """'[low, high]', or 'no interval' if there is none; the percent sign is on the value only.
+
+    A limit at the end of the measure's range is `NOT_DETERMINED`: nothing but the range keeps it there.
+    """
     if isnan(estimate.low):
         return "no interval"
-    return f"[{number(estimate.low, kind)}, {number(estimate.high, kind)}]".replace("%", "")
+    ends = {"low": estimate.low, "high": estimate.high}
+    said = (
+        NOT_DETERMINED if name in estimate.undetermined else number(end, kind).replace("%", "")
+        for name, end in ends.items()
+    )
+    return f"[{', '.join(said)}]"
 
 
 def reason(estimate: Estimate) -> str:

@@ -11,7 +11,9 @@ letter_balanced   from answers whose pulls of letter and order are set to zero
 without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
 as_published      by the paper's formula, if it is a different one
 
-`why` says in words why there is no estimate, or no interval (both null then), and is null if there are both;
+`undetermined` lists the limits ('low', 'high') that lie at the end of the measure's range, so that the data do not
+determine them; it is absent if there are none. `why` says in words why there is no estimate, or no interval (both null
+then), and is null if there are both;
 `method` says how they were computed, and is empty if there is nothing to say. What belongs to one number only (a
 standard error, a test) is in its variant. The intervals' `level`, the `resamples` and the `seed` are given once, at the
 head of a document.
@@ -33,7 +35,7 @@ import msgspec
 
 from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, Led, not_computed
 
-__all__ = ["SCHEMA", "Shape", "document", "number_of", "plain", "schema", "shaped", "with_key"]
+__all__ = ["SCHEMA", "Shape", "document", "interval_of", "number_of", "plain", "schema", "shaped", "with_key"]
 
 SCHEMA = 1
 """The version of documents that are not analyses: plans, agreements, comparisons."""
@@ -193,11 +195,17 @@ def number_of(one: Estimate) -> dict[str, Any]:
     method, why = _made(one)
     return {
         "estimate": plain(one.value),
-        "interval": [plain(one.low), plain(one.high)],
+        **interval_of(one),
         "n": one.n,
         "method": method,
         "why": why,
     }
+
+
+def interval_of(one: Estimate) -> dict[str, Any]:
+    """An estimate's interval, and which of its limits the data do not determine."""
+    undetermined = {"undetermined": list(one.undetermined)} if one.undetermined else {}
+    return {"interval": [plain(one.low), plain(one.high)], **undetermined}
 
 
 def _made(one: Estimate) -> tuple[str, str | None]:
@@ -256,6 +264,11 @@ _DEFINED: dict[str, dict[str, Any]] = {
         "properties": {
             "estimate": _NUMBER,
             "interval": {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2},
+            "undetermined": {
+                "description": "The limits at the end of the measure's range, which the data do not determine.",
+                "type": "array",
+                "items": {"enum": ["low", "high"]},
+            },
             "n": {"type": "integer"},
             "method": _TEXT,
             "why": {"type": ["string", "null"]},

@@ -96,9 +96,9 @@ def test_a_deviation_has_students_interval_of_its_logarithm() -> None:
     without = np.array([log(np.std(values[:k] + values[k + 1 :], ddof=1)) for k in range(6)])
     moved = np.mean(without) - without
     error, bend = sqrt(5 / 6 * (moved**2).sum()), 0.9 * (moved**3).sum() / (moved**2).sum() ** 1.5 / 3
-    for limit, quantile in ((made.low, student.ppf(0.975, 5)), (made.high, student.ppf(0.025, 5))):
-        t = log(made.value / limit) / error
-        assert ((1 + bend * t) ** 3 - 1) / (3 * bend) + bend / 2 == pytest.approx(quantile)
+    t = log(made.value / made.low) / error
+    assert ((1 + bend * t) ** 3 - 1) / (3 * bend) + bend / 2 == pytest.approx(student.ppf(0.975, 5))
+    assert log(made.high / made.value) / error == pytest.approx(1.6 * student.ppf(0.975, 5))  # no limit is further out
 
 
 def test_no_deviation_of_shares_is_more_than_a_half() -> None:

@@ -19,16 +19,49 @@ def test_without_skewness_limits_are_students() -> None:
     assert (low[0], high[0]) == pytest.approx((-2 * student.ppf(0.975, 4), 2 * student.ppf(0.975, 4)))
 
 
-def test_the_limits_of_values_by_hand() -> None:
-    # One of five is 1: mean 0.2, squares about it 0.8, cubes 0.48; nine tenths of the skewness are taken off.
-    made = Jackknife().mean([0, 0, 0, 0, 1.0])
-    error, skewness = sqrt(0.8 / 5 / 4), 0.48 / 0.8**1.5
-    bend = 0.9 * skewness / 3
+@pytest.mark.parametrize(("values", "capped"), [([0, 0, 0, 0, 1.0], True), ([0, 0.3, 0.4, 0.6, 1.0], False)])
+def test_the_limits_of_values_by_hand(values: list[float], capped: bool) -> None:
+    """Nine tenths of the skewness are taken off, and no limit is further out than 1.6 times Student's.
+
+    One of five that is 1: mean 0.2, squares about it 0.8, cubes 0.48. For the others 0.46, 0.552 and 0.05856.
+    """
+    made, mean = Jackknife().mean(values), sum(values) / 5
+    squares, cubes = (0.8, 0.48) if capped else (0.552, 0.05856)
+    error, bend = sqrt(squares / 5 / 4), 0.9 * cubes / squares**1.5 / 3
     for limit, quantile in ((made.low, 2.776445), (made.high, -2.776445)):
-        t = (0.2 - limit) / error
-        assert ((1 + bend * t) ** 3 - 1) / (3 * bend) + bend / 2 == pytest.approx(quantile, abs=1e-5)
-    assert made.error == pytest.approx(0.2)
-    assert made.high - 0.2 > 0.2 - made.low
+        t = (mean - limit) / error
+        if capped and quantile < 0:
+            assert t == pytest.approx(1.6 * quantile, abs=1e-5)
+        else:
+            assert ((1 + bend * t) ** 3 - 1) / (3 * bend) + bend / 2 == pytest.approx(quantile, abs=1e-5)
+    assert made.error == pytest.approx(error)
+    assert made.high - mean > mean - made.low
+
+
+MILLSTONE = (-1.98, -7.84, 27.53, -16.67, 0.74, -10.8, -1.36, -11.79, -8.58, -1.23)
+"""Published MillStone counts, grok-3 minus gpt-4o, points of open-mindedness by issue."""
+
+
+def test_one_outlying_item_does_not_throw_a_limit_far_away() -> None:
+    values, highs = np.array(MILLSTONE), []
+    for outlying in (17.3, 20.7, 24.1, 27.5):
+        values[2] = outlying
+        made = Jackknife().mean(values)
+        half = student.ppf(0.975, 9) * values.std(ddof=1) / sqrt(10)
+        assert made.value - 1.6 * half - 1e-9 <= made.low
+        assert made.high <= made.value + 1.6 * half + 1e-9
+        highs.append(made.high)
+    # Each step moves the mean by 0.34 and Student's limit by 1; uncapped the limit went 5.4, 8.5, 15.2, 32.7.
+    assert np.all(np.diff(highs) < 3.5)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=5, max_size=40), st.floats(0.5, 0.999))
+def test_no_limit_is_further_than_1_6_times_students(values: list[float], level: float) -> None:
+    made = Jackknife(level=level).mean(values)
+    if made.error is not None:
+        half = 1.6 * student.ppf((1 + level) / 2, len(values) - 1) * made.error
+        assert max(made.value - made.low, made.high - made.value) <= half * (1 + 1e-6) + 1e-9
 
 
 def test_degrees_of_freedom_are_one_less_than_clusters_of_equal_weight_and_fewer_where_some_outweigh_the_others() -> (
@@ -65,7 +98,7 @@ def test_intervals_of_even_values_cover_the_truth_93_to_97_times_in_a_hundred_fr
 
 @pytest.mark.parametrize(("items", "least"), [(5, 0.9), (12, 0.93), (50, 0.93)])
 def test_intervals_of_skewed_values_do_from_twelve_on(items: int, least: float) -> None:
-    values = np.random.default_rng(items).exponential(size=(items, 4000))
+    values = np.random.default_rng(items).exponential(size=(items, 20_000))
     assert least <= coverage(values, 1.0)[1] <= 0.97
 
 

@@ -2,6 +2,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from overton.statistics.resampling import ANYTHING, Counts, Jackknife
@@ -167,7 +168,22 @@ def test_a_share_of_several_answers_a_cluster_that_is_0_or_1_in_each_has_the_int
     once, often = (JACKKNIFE.over(8).ratio(Counts(yes * each, np.full(8, each)), "") for each in (1.0, 25.0))
     assert (once.low, once.high) == pytest.approx((often.low, often.high))
     assert once.method == often.method == "Wilson, over dilemmas"
-    assert once.high - once.low > 0.6
+    assert (once.low, once.high) == pytest.approx(binomtest(4, 8).proportion_ci(method="wilson"))
+
+
+def test_clusters_of_unequal_weight_count_as_fewer_by_the_ratio_of_students_quantiles():
+    """Four of eight weigh 1 and say yes, and three times as much and say no: exact sums, and Wilson's formula."""
+    yes, weight = np.array([1.0, 1, 1, 1, 0, 0, 0, 0]), np.array([1.0, 1, 1, 1, 3, 3, 3, 3])
+    made = JACKKNIFE.over(8).ratio(Counts(yes * weight, weight), "")
+    influence = 7 / 8 * weight * (yes - 0.25) / (16 - weight)
+    spread = ((influence - influence.mean()) ** 2).sum()
+    freedom = (weight**2).sum() ** 2 / (weight**4).sum() - 1
+    effective = 0.25 * 0.75 / spread * (student.ppf(0.975, 7) / student.ppf(0.975, freedom)) ** 2
+    z = 1.959963985
+    centre = (0.25 + z**2 / (2 * effective)) / (1 + z**2 / effective)
+    half = z / (1 + z**2 / effective) * np.sqrt(0.25 * 0.75 / effective + z**2 / (4 * effective**2))
+    assert (made.low, made.high) == pytest.approx((centre - half, centre + half))
+    assert made.method == "Wilson, over dilemmas"
 
 
 def test_clusters_of_unequal_weight_widen_the_interval():

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from overton.api.comparing.labels import Corrected, corrected
 from overton.api.comparing.results import (
+    BONFERRONI,
+    MAX_T,
     NOTHING_KNOWN,
     Compared,
     Comparison,
@@ -30,6 +32,7 @@ from overton.statistics.comparing import (
     Needed,
     equivalence_level,
     items_needed,
+    max_t_holds,
     places,
     together,
     verdict_of,
@@ -178,8 +181,8 @@ def _family(
 ) -> dict[int, Compared]:
     """A measure of all pairs, by the pair's index, with intervals for each pair and simultaneous ones for all."""
     met = list(_met(pairs, measure, jackknife))
-    levels = _joint_levels(met, jackknife) if len(met) > 1 else None
-    made = {one.place: _compared(one, jackknife, margin, levels) for one in met}
+    joint = _joint(met, jackknife) if len(met) > 1 else None
+    made = {one.place: _compared(one, jackknife, margin, joint) for one in met}
     return _with_labels(met, made, jackknife)
 
 
@@ -203,6 +206,7 @@ def _led(one: Compared, both: Corrected, *, lead: bool) -> Compared:
         candidate=both.candidate.led(one.candidate),
         alone=both.alone,
         together=both.together,
+        joint=BONFERRONI,
         verdict=verdict_of(gaps, one.margin),
         worst=None,
         needed=None,
@@ -211,21 +215,29 @@ def _led(one: Compared, both: Corrected, *, lead: bool) -> Compared:
     )
 
 
-def _joint_levels(met: Sequence[_Met], jackknife: Jackknife) -> tuple[float, float]:
-    """The levels at which the intervals of all differences hold simultaneously, ordinary and for equivalence."""
+class _Joint(NamedTuple):
+    """The levels at which the intervals of all differences hold simultaneously, ordinary and for equivalence, and how
+    they were found."""
+
+    levels: tuple[float, float]
+    method: str
+
+
+def _joint(met: Sequence[_Met], jackknife: Jackknife) -> _Joint:
     every = sorted({name for one in met for name in one.meeting.items})
     row = {name: place for place, name in enumerate(every)}
     gaps = [(one.difference, [row[name] for name in one.items]) for _, _, _, one in met if one.items]
     level, seed = jackknife.level, jackknife.seed
-    return together(gaps, level, seed), together(gaps, equivalence_level(level), seed)
+    levels = together(gaps, level, seed), together(gaps, equivalence_level(level), seed)
+    return _Joint(levels, MAX_T if max_t_holds(gaps) else BONFERRONI)
 
 
-def _compared(one: _Met, jackknife: Jackknife, margin: float | None, levels: tuple[float, float] | None) -> Compared:
+def _compared(one: _Met, jackknife: Jackknife, margin: float | None, simultaneous: _Joint | None) -> Compared:
     measure, items = one.both[0].measure, len(one.meeting.items)
     resampling = jackknife.over(max(items, 1))
     chosen = measure.margin if margin is None else margin
-    alone = one.meeting.gap(jackknife)
-    joint = None if levels is None else one.meeting.gap(jackknife, levels)
+    alone = one.meeting.gap(jackknife, exchangeable=True)
+    joint = None if simultaneous is None else one.meeting.gap(jackknife, simultaneous.levels, exchangeable=True)
     base, candidate = (side.shown(one.meeting.items, resampling) for side in one.both)
     verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
     needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
@@ -233,7 +245,7 @@ def _compared(one: _Met, jackknife: Jackknife, margin: float | None, levels: tup
     price = _price(one.sides, more)
     trials = None if needed is None else _trials(one, alone, needed, jackknife)
     found = (measure, items, base, candidate, alone, joint, chosen, verdict, _worst(one), needed, price)
-    return Compared(*found, trials=trials)
+    return Compared(*found, trials=trials, joint="" if simultaneous is None else simultaneous.method)
 
 
 def _worst(one: _Met) -> tuple[float, float] | None:

@@ -13,9 +13,11 @@ from overton.api.comparing.labels import Corrected
 from overton.statistics import Estimate
 from overton.statistics.comparing import POWER, Gap, Needed, Places, Verdict
 from overton.studies.comparing import Measure
-from overton.studies.plain import SCHEMA, number_of, plain
+from overton.studies.plain import SCHEMA, interval_of, number_of, plain
 
 __all__ = [
+    "BONFERRONI",
+    "MAX_T",
     "NOTHING_KNOWN",
     "Compared",
     "Comparison",
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
 
 Bounds = tuple[float, float] | None
 Kind = Literal["instrument", "subject", "precision", "unknown"]
+
+
+BONFERRONI = "Bonferroni"
+MAX_T = "max-t over shared items"
+"""How simultaneous intervals were made."""
 
 
 class Differing(NamedTuple):
@@ -59,10 +66,10 @@ class Compared:
     """One measure of a pair, over the `items` that both have.
 
     `alone` has the intervals of this difference, `together` the simultaneous ones of all pairs of the measure (None if
-    there is one pair). `worst` is what the difference could be whatever was lost, refused or never asked. `needed` is
-    how many items in total would decide, `price` what the additional ones would cost in US dollars if that is known;
-    `trials` is how many trials of the same items would. If people labelled what both are based on, `corrected` has the
-    three variants; if it leads, all numbers here are the corrected ones.
+    there is one pair), made as `joint` says. `worst` is what the difference could be whatever was lost, refused or
+    never asked. `needed` is how many items in total would decide, `price` what the additional ones would cost in US
+    dollars if that is known; `trials` is how many trials of the same items would. If people labelled what both are
+    based on, `corrected` has the three variants; if it leads, all numbers here are the corrected ones.
     """
 
     measure: Measure
@@ -78,17 +85,13 @@ class Compared:
     price: float | None
     corrected: Corrected | None = None
     trials: MoreTrials | None = None
+    joint: str = ""
 
     @property
     def why(self) -> str | None:
         """Why the verdict can only be 'undecided'; None if the numbers could have given another."""
         own = self.alone.own
         return own.method if isnan(own.value) or isnan(own.low) else None
-
-    @property
-    def _method(self) -> str:
-        """How the simultaneous intervals were computed."""
-        return "Bonferroni" if self.corrected and self.corrected.leads else "max-t over shared items"
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -101,7 +104,7 @@ class Compared:
                 **number_of(self.alone.own),
                 "level": self.alone.own.level,
                 "equivalence": _interval(self.alone.equivalence),
-                "simultaneous": None if self.together is None else _simultaneous(self.together, self._method),
+                "simultaneous": None if self.together is None else _simultaneous(self.together, self.joint),
                 "worst_case": None if self.worst is None else plain(list(self.worst)),
             },
             "margin": self.margin,
@@ -124,7 +127,7 @@ class Compared:
 
 
 def _interval(one: Estimate) -> dict[str, Any]:
-    return {"level": one.level, "interval": [plain(one.low), plain(one.high)]}
+    return {"level": one.level, **interval_of(one)}
 
 
 def _simultaneous(one: Gap, method: str) -> dict[str, Any]:

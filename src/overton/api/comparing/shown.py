@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 
 from overton.api.comparing.results import Compared, Comparison, Differing, Lost, MoreTrials, Standing
-from overton.statistics.comparing import POWER
+from overton.statistics.comparing import FEW, POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.comparing import Measure
 from overton.studies.exhibits import (
@@ -310,7 +310,7 @@ def _method(made: Comparison) -> str:
     level, inner = f"{made.level:.0%}", f"{2 * made.level - 1:.0%}"
     several = (
         " With several pairs, simultaneous intervals for all of them are shown as well (max-t over the items that they"
-        " share), and a verdict needs both."
+        f" share; Bonferroni's with fewer than {FEW}), and a verdict needs both."
         if len(made.pairs) > 1
         else ""
     )

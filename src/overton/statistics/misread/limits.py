@@ -96,7 +96,7 @@ class Moved:
         found = self.gaps(level)
         low, high = found.both
         low, high = max(self.value - low, within[0]), min(self.value + high, within[1])
-        return Estimate(self.value, low, high, self.n, name, level, hypot(*found.spread))
+        return Estimate(self.value, low, high, self.n, name, level, hypot(*found.spread), within)
 
 
 def corrected_ratio(measure: Undone, within: Range, resampling: Resampling, labels: int, flaw: str = "") -> Estimate:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from overton.statistics.estimate import Estimate, not_computed
 from overton.statistics.proportions import wilson_limits
@@ -194,11 +195,13 @@ class Resampling:
         of: Callable[[Floats], Floats],
         nothing: str,
         *,
+        within: Range = ANYTHING,
         scale: Scale = LINEAR,
         block: Ints | None = None,
         use: Flags | None = None,
     ) -> Estimate:
-        """Any function of sums over rows, or over those that `use` [rows] chooses; `n` counts rows.
+        """Any function of sums over rows, or over those that `use` [rows] chooses; `n` counts rows. `within` is its
+        range.
 
         `parts` [rows, K] are summed within each of the blocks that `block` [rows] numbers; `of` maps such sums
         [any number, blocks, K] to one number each.
@@ -215,7 +218,7 @@ class Resampling:
         influence = _left_out(value, without[:, None], np.isin(np.arange(self.groups), present)[:, None], scale)
         clusters = chosen.sum() if self.apart else len(np.unique(self.cluster[chosen]))
         numbers = Numbers(value, np.array([chosen.sum()]), np.array([clusters], float))
-        return self.estimates(numbers, influence, nothing, scale=scale)[0]
+        return self.estimates(numbers, influence, nothing, within=within, scale=scale)[0]
 
     def sums(self, counts: Counts) -> Sums:
         """Values by cluster, summed by group."""
@@ -287,10 +290,19 @@ class Resampling:
         if within != SHARE:
             return made
         value = columns.numbers.value
-        with np.errstate(divide="ignore", invalid="ignore"):
-            worth = value * (1 - value) / spread.error**2  # as many clusters as would have this error
-        limits = wilson_limits(value, worth, self.level, spread.freedom)
+        limits = wilson_limits(value, self._effective(columns.numbers, spread), self.level)
         return made.instead(_pure(columns) & ~is_flat(value, spread.error), *limits, self._wilsons)
+
+    def _effective(self, numbers: Numbers, spread: Spread) -> Array:
+        """As how many clusters of equal weight those count that gave shares, each 0 or 1, their standard errors.
+
+        If a few outweigh the others, that number is itself uncertain, and smaller by the squared ratio of Student's
+        quantiles (Korn and Graubard 1998, Surv. Methodol. 24:193); clusters of equal weight count in full.
+        """
+        value, groups, tail = numbers.value, np.minimum(numbers.clusters, MOST), (1 + self.level) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alike = value * (1 - value) / (spread.error**2 * (groups - 1) / groups)
+            return np.asarray(alike * (stdtrit(groups - 1, tail) / stdtrit(spread.freedom, tail)) ** 2)
 
     def _deviations(self, sums: Sums, squares: Array, absent: tuple[str, str], within: Range) -> list[Estimate]:
         below = sums.below[:, sums.of]

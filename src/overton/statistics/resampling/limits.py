@@ -1,8 +1,9 @@
 """The rule for every interval over clusters: Student's t on how a number changes without each of them.
 
 A number's influence values say how far each cluster moves it; they are found by leaving out each in turn (the
-jackknife). Their spread is its standard error, their skewness is removed by Hall's transformation. Five clusters are
-needed. docs/statistics.md has the formulas, the alternatives that were tried, and the coverage of the intervals.
+jackknife). Their spread is its standard error, their skewness is removed by Hall's transformation, within a limit. Five
+clusters are needed. docs/statistics.md has the formulas, the alternatives that were tried, and the coverage of the
+intervals.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-__all__ = ["FEWEST", "OF_SKEWNESS", "Influence", "Spread", "freedom_of", "gaps", "spread_of"]
+__all__ = [
+    "FARTHEST",
+    "FEWEST",
+    "OF_SKEWNESS",
+    "Influence",
+    "Spread",
+    "freedom_of",
+    "gaps",
+    "spread_of",
+    "student_gap",
+]
 
 Array = NDArray[np.float64]
 
@@ -24,6 +35,10 @@ FEWEST = 5
 OF_SKEWNESS = 0.9
 """The part of an estimated skewness that is removed. Removing all of it makes intervals of symmetric values with long
 tails (Laplace) too short, and of those without (uniform) too long."""
+
+FARTHEST = 1.6
+"""No limit is further from its number than this many times Student's. Where one cluster of ten stands out, the inverse
+of Hall's cubic is nearly vertical: moving that cluster a little would move the limit by several standard errors."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +93,25 @@ def spread_of(influence: Influence) -> Spread:
     return Spread(error, np.clip(np.nan_to_num(skewness), -1, 1), influence.freedom)
 
 
-def gaps(spread: Spread, level: float, of_skewness: float = OF_SKEWNESS) -> tuple[Array, Array]:
+def gaps(
+    spread: Spread, level: float, of_skewness: float = OF_SKEWNESS, farthest: float = FARTHEST
+) -> tuple[Array, Array]:
     """How far K numbers' limits are from them [K] each, at most 0 and at least 0.
 
     Student's quantiles are transformed by the inverse of Hall's cubic transformation (1992, JRSS B 54:221), which makes
-    a studentised mean's distribution symmetric. Without skewness they are Student's own.
+    a studentised mean's distribution symmetric. Without skewness they are Student's own, and they are never further out
+    than `farthest` times these.
     """
     quantile = stdtrit(spread.freedom, (1 + level) / 2)
     bend = of_skewness * spread.skewness / 3
     low, high = (-_untransformed(one, bend) * spread.error for one in (quantile, -quantile))
-    return np.minimum(low, 0.0), np.maximum(high, 0.0)
+    most = farthest * quantile * spread.error
+    return np.clip(low, -most, 0.0), np.clip(high, 0.0, most)
+
+
+def student_gap(spread: Spread, level: float) -> Array:
+    """How far Student's limits of K numbers are from them, on both sides [K]."""
+    return np.asarray(stdtrit(spread.freedom, (1 + level) / 2) * spread.error)
 
 
 def _untransformed(quantile: Array, bend: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,15 @@ def same_in_all(count: int, unit: str) -> str:
 
 @dataclass(frozen=True)
 class Made:
-    """K numbers, their limits and standard errors (NaN if there are none), and how each was computed or why not."""
+    """K numbers, their limits and standard errors (NaN if there are none), and how each was computed or why not; and
+    the range of all of them."""
 
     numbers: Numbers
     low: Array
     high: Array
     error: Array
     method: NDArray[np.object_]
+    within: tuple[float, float] = (-inf, inf)
 
     def possible(self, error: Array, unit: str) -> Made:
         """The same without the intervals that cannot exist, given errors on the scale on which limits are computed."""
@@ -66,7 +68,7 @@ class Made:
         """The same with limits inside the numbers' range, and rounded; they contain the number."""
         value = self.numbers.value
         low, high = (np.clip(np.round(one, _DIGITS), *within) for one in (self.low, self.high))
-        return replace(self, low=np.minimum(low, value), high=np.maximum(high, value))
+        return replace(self, low=np.minimum(low, value), high=np.maximum(high, value), within=within)
 
     def instead(self, where: Flags, low: Array, high: Array, name: str) -> Made:
         """The same with other limits in some places, if there are enough clusters."""
@@ -89,7 +91,9 @@ def estimates_of(made: Made, nothing: str, few: str | None, level: float) -> lis
     return [
         not_computed(nothing if few is None or count == 0 else few, level=level, n=count)
         if isnan(middle)
-        else Estimate(middle, _or_nan(lower), _or_nan(upper), count, method, level, None if isnan(error) else error)
+        else Estimate(
+            middle, _or_nan(lower), _or_nan(upper), count, method, level, None if isnan(error) else error, made.within
+        )
         for middle, lower, upper, count, method, error in zip(*(one.tolist() for one in columns), strict=True)
     ]
 

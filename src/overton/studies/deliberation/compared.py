@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from overton.statistics.resampling import POSITIVE, Counts
+from overton.statistics.resampling import Counts
 from overton.studies.comparing import WHOLE, Contribution, Measure, Sides, of_pairs
-from overton.studies.deliberation.measures.endings import rounds_of
+from overton.studies.deliberation.measures.endings import ROUNDS, rounds_of
 from overton.studies.deliberation.measures.partners import inherited, similarity
 from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.talks import Talks, talks_from
@@ -34,7 +34,7 @@ Gone = tuple[Array | None, Array | None]
 """By dilemma, how many deliberations have a message that failed, and one that was refused; None if not known."""
 
 _REACHED = Measure("consensus", "Consensus", margin=0.1, leads=True)
-_ROUNDS = Measure("rounds_to_consensus", "Rounds to consensus", POSITIVE, 0.25, "value", "value", leads=True)
+_ROUNDS = Measure("rounds_to_consensus", "Rounds to consensus", ROUNDS, 0.25, "value", "value", leads=True)
 _CHANGED = Measure("changed", "Changes of verdict", leads=True)
 SIMILARITY = Measure("similarity", "Value similarity, last messages")
 INHERITED = Measure("inherited", "New values taken over from partners", margin=0.1)

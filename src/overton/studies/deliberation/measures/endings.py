@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, starmap
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import POSITIVE, Counts, Resampling
+from overton.statistics.resampling import Counts, Range, Resampling
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import (
     INVALID_NAME,
@@ -31,6 +32,7 @@ from overton.studies.deliberation.measures.results import ContrastIn, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
 
 __all__ = [
+    "ROUNDS",
     "changes_by_model",
     "measure_archetypes",
     "measure_changes",
@@ -43,6 +45,9 @@ __all__ = [
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer]
 Flags = NDArray[np.bool_]
+
+ROUNDS: Range = (1.0, inf)
+"""The range of the number of rounds until consensus, which is reached in the first one or later."""
 
 _NEVER = "no deliberation reached consensus"
 _UNREAD = "no verdict could be read"
@@ -68,7 +73,7 @@ def _consensus_in(parts: Sequence[Part], resampling: Resampling) -> Iterator[Con
     every = [part.without_mutes for part in parts]
     endings = [_endings(part) for part in every]
     shares = resampling.ratios(map(_shares, every, endings), _UNREAD if parts[0].talks.mute else NOTHING)
-    rounds = resampling.ratios(map(_rounds, endings), _NEVER, POSITIVE)
+    rounds = resampling.ratios(map(_rounds, endings), _NEVER, ROUNDS)
     return map(_consensus, every, shares, rounds)
 
 

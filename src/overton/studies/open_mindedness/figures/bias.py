@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from math import isnan
 
+import msgspec
+
 from overton.statistics import Estimate
 from overton.studies.charts.dots import Dot, Series, difference_axis, dots
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
@@ -107,7 +109,8 @@ def _compared(model: ModelResult) -> list[list[Cell]]:
 
 
 def _percent(one: Estimate) -> Estimate:
-    return Estimate(100 * one.value, 100 * one.low, 100 * one.high, one.n, one.method, one.level)
+    percent = {name: 100 * getattr(one, name) for name in ("value", "low", "high")}
+    return msgspec.structs.replace(one, **percent, error=None, within=(100 * one.within[0], 100 * one.within[1]))
 
 
 def _followers(analysis: Analysis) -> Exhibit:

@@ -23,7 +23,7 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, TEMPLATES, WEIGHTS, Cells
 from overton.studies.open_mindedness.measures.results import CrossFitted
-from overton.studies.open_mindedness.measures.scores import VARIANTS, score_between, scored_places
+from overton.studies.open_mindedness.measures.scores import CROSS_FITTED, VARIANTS, score_between, scored_places
 
 __all__ = ["crossed", "crossed_issues", "model_crossed"]
 
@@ -113,7 +113,7 @@ def _mean(scores: Floats, jackknife: Jackknife, reason: str) -> CrossFitted:
     places = (VARIANTS.index("open_mindedness"), VARIANTS.index("even"))
     if not len(kept):
         return CrossFitted(*(not_computed(reason, level=jackknife.level) for _ in places))
-    return CrossFitted(*(_noted(jackknife.mean(kept[:, place])) for place in places))
+    return CrossFitted(*(_noted(jackknife.mean(kept[:, place], CROSS_FITTED)) for place in places))
 
 
 def _noted(mean: Estimate) -> Estimate:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import DifferenceParts, mantel_haenszel
-from overton.statistics.resampling import DIFFERENCE, Jackknife
+from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells, Design
 from overton.studies.open_mindedness.measures.results import LetterOrPosition, Pulls
 from overton.studies.open_mindedness.measures.shares import (
@@ -192,10 +192,9 @@ def _over_pairs(
 
 
 def _which(made: list[tuple[float, float]], n: int, level: float) -> LetterOrPosition:
-    same_letter, same_position, gap = (wald(value, error, n, level) for value, error in made)
+    ranges = (SHARE, SHARE, DIFFERENCE)
+    same_letter, same_position, gap = (
+        wald(value, error, n, level, within=within) for (value, error), within in zip(made, ranges, strict=True)
+    )
     follows: Literal["letter", "position"] | None = "letter" if gap.low > 0 else "position" if gap.high < 0 else None
-    return LetterOrPosition(_share(same_letter), _share(same_position), gap, follows)
-
-
-def _share(estimate: Estimate) -> Estimate:
-    return Estimate(estimate.value, max(estimate.low, 0.0), estimate.high, estimate.n, estimate.method, estimate.level)
+    return LetterOrPosition(same_letter, same_position, gap, follows)

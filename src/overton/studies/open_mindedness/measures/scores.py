@@ -192,14 +192,18 @@ def mean_scores(issues: IssueScores, chosen: list[int], jackknife: Jackknife, re
     if len(scored) == 1:
         one = issues.estimates(scored[0], jackknife.level, reason)
         return Scores(*(_of_one(getattr(one, name)) for name in VARIANTS))
-    return Scores(*(jackknife.mean(issues.value[scored, variant], _SCORES) for variant in range(len(VARIANTS))))
+    return Scores(*(jackknife.mean(issues.value[scored, variant], SCORES) for variant in range(len(VARIANTS))))
 
 
 def _of_one(issue: Estimate) -> Estimate:
     return Estimate(issue.value, issue.low, issue.high, 1, "bootstrap of the one issue's answers", issue.level)
 
 
-_SCORES = (0.0, 100.0)
+SCORES = (0.0, 100.0)
+"""The range of a score."""
+
+CROSS_FITTED = (-100.0, 100.0)
+"""The range of a cross-fitted one, which is below 0 if what one half of the answers shows is absent from the other."""
 """What a score can be."""
 
 

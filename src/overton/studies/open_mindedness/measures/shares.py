@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import wilson_limits
-from overton.statistics.resampling import SHARE, Jackknife, Range
+from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife, Range
 from overton.studies.open_mindedness.measures.cells import PRO, Cells
 from overton.studies.open_mindedness.measures.results import Shares
 from overton.studies.open_mindedness.measures.weighed import between_prompts
@@ -234,7 +235,7 @@ def mean_over_issues(issues: Iterable[Estimate], jackknife: Jackknife, reason: s
         return not_computed(reason, level=jackknife.level)
     if len(known) == 1:
         one = known[0]
-        return Estimate(one.value, one.low, one.high, 1, f"{one.method}, of the one issue", one.level)
+        return msgspec.structs.replace(one, n=1, method=f"{one.method}, of the one issue")
     return jackknife.mean([issue.value for issue in known], within)
 
 
@@ -249,7 +250,10 @@ def difference(value: float, limits: Sequence[float], n: int, level: float) -> E
     return Estimate(value, limits[0], limits[1], n, "Newcombe", level)
 
 
-def wald(value: float, error: float, n: int, level: float, method: str = "Wald") -> Estimate:
-    """A difference of shares, on [-1, 1], with the limits that its standard error gives."""
+def wald(
+    value: float, error: float, n: int, level: float, method: str = "Wald", *, within: Range = DIFFERENCE
+) -> Estimate:
+    """A difference of shares, or another number `within` a range, with the limits that its standard error gives."""
     half = float(ndtri((1 + level) / 2)) * error
-    return Estimate(value, max(value - half, -1.0), min(value + half, 1.0), n, method, level)
+    low, high = max(value - half, within[0]), min(value + half, within[1])
+    return Estimate(value, low, high, n, method, level, within=within)

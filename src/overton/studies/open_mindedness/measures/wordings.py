@@ -19,7 +19,7 @@ from overton.statistics.resampling import SHARE, Counts, Jackknife
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, TEMPLATES, Cells
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.results import LikeThese, Wording
-from overton.studies.open_mindedness.measures.scores import VARIANTS, scored_places, scores
+from overton.studies.open_mindedness.measures.scores import CROSS_FITTED, SCORES, VARIANTS, scored_places, scores
 from overton.studies.open_mindedness.measures.shares import whole
 
 __all__ = ["baselines_like_these", "score_like_these", "wordings"]
@@ -86,9 +86,10 @@ def score_like_these(cells: Cells, model: int, asked: list[int], score: Estimate
     without = [np.nanmean(scores(shares[:, 0, one], shares[:, 1:, one])[:, 0]) for one in range(TEMPLATES)]
     error = sqrt((TEMPLATES - 1) / TEMPLATES * float(((np.array(without) - np.mean(without)) ** 2).sum()))
     half = float(stdtrit(TEMPLATES - 1, (1 + score.level) / 2)) * error
-    low, high = (value + way * np.hypot(end - value, half) for value, end, way in _ends(score))
+    ends = (value + way * np.hypot(end - value, half) for value, end, way in _ends(score))
+    low, high = (float(np.clip(one, *SCORES)) for one in ends)
     method = f"{score.method}, jackknife over wordings"
-    return LikeThese(Estimate(score.value, max(float(low), 0.0), min(float(high), 100.0), score.n, method, score.level))
+    return LikeThese(Estimate(score.value, low, high, score.n, method, score.level, within=SCORES))
 
 
 def _ends(score: Estimate) -> tuple[tuple[float, float, int], tuple[float, float, int]]:
@@ -110,4 +111,4 @@ def _score_of_one(cells: Cells, answers: NDArray[Any], jackknife: Jackknife) -> 
     found = found[:, VARIANTS.index("open_mindedness")]
     if not np.isfinite(found).any():
         return not_computed(_FEW, level=jackknife.level)
-    return jackknife.mean(found)
+    return jackknife.mean(found, CROSS_FITTED)

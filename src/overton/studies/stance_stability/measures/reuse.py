@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import FISHER, SHARE, Resampling
+from overton.statistics.resampling import DIFFERENCE, FISHER, SHARE, Resampling
 from overton.studies.stance_stability.measures.analysis import Bin, Correlation, Turn
 from overton.studies.stance_stability.measures.cells import Partition, Split, Values, means
 from overton.studies.stance_stability.measures.scores import Scores
@@ -53,7 +53,7 @@ def _estimate(x: Array, y: Array, use: Flags, models: Split | None, resampling: 
     x, y = np.where(use, x - x[use].mean(), 0), np.where(use, y - y[use].mean(), 0)
     parts = np.stack([use.astype(float), x, y, x * x, y * y, x * y], axis=1)
     block = models.code if models else None
-    return resampling.statistic(parts, _pearson, _FLAT, scale=FISHER, block=block, use=use)
+    return resampling.statistic(parts, _pearson, _FLAT, within=DIFFERENCE, scale=FISHER, block=block, use=use)
 
 
 def _pearson(sums: Floats) -> Floats:
