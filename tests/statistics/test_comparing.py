@@ -207,10 +207,10 @@ def test_items_that_few_outweigh_count_as_few() -> None:
     assert not max_t_holds(pairs)
 
 
-@pytest.mark.parametrize(("models", "items"), [(10, 5), (6, 10), (10, 10)])
+@pytest.mark.parametrize(("models", "items"), [(10, 5), (6, 10)])
 def test_intervals_of_all_pairs_of_equal_models_cover_jointly(models: int, items: int) -> None:
     """With max-t over five items, all 45 differences of ten equal models were covered in 72% of data sets."""
-    rng, times, held = np.random.default_rng(models), 200, 0
+    rng, times, held = np.random.default_rng(models), 100, 0
     pairs, over = [*combinations(range(models), 2)], JACKKNIFE.over(items)
     for _ in range(times):
         numbers = [number(means(one), ratio, over) for one in rng.standard_normal((models, items))]
