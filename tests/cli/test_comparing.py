@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.api.comparing.test_tables import MILLSTONE, scored
 
 import overton
 
@@ -30,6 +31,17 @@ def test_json_is_the_comparison(tmp_path: Path, command_line: Any) -> None:
     difference = made["pairs"][0]["measures"]["open_mindedness"]["difference"]
     assert difference["estimate"] == 0
     assert difference["level"] == 0.95
+
+
+def test_one_outlying_issue_does_not_throw_a_limit_far_away(tmp_path: Path, command_line: Any) -> None:
+    """Ten published differences, whose Student's interval is [-11.9, 5.5]; it was printed as [-11.9, 32.7]."""
+    names = []
+    for model, scores in (("base", [70.0] * 10), ("candidate", [70 + one for one in MILLSTONE])):
+        scored(model, scores).write_csv(tmp_path / f"{model}.csv")
+        names.append(f"{model}.csv")
+    done = command_line("compare", *names, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "\u22123.2 [\u221211.9, 5.5]" in " ".join(done.stdout.split())
 
 
 @pytest.mark.long

@@ -66,6 +66,17 @@ def test_intervals_are_explained_by_level_and_method():
     assert table.intervals == "95% intervals: Wilson; bootstrap over issues"
 
 
+def test_a_limit_at_the_end_of_the_range_is_not_determined_and_explained_beneath_the_table():
+    cut = Estimate(0.242, 0.104, 1.0, 10, "Student's t", within=(0.0, 1.0))
+    table = shown(Table("t", [Column("a", "share")], [[cut]]))
+    assert table.rows[0][0].interval == "[10.4, not determined]"
+    assert table.intervals == (
+        "95% intervals: Student's t; not determined: the limit lies at the end of the measure's range"
+    )
+    none = one(Estimate(0.0, 0.0, 0.24, 12, "Wilson", within=(0.0, 1.0)), "share")
+    assert none.interval == "[0.0, 24.0]"
+
+
 def test_why_numbers_have_no_interval_stands_once_beneath_the_table():
     few = [Estimate(0.5, nan, nan, n, f"no interval: too few topics ({n}; five are needed)") for n in (2, 3)]
     table = shown(Table("t", [Column("a", "share")], [[Estimate(0.5, 0, 1, 9, "Wilson")], *([one] for one in few)]))

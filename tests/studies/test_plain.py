@@ -101,6 +101,12 @@ def test_why_says_what_is_missing_and_method_how_the_rest_was_made(
     assert json.dumps(told, allow_nan=False)
 
 
+def test_a_limit_that_is_not_determined_is_named_and_stays_a_number() -> None:
+    assert "undetermined" not in number(HALF)
+    told = number(Estimate(0.24, 0.1, 1.0, 10, "Student's t", within=(0.0, 1.0)))
+    assert (told["interval"], told["undetermined"]) == ([0.1, 1.0], ["high"])
+
+
 def test_a_shape_moves_flattens_leaves_out_and_sets_variants_side_by_side() -> None:
     assert plain(whole()) == {
         "inner": {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.resampling import ANYTHING, LINEAR, Counts, Influence, Jackknife, Range, Resampling
+from overton.statistics.resampling import ANYTHING, STUDENT, Counts, Influence, Jackknife, Range, Resampling
 from overton.statistics.resampling.sums import Numbers
 
 __all__ = [
@@ -51,7 +51,6 @@ POWER = 0.8
 """The probability of a verdict that `items_needed` plans for."""
 
 _WIDER = "Student's t over {unit}, the wider of with and without correction for skewness"
-_STUDENT = LINEAR._replace(name="Student's t over {unit}", skewed=False)
 
 _DEALT = 4000
 """Draws of a t by chance: its 95% quantile is then exceeded by 4.3 to 5.7% of all draws."""
@@ -113,7 +112,7 @@ class Number:
         """
         if not self.influence.parts.size:
             return not_computed(_NOTHING, level=resampling.level)
-        return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within, scale=_STUDENT)[0]
+        return resampling.estimates(self.numbers, self.influence, _NOTHING, within=self.within, scale=STUDENT)[0]
 
     def wider(self, resampling: Resampling) -> Estimate:
         """The number with the wider of the rule's limits and Student's own at each end: for a difference within one

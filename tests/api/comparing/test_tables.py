@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 
@@ -83,6 +84,58 @@ def test_candidate_with_base_is_the_negative_of_base_with_candidate(tmp_path: Pa
         own, turned = one.measures[name].alone.own, other.measures[name].alone.own
         assert (turned.value, turned.low, turned.high) == pytest.approx((-own.value, -own.high, -own.low))
         assert one.measures[name].base == other.measures[name].candidate
+
+
+MILLSTONE = (-1.98, -7.84, 27.53, -16.67, 0.74, -10.8, -1.36, -11.79, -8.58, -1.23)
+"""Published counts, grok-3 minus gpt-4o: points of open-mindedness by issue, of which one stands out."""
+
+
+def scored(model: str, scores: Sequence[float]) -> pl.DataFrame:
+    """A model whose issues have these scores, 0 or 50 and more, to two decimals: so many of its 10,000 answers change
+    their side."""
+    rows = []
+    for number, score in enumerate(scores):
+        for condition in CONDITIONS:
+            con = 0 if condition == "baseline" else round(100 * score)
+            rows += [(model, f"issue-{number}", condition, stance, count)
+                     for stance, count in (("pro", 10_000 - con), ("con", con))]  # fmt: skip
+    return pl.DataFrame(rows, schema=["model", "issue", "condition", "stance", "count"], orient="row")
+
+
+def test_differences_between_models_have_students_limits(tmp_path: Path) -> None:
+    """By hand -3.2 [-11.9, 5.5]; corrected for skewness without a limit, the interval was [-11.9, 32.7]."""
+    base = scored("gpt-4o", [70.0] * 10)
+    own = compared(tmp_path, base, scored("grok-3", [70 + one for one in MILLSTONE]))
+    one = own.pairs[0].measures["open_mindedness"].alone.own
+    assert (one.value, one.low, one.high) == pytest.approx((-3.198, -11.9, 5.5), abs=0.05)
+    assert one.method == "Student's t over issues"
+
+
+def test_moving_one_issue_moves_the_limits_no_further_than_students_t_does(tmp_path: Path) -> None:
+    base, highs = scored("gpt-4o", [70.0] * 10), []
+    for outlying in (17.3, 20.7, 24.1, 27.5):
+        values = [70 + one for one in (*MILLSTONE[:2], outlying, *MILLSTONE[3:])]
+        made = compared(tmp_path, base, scored("grok-3", values))
+        highs.append(made.pairs[0].measures["open_mindedness"].alone.own.high)
+    assert highs == pytest.approx([2.5, 3.5, 4.5, 5.5], abs=0.05)  # corrected: 5.4, 8.5, 15.2, 32.7
+
+
+def test_joint_intervals_over_few_items_are_bonferronis(tmp_path: Path) -> None:
+    few = {"a": [60, 61, 62, 63, 64, 65], "b": [62, 60, 64, 63, 65, 64], "c": [90, 91, 95, 93, 92, 94]}
+    many = {name: [*values, *values, *values, *values, *values] for name, values in few.items()}
+    for models, method in ((few, "Bonferroni"), (many, "max-t over shared items")):
+        made = compared(tmp_path, pl.concat([counts(name, values) for name, values in models.items()]))
+        joint = made.pairs[0].measures["open_mindedness"].to_json()["difference"]["simultaneous"]
+        assert joint["method"] == method
+        assert (joint["level"] == 1 - 0.05 / 3) == (method == "Bonferroni")
+
+
+def test_a_difference_that_only_the_range_limits_says_so_in_json(tmp_path: Path) -> None:
+    base, candidate = scored("old", [0.0, 0.0, 0.0, 0.0, 90.0]), scored("new", [100.0, 90.0, 100.0, 95.0, 0.0])
+    one = compared(tmp_path, base, candidate).pairs[0].measures["open_mindedness"].to_json()["difference"]
+    assert one["interval"][1] == 100.0
+    assert one["undetermined"] == ["high"]
+    assert one["equivalence"]["undetermined"] == ["high"]
 
 
 def test_too_few_items_give_a_reason(tmp_path: Path) -> None:

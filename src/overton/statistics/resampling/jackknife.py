@@ -29,6 +29,7 @@ __all__ = [
     "LOGARITHM",
     "POSITIVE",
     "SHARE",
+    "STUDENT",
     "Jackknife",
     "Range",
     "Resampling",
@@ -69,6 +70,11 @@ class Scale(NamedTuple):
     name: str
     skewed: bool = True
 
+    @property
+    def linear(self) -> bool:
+        """Whether it is the number's own scale."""
+        return self.to is _same
+
 
 def _same(values: Array) -> Array:
     return values
@@ -79,6 +85,7 @@ def _fisher(values: Array) -> Array:
 
 
 LINEAR = Scale(_same, _same, "Student's t over {unit}, corrected for skewness")
+STUDENT = Scale(_same, _same, "Student's t over {unit}", skewed=False)
 LOGARITHM = Scale(np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness")
 FISHER = Scale(_fisher, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
 
@@ -261,14 +268,14 @@ class Resampling:
         """The rule's limits, and the name of the method."""
         value = numbers.value + 0.0  # no negative zero
         low, high = gaps(spread if scale.skewed else spread._replace(skewness=np.zeros_like(value)), self.level)
-        if scale is not LINEAR:
+        if not scale.linear:
             with np.errstate(divide="ignore", invalid="ignore"):
                 on_it = scale.to(value)
                 low, high = scale.back(on_it + low) - value, scale.back(on_it + high) - value
         method = np.full(len(value), scale.name.format(unit=self.unit), object)
-        error = spread.error if scale is LINEAR else np.full(len(value), np.nan)
+        error = spread.error if scale.linear else np.full(len(value), np.nan)
         made = Made(numbers, value + low, value + high, error, method).possible(spread.error, self.unit).kept(within)
-        if scale is LINEAR and np.isfinite(within).all():
+        if scale.linear and np.isfinite(within).all():
             made = made.instead(is_flat(value, spread.error), *self._otherwise(numbers, within), self._wilsons)
         return made
 
