@@ -48,6 +48,8 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(BIN)/python benchmarks/engine.py --quick --check
 	@$(BIN)/python benchmarks/measures.py --rows 200000 --rounds 2 --check
 	@$(BIN)/python benchmarks/dumps.py --megabytes 60 --rounds 1
+	@$(BIN)/python benchmarks/coverage.py --quick
+	@$(BIN)/python benchmarks/compare.py --quick
 	@$(BIN)/python benchmarks/coverage.py --simulations 100 --items 3 5 12 --study pluralism --check
 	@$(BIN)/python benchmarks/coverage.py --simulations 20 --items 5 --answers 5 --trials 3
 	@$(BIN)/python benchmarks/recovery.py --only "three at once, 100" --datasets 10 --no-times

@@ -189,7 +189,7 @@ def verdicts(
     jackknife = Jackknife(unit="items")
     for pair in pairs(source, distribution, items, count, lift):
         for name, (base, candidate) in pair.items():
-            gap = meeting(base, candidate, jackknife).gap(jackknife, exchangeable=True)
+            gap = meeting(base, candidate, jackknife).gap(jackknife)
             said = "none" if np.isnan(gap.own.low) else verdict_of([gap], base.measure.margin)
             made.setdefault(name, Counter())[said] += 1
     return made
@@ -199,7 +199,7 @@ def truth(source: Source, distribution: Distribution, lift: float) -> dict[str, 
     """The true differences of the headlines."""
     (pair,) = pairs(source, distribution, POPULATION, 1, lift)
     jackknife = Jackknife(unit="items")
-    return {name: meeting(*both, jackknife).gap(jackknife, exchangeable=True).own.value for name, both in pair.items()}
+    return {name: meeting(*both, jackknife).gap(jackknife).own.value for name, both in pair.items()}
 
 
 def main() -> None:

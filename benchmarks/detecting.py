@@ -84,7 +84,7 @@ def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
             continue
         met = meeting(*pair[what.headline], jackknife)
         difference, (base, candidate) = met.difference, met.numbers
-        gap, margin = met.gap(jackknife, exchangeable=True), pair[what.headline][0].measure.margin
+        gap, margin = met.gap(jackknife), pair[what.headline][0].measure.margin
         made.append(
             Pair(
                 difference.value,

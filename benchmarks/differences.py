@@ -1,9 +1,9 @@
 """Verdicts on differences between two models, and joint intervals of all pairs of several, over few items.
 
 The cells of `compare.py --cells`. Differences of items come from known distributions; in all but the last, the two
-models are exchangeable when they do not differ. An effect, which
-moves every item, is as large as a paired t test finds in 80% of normal data sets. `overton compare` uses Student's t;
-beside it are the rule corrected for skewness, and the wider of both, which differences within a model have.
+models are exchangeable when they do not differ. An effect moves every item, and is as large as a paired t test finds in
+80% of normal data sets. `overton compare` uses Student's t; beside it are the rule corrected for skewness, and the
+wider of both, which differences within a model have.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _as_compared(drawn: Floats, low: Floats, varies: NDArray[np.bool_]) -> None:
     for values, limit, some in zip(drawn.T, low, varies, strict=True):
         if some:
             one = number(np.column_stack([values, np.ones(items)]), ratio, jackknife.over(items))
-            own = gap(one, jackknife, items, exchangeable=True).own
+            own = gap(one, jackknife, items).own
             assert abs(own.low - limit) < 1e-6, (own, limit)
 
 

@@ -22,7 +22,7 @@ def mean(values: np.ndarray) -> Number:
 
 
 def compared(first: np.ndarray, second: np.ndarray) -> Gap:
-    return gap(mean(second).minus(mean(first)), Jackknife(), len(first), exchangeable=True)
+    return gap(mean(second).minus(mean(first)), Jackknife(), len(first))
 
 
 def test_the_limits_are_those_of_comparisons() -> None:

@@ -38,7 +38,7 @@ def means(values: np.ndarray) -> np.ndarray:
 def difference(base: np.ndarray, candidate: np.ndarray, jackknife: Jackknife = JACKKNIFE) -> Gap:
     over = jackknife.over(len(base))
     both = [number(means(one), ratio, over, (0.0, 1.0)) for one in (base, candidate)]
-    return gap(both[1].minus(both[0]), jackknife, len(base))
+    return gap(both[1].minus(both[0]), jackknife, len(base), within_model=True)
 
 
 def test_difference_of_means_is_the_mean_of_the_paired_differences() -> None:
@@ -62,7 +62,7 @@ def test_interval_is_the_wider_of_the_rule_and_of_students_own() -> None:
 def test_two_models_have_students_interval_however_skewed_their_differences_are(shift: np.ndarray) -> None:
     over = JACKKNIFE.over(6)
     both = [number(means(one), ratio, over, (0.0, 1.0)) for one in (BASE, BASE + shift)]
-    found = gap(both[1].minus(both[0]), JACKKNIFE, 6, exchangeable=True)
+    found = gap(both[1].minus(both[0]), JACKKNIFE, 6)
     for own, level in ((found.own, 0.95), (found.equivalence, 0.9)):
         half = student.ppf((1 + level) / 2, 5) * shift.std(ddof=1) / sqrt(6)
         assert (own.low, own.high) == pytest.approx((shift.mean() - half, shift.mean() + half))
@@ -73,9 +73,9 @@ def test_the_published_models_differ_by_what_students_t_says() -> None:
     """MillStone's counts, grok-3 minus gpt-4o by issue, of which one stands out: by hand [-11.9, 5.5]."""
     values = np.array([-1.98, -7.84, 27.53, -16.67, 0.74, -10.8, -1.36, -11.79, -8.58, -1.23])
     one = number(means(values), ratio, JACKKNIFE.over(10), (-100.0, 100.0))
-    own = gap(one, JACKKNIFE, 10, exchangeable=True).own
+    own = gap(one, JACKKNIFE, 10).own
     assert (own.low, own.high) == pytest.approx((-11.9, 5.5), abs=0.05)
-    wider = gap(one, JACKKNIFE, 10).own
+    wider = gap(one, JACKKNIFE, 10, within_model=True).own
     assert wider.low == own.low
     assert own.high < wider.high <= own.value + 1.6 * (own.high - own.value) + 1e-9
 
@@ -92,7 +92,9 @@ def test_an_interval_reaches_as_far_as_chance_is_known_to() -> None:
     plain = difference(BASE, BASE + SHIFT).own
     assert plain.error is not None
     far, near = (np.linspace(0, most, 401) for most in (6.0, 1.0))  # 95% are below 5.7 and 0.95
-    found, same = (gap(candidate.minus(replace(base, sizes=one)), JACKKNIFE, 6).own for one in (far, near))
+    found, same = (
+        gap(candidate.minus(replace(base, sizes=one)), JACKKNIFE, 6, within_model=True).own for one in (far, near)
+    )
     assert found.low == pytest.approx(0.05 - 5.7 * plain.error)
     assert found.high == pytest.approx(0.05 + 5.7 * plain.error)
     assert (found.value, found.error) == (plain.value, plain.error)
@@ -216,7 +218,7 @@ def test_intervals_of_all_pairs_of_equal_models_cover_jointly(models: int, items
         numbers = [number(means(one), ratio, over) for one in rng.standard_normal((models, items))]
         differences = [numbers[b].minus(numbers[a]) for a, b in pairs]
         level = together([(one, [*range(items)]) for one in differences], 0.95, 0)
-        found = (gap(one, JACKKNIFE, items, (level, level), exchangeable=True).own for one in differences)
+        found = (gap(one, JACKKNIFE, items, (level, level)).own for one in differences)
         held += all(one.low <= 0 <= one.high for one in found)
     assert held / times > 0.94 - 2 * sqrt(0.06 * 0.94 / times)
 

@@ -11,9 +11,10 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t as student
 
 from overton.errors import InputError
-from overton.statistics.resampling import DIFFERENCE
+from overton.statistics.resampling import DIFFERENCE, Jackknife
 from overton.studies.against import against
 from overton.studies.against_shown import findings_against, sections_against, with_variants
 from overton.studies.comparing import Contribution, Measure, of_pairs
@@ -154,6 +155,18 @@ def test_a_headline_is_clear_of_its_null_or_not(observed: Sequence[float], null:
     (said,) = findings_against(found(observed, null), COMPARING)
     assert (said.what == "effect") == (verdict == "clear")
     assert "'nothing'" in said.sentence
+
+
+def test_the_interval_from_a_null_is_no_narrower_than_with_or_without_correction_for_skewness() -> None:
+    """The difference from a null is within a model: Student's limits alone are those of two models."""
+    observed, null = [0.1, 0.1, 0.2, 0.1, 0.1, 0.9], [0.1, 0.0, 0.1, 0.1, 0.0, 0.1]
+    ((_, _, one),) = found(observed, null)
+    assert one.difference.method == "Student's t over items, the wider of with and without correction for skewness"
+    values = np.subtract(observed, null)
+    half = student.ppf(0.975, 5) * values.std(ddof=1) / np.sqrt(6)
+    rule = Jackknife().mean(values)
+    assert (one.difference.low, one.difference.high) == pytest.approx((values.mean() - half, rule.high))
+    assert rule.high > values.mean() + half
 
 
 def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:

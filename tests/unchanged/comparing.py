@@ -31,7 +31,7 @@ def differences(recorded: Any, today: Any, form: Form, *, moves: float = 0.0, cl
             found.append(f"{where}: is gone; it was {old[path]!r}")
             continue
         expected = _reworded(path, old[path], form)
-        if _equal(expected, new[place], 0.0, 0.0) or _over_items(path, old, form):
+        if _equal(expected, new[place], 0.0, 0.0) or _over_items(path, old, form) or _nearer(path, old, new, form):
             continue
         width = _width(path, old) if moves and _resampled(path, old, form) else 0.0
         if not _equal(expected, new[place], NEARLY if _any(form.nearly, path) else close, moves * width):
@@ -103,6 +103,22 @@ def _over_items(path: str, old: dict[str, Any], form: Form) -> bool:
             return False
     said = (old.get(_JOINT.join([*above, name])) for name in ("method", "why"))
     return _any(form.over_items, path) and any(_OVER.search(one) for one in said if isinstance(one, str))
+
+
+def _nearer(path: str, old: dict[str, Any], new: dict[str, Any], form: Form) -> bool:
+    """Whether this is a limit that lies between where it was and its number, which is the one recorded."""
+    *above, _, last = path.split(_JOINT)
+    number = _JOINT.join([*above, "estimate"])
+    known = (old.get(path), new.get(path), old.get(number), new.get(number))
+    if not _any(form.nearer, path) or not all(isinstance(one, int | float) for one in known):
+        return False
+    before, now, recorded, value = (float(one) for one in known)  # type: ignore[arg-type]
+    inward = (now - before) * (1 if last == "0" else -1)
+    return (
+        _equal(recorded, value, 1e-9, 0.0)
+        and inward >= -1e-9
+        and (now <= value + 1e-9 if last == "0" else now >= value - 1e-9)
+    )
 
 
 def _width(path: str, old: dict[str, Any]) -> float:

@@ -16,6 +16,8 @@ of keys, none included. In the path that it moves to, they stand for the same th
                                                         the interval's method is a bootstrap
     over_items=("**",)                                  numbers whose interval, and what is said of it, another rule
                                                         makes, where the recorded one was over items
+    nearer=("** > interval > *",)                       limits that lie nearer to their number than recorded, or where
+                                                        they were recorded, and never on its other side
     nearly=("variance > * > by_chance",)                floats that single precision is in, equal to six digits only
 
 `moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded`, `resampled` and
@@ -72,6 +74,7 @@ class Form:
     reworded: tuple[tuple[str, Any, Any], ...] = ()
     resampled: tuple[str, ...] = ()
     over_items: tuple[str, ...] = ()
+    nearer: tuple[str, ...] = ()
     nearly: tuple[str, ...] = ()
     reshape: Callable[[Any], Any] = lambda recorded: recorded
 
@@ -111,13 +114,15 @@ HEAD = ("study", "schema")
 """What stands at the head of all JSON: where it is no study's, the level of its intervals too."""
 
 _BOUNDS = ("** > interval > *",)
+_UNDETERMINED = ("** > undetermined > *",)
+"""Which limits lie at the end of the measure's range."""
 
 
 def _analysis(study: str, *added: str, new: tuple[str, ...] = (), **more: Any) -> Form:
     """Notes are for people, and worded anew, and so is all that is `added`; what is `new` was not, nor findings."""
     anew = ("notes", "notes > *", *added)
     return Form(
-        added=(*HEAD, "findings", "findings > **", *_NULLS, *anew, *new),
+        added=(*HEAD, "findings", "findings > **", *_NULLS, *_UNDETERMINED, *anew, *new),
         gone=anew,
         resampled=_BOUNDS,
         over_items=("**",),
@@ -304,20 +309,33 @@ FORMS: dict[tuple[str, str], Form] = {
 """By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""
 
 
+# Limits are at most 1.6 times as far as Student's, Wilson's have the normal quantile, and both lie within the range:
+# all are nearer than they were. Joint intervals of differences from null conditions are Bonferroni's below thirty
+# items, and further. So other effects are claimed, in other words.
+_LIMITS = Form(
+    added=(*_UNDETERMINED, "findings > **"),
+    gone=("findings > **",),
+    nearer=_BOUNDS,
+    over_items=("against_null > * > together > **",),
+)
+# Between two models Student's limits are used, without a correction for skewness.
+_BETWEEN_MODELS = Form(added=_UNDETERMINED, nearer=_BOUNDS, over_items=("** > difference > **",))
+
 _SINCE_0_2: dict[tuple[str, str], Form] = {
-    ("open-mindedness", "analysis"): Form(),
-    ("open-mindedness", "gate"): Form(),
-    ("stance-stability", "analysis"): Form(),
-    ("stance-stability", "gate"): Form(),
-    ("pluralism", "analysis"): Form(),
-    ("pluralism", "gate"): Form(),
-    ("deliberation", "analysis"): Form(),
-    ("deliberation", "gate"): Form(),
-    ("even-handedness", "analysis"): Form(),
-    ("even-handedness", "gate"): Form(),
+    ("open-mindedness", "analysis"): _LIMITS,
+    ("open-mindedness", "gate"): _BETWEEN_MODELS,
+    ("stance-stability", "analysis"): _LIMITS,
+    ("stance-stability", "gate"): _BETWEEN_MODELS,
+    ("pluralism", "analysis"): _LIMITS,
+    ("pluralism", "gate"): _BETWEEN_MODELS,
+    ("deliberation", "analysis"): _LIMITS,
+    ("deliberation", "gate"): _BETWEEN_MODELS,
+    ("even-handedness", "analysis"): _LIMITS,
+    ("even-handedness", "gate"): _BETWEEN_MODELS,
 }
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
+FORMS["even-handedness", "analysis"] = _LIMITS
 
 
 def form(study: str, kind: str) -> Form:

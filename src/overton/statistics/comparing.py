@@ -198,12 +198,12 @@ def gap(
     levels: tuple[float, float] | None = None,
     flaw: str = "",
     *,
-    exchangeable: bool = False,
+    within_model: bool = False,
 ) -> Gap:
     """The intervals of a difference over so many items; `levels` replaces the plain pair, `flaw` says why there are
-    none. `exchangeable` are two models: exchanging them would change nothing if they did not differ."""
+    none. It is between two models, unless it is `within_model`: between two conditions of one, or from its null."""
     level, inner = levels or (jackknife.level, equivalence_level(jackknife.level))
-    limits = difference.student if exchangeable else difference.wider
+    limits = difference.wider if within_model else difference.student
     made = [limits(replace(jackknife, level=one).over(max(items, 1))) for one in (level, inner)]
     return Gap(*(flawed(one, flaw) for one in made))
 

@@ -93,7 +93,7 @@ def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknif
         for one in found:
             other = known.get(one.measure.name) or _nothing(one.measure, why)
             if any(fnmatchcase(one.measure.name, pattern) for pattern in null.of):
-                yield _Met(model, null, (other, one), meeting(other, one, jackknife))
+                yield _Met(model, null, (other, one), meeting(other, one, jackknife, within_model=True))
 
 
 def _nothing(measure: Measure, why: str) -> Contribution:

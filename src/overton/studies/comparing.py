@@ -151,8 +151,8 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Two models' numbers of a measure over the items that both have, the base first; or one model's numbers under two
-    conditions.
+    """Two models' numbers of a measure over the items that both have, the base first; or, `within_model`, one model's
+    under two conditions.
 
     `flaw` says why their difference has no interval, or why there is no difference at all; '' if it has one.
     """
@@ -160,27 +160,27 @@ class Meeting:
     items: list[str]
     numbers: tuple[Number, Number]
     flaw: str
+    within_model: bool = False
 
     @property
     def difference(self) -> Number:
         """Candidate minus base."""
         return self.numbers[1].minus(self.numbers[0])
 
-    def gap(
-        self, jackknife: Jackknife, levels: tuple[float, float] | None = None, *, exchangeable: bool = False
-    ) -> Gap:
-        """Its intervals; `levels` replaces the plain pair of levels. Two models are `exchangeable`, two conditions of
-        one model are not."""
-        return gap(self.difference, jackknife, len(self.items), levels, self.flaw, exchangeable=exchangeable)
+    def gap(self, jackknife: Jackknife, levels: tuple[float, float] | None = None) -> Gap:
+        """Its intervals; `levels` replaces the plain pair of levels."""
+        return gap(self.difference, jackknife, len(self.items), levels, self.flaw, within_model=self.within_model)
 
 
-def meeting(base: Contribution, candidate: Contribution, jackknife: Jackknife) -> Meeting:
-    """Two models' numbers over the items that both have."""
+def meeting(
+    base: Contribution, candidate: Contribution, jackknife: Jackknife, *, within_model: bool = False
+) -> Meeting:
+    """Two models' numbers over the items that both have; or, `within_model`, one model's under two conditions."""
     items = sorted(base.place.keys() & candidate.place.keys())
     resampling = jackknife.over(max(len(items), 1))
     absent = base.why or candidate.why
     flaw = base.flaw(items) or candidate.flaw(items) if items else absent and NOT_COMPUTED + absent
-    return Meeting(items, (base.over(items, resampling), candidate.over(items, resampling)), flaw)
+    return Meeting(items, (base.over(items, resampling), candidate.over(items, resampling)), flaw, within_model)
 
 
 Sides = Mapping[str, Sequence[Contribution]]

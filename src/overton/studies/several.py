@@ -192,7 +192,7 @@ def _headline(model: str, judge: str, one: Contribution, other: Contribution, un
     from overton.studies.comparing import meeting
 
     jackknife = Jackknife(how.level, seed=how.seed, unit=unit)
-    met = meeting(one, other, jackknife)
+    met = meeting(one, other, jackknife, within_model=True)
     over = jackknife.over(max(len(met.items), 1))
     by_first, by_judge = (side.shown(met.items, over) for side in (one, other))
     measure = one.measure

@@ -236,8 +236,8 @@ def _compared(one: _Met, jackknife: Jackknife, margin: float | None, simultaneou
     measure, items = one.both[0].measure, len(one.meeting.items)
     resampling = jackknife.over(max(items, 1))
     chosen = measure.margin if margin is None else margin
-    alone = one.meeting.gap(jackknife, exchangeable=True)
-    joint = None if simultaneous is None else one.meeting.gap(jackknife, simultaneous.levels, exchangeable=True)
+    alone = one.meeting.gap(jackknife)
+    joint = None if simultaneous is None else one.meeting.gap(jackknife, simultaneous.levels)
     base, candidate = (side.shown(one.meeting.items, resampling) for side in one.both)
     verdict = verdict_of([alone] if joint is None else [alone, joint], chosen)
     needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
