@@ -31,7 +31,12 @@ def differences(recorded: Any, today: Any, form: Form, *, moves: float = 0.0, cl
             found.append(f"{where}: is gone; it was {old[path]!r}")
             continue
         expected = _reworded(path, old[path], form)
-        if _equal(expected, new[place], 0.0, 0.0) or _over_items(path, old, form) or _nearer(path, old, new, form):
+        if (
+            _equal(expected, new[place], 0.0, 0.0)
+            or _over_items(path, old, form)
+            or _nearer(path, old, new, form)
+            or _narrow_enough(path, old, new, form)
+        ):
             continue
         width = _width(path, old) if moves and _resampled(path, old, form) else 0.0
         if not _equal(expected, new[place], NEARLY if _any(form.nearly, path) else close, moves * width):
@@ -106,19 +111,33 @@ def _over_items(path: str, old: dict[str, Any], form: Form) -> bool:
 
 
 def _nearer(path: str, old: dict[str, Any], new: dict[str, Any], form: Form) -> bool:
-    """Whether this is a limit that lies between where it was and its number, which is the one recorded."""
-    *above, _, last = path.split(_JOINT)
-    number = _JOINT.join([*above, "estimate"])
-    known = (old.get(path), new.get(path), old.get(number), new.get(number))
-    if not _any(form.nearer, path) or not all(isinstance(one, int | float) for one in known):
+    """Whether this is a limit that lies between where it was and its number, which is the one recorded.
+
+    The number stands beside the interval, or one step above: an interval of equivalence is that of a difference.
+    """
+    if not _any(form.nearer, path):
         return False
-    before, now, recorded, value = (float(one) for one in known)  # type: ignore[arg-type]
-    inward = (now - before) * (1 if last == "0" else -1)
-    return (
-        _equal(recorded, value, 1e-9, 0.0)
-        and inward >= -1e-9
-        and (now <= value + 1e-9 if last == "0" else now >= value - 1e-9)
-    )
+    *above, _, last = path.split(_JOINT)
+    places = (_JOINT.join([*one, "estimate"]) for one in (above, above[:-1]))
+    number = next((one for one in places if one in old), "")
+    known = (old.get(path), new.get(path), old.get(number), new.get(number))
+    if not all(isinstance(one, int | float) for one in known):
+        return False
+    before, now, recorded, value = known
+    inside = before <= now <= value if last == "0" else value <= now <= before
+    return inside and _equal(recorded, value, 1e-9, 0.0)
+
+
+_TOO_WIDE = "no interval: the judge errs too often for so few labels and units"
+
+
+def _narrow_enough(path: str, old: dict[str, Any], new: dict[str, Any], form: Form) -> bool:
+    """Whether this tells of a corrected number whose interval was too wide to be given, and is given now."""
+    if not _any(form.narrow_enough, path):
+        return False
+    measure = re.sub(f"{_JOINT}(leads|corrected{_JOINT}.*)$", "", path)
+    why = _JOINT.join([measure, "corrected", "why"])
+    return old.get(why) == _TOO_WIDE and new.get(why, _TOO_WIDE) is None
 
 
 def _width(path: str, old: dict[str, Any]) -> float:

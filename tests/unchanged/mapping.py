@@ -18,6 +18,8 @@ of keys, none included. In the path that it moves to, they stand for the same th
                                                         makes, where the recorded one was over items
     nearer=("** > interval > *",)                       limits that lie nearer to their number than recorded, or where
                                                         they were recorded, and never on its other side
+    narrow_enough=("** > leads",)                       what is said of corrected numbers whose interval was too wide to
+                                                        be given, and is given now
     nearly=("variance > * > by_chance",)                floats that single precision is in, equal to six digits only
 
 `moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded`, `resampled` and
@@ -28,7 +30,7 @@ before all else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .json_paths import ESTIMATORS, RESHAPE, printed
@@ -75,6 +77,7 @@ class Form:
     resampled: tuple[str, ...] = ()
     over_items: tuple[str, ...] = ()
     nearer: tuple[str, ...] = ()
+    narrow_enough: tuple[str, ...] = ()
     nearly: tuple[str, ...] = ()
     reshape: Callable[[Any], Any] = lambda recorded: recorded
 
@@ -316,17 +319,39 @@ _LIMITS = Form(
     added=(*_UNDETERMINED, "findings > **"),
     gone=("findings > **",),
     nearer=_BOUNDS,
+    narrow_enough=("** > leads", "** > corrected > **"),
     over_items=("against_null > * > together > **",),
 )
+# Verdicts on differences from null conditions follow from these limits.
+_FROM_NULLS = (
+    ("against_null > 1 > verdict", "cannot tell", "not clear"),
+    ("against_null > 1 > verdict", "not clear", "cannot tell"),
+    ("against_null > 4 > verdict", "not clear", "cannot tell"),
+    ("against_null > 6 > verdict", "clear", "cannot tell"),
+)
+_OTHER_BELIEF = "models > blunt > sycophancy > opposing > shift > neutral > suppression > against_null_other-belief"
+# With Student's limits two differences between stored runs are decided.
+_DECIDED = ("change_rate", "chameleon")
 # Between two models Student's limits are used, without a correction for skewness.
 _BETWEEN_MODELS = Form(added=_UNDETERMINED, nearer=_BOUNDS, over_items=("** > difference > **",))
 
 _SINCE_0_2: dict[tuple[str, str], Form] = {
-    ("open-mindedness", "analysis"): _LIMITS,
+    ("open-mindedness", "analysis"): replace(_LIMITS, reworded=_FROM_NULLS),
     ("open-mindedness", "gate"): _BETWEEN_MODELS,
     ("stance-stability", "analysis"): _LIMITS,
-    ("stance-stability", "gate"): _BETWEEN_MODELS,
-    ("pluralism", "analysis"): _LIMITS,
+    ("stance-stability", "gate"): replace(
+        _BETWEEN_MODELS,
+        gone=tuple(f"** > {name} > needed > **" for name in _DECIDED),
+        added=(*_BETWEEN_MODELS.added, *(f"** > {name} > needed" for name in _DECIDED)),
+        reworded=(
+            *(("outcome", "undecided", "beyond"), ("checks > 1 > outcome", "undecided", "beyond")),
+            *((f"** > {name} > verdict", "undecided", "higher") for name in _DECIDED),
+        ),
+    ),
+    ("pluralism", "analysis"): replace(
+        _LIMITS,
+        reworded=tuple((f"{one} > verdict", "clear", "cannot tell") for one in ("against_null > 9", _OTHER_BELIEF)),
+    ),
     ("pluralism", "gate"): _BETWEEN_MODELS,
     ("deliberation", "analysis"): _LIMITS,
     ("deliberation", "gate"): _BETWEEN_MODELS,

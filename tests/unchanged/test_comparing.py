@@ -79,6 +79,38 @@ def test_a_bound_that_another_method_gave_may_not_move() -> None:
     assert found("Wilson") == ["plain > interval > 1: was 1.0, is 1.01"]
 
 
+@pytest.mark.parametrize(
+    ("limits", "estimate", "alike"),
+    [
+        ([0.5, 2.0], 1.0, True),
+        ([0.0, 1.0], 1.0, True),
+        ([-0.1, 2.0], 1.0, False),
+        ([0.5, 3.1], 1.0, False),
+        ([1.2, 2.0], 1.0, False),
+        ([0.5, 2.0], 1.1, False),
+    ],
+)
+def test_limits_may_only_be_nearer_to_the_same_number(limits: list[float], estimate: float, alike: bool) -> None:
+    old = {"a": {"estimate": 1.0, "interval": [0.0, 3.0], "equivalence": {"interval": [0.0, 3.0]}}}
+    new = {"a": {"estimate": estimate, "interval": limits, "equivalence": {"interval": limits}}}
+    assert (differences(old, new, Form(nearer=("** > interval > *",))) == []) == alike
+    assert differences(old, new, Form())
+
+
+def test_a_corrected_number_may_lead_if_its_interval_was_too_wide_and_is_given() -> None:
+    why = "no interval: the judge errs too often for so few labels and units"
+    form = Form(narrow_enough=("** > leads", "** > corrected > **"))
+
+    def told(reason: str, now: str | None) -> list[str]:
+        old = {"a": {"leads": "plain", "corrected": {"interval": [None, None], "why": reason}}}
+        new = {"a": {"leads": "corrected", "corrected": {"interval": [0.1, 0.9], "why": now}}}
+        return differences(old, new, form)
+
+    assert told(why, None) == []
+    assert told(why, why)
+    assert told("no interval: too few labels", None)
+
+
 def test_only_what_is_listed_may_be_nearly_equal() -> None:
     form = Form(nearly=("b",))
     assert differences({"b": 1.0}, {"b": 1.0 + 5e-7}, form) == []
