@@ -20,6 +20,7 @@ from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
         (0.24, 0.1, 0.5, (0, 1), ()),
         (0.0, 0.0, 0.24, (0, 1), ()),  # none of twelve: less than none there is not
         (1.0, 0.76, 1.0, (0, 1), ()),
+        (0.52, 0.3, 0.52, (0, 0.5), ("high",)),  # a deviation of six answers, all yes or no
         (0.24, 0.0, 1.0, (-inf, inf), ()),
         (0.24, nan, nan, (0, 1), ()),
     ],

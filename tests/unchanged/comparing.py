@@ -36,6 +36,7 @@ def differences(recorded: Any, today: Any, form: Form, *, moves: float = 0.0, cl
             or _over_items(path, old, form)
             or _nearer(path, old, new, form)
             or _narrow_enough(path, old, new, form)
+            or _follows(path, new, form)
         ):
             continue
         width = _width(path, old) if moves and _resampled(path, old, form) else 0.0
@@ -138,6 +139,28 @@ def _narrow_enough(path: str, old: dict[str, Any], new: dict[str, Any], form: Fo
     measure = re.sub(f"{_JOINT}(leads|corrected{_JOINT}.*)$", "", path)
     why = _JOINT.join([measure, "corrected", "why"])
     return old.get(why) == _TOO_WIDE and new.get(why, _TOO_WIDE) is None
+
+
+def _follows(path: str, new: dict[str, Any], form: Form) -> bool:
+    """Whether this is a verdict that today's limits bear out: 'clear' if both intervals exclude 0, 'not clear' only for
+    a difference within the margin, and always if the wider interval lies within it."""
+    if not _any(form.follows, path) or path not in new:
+        return False
+    *above, _ = path.split(_JOINT)
+
+    def told(*names: str) -> float:
+        return float(new[_JOINT.join([*above, *names])])
+
+    ends = [
+        (told(one, "plain", "interval", "0"), told(one, "plain", "interval", "1")) for one in ("difference", "together")
+    ]
+    margin, value = told("margin"), told("difference", "plain", "estimate")
+    clear = all(low > 0 for low, _ in ends) or all(high < 0 for _, high in ends)
+    within = -margin <= ends[1][0] and ends[1][1] <= margin
+    verdict = new[path]
+    if verdict == "not clear":
+        return abs(value) <= margin
+    return not within and clear == (verdict == "clear")
 
 
 def _width(path: str, old: dict[str, Any]) -> float:

@@ -20,6 +20,8 @@ of keys, none included. In the path that it moves to, they stand for the same th
                                                         they were recorded, and never on its other side
     narrow_enough=("** > leads",)                       what is said of corrected numbers whose interval was too wide to
                                                         be given, and is given now
+    follows=("** > verdict",)                           verdicts on differences from null conditions that follow from
+                                                        today's limits
     nearly=("variance > * > by_chance",)                floats that single precision is in, equal to six digits only
 
 `moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded`, `resampled` and
@@ -78,6 +80,7 @@ class Form:
     over_items: tuple[str, ...] = ()
     nearer: tuple[str, ...] = ()
     narrow_enough: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
     nearly: tuple[str, ...] = ()
     reshape: Callable[[Any], Any] = lambda recorded: recorded
 
@@ -320,14 +323,8 @@ _LIMITS = Form(
     gone=("findings > **",),
     nearer=_BOUNDS,
     narrow_enough=("** > leads", "** > corrected > **"),
+    follows=("against_null > * > verdict",),
     over_items=("against_null > * > together > **",),
-)
-# Verdicts on differences from null conditions follow from these limits.
-_FROM_NULLS = (
-    ("against_null > 1 > verdict", "cannot tell", "not clear"),
-    ("against_null > 1 > verdict", "not clear", "cannot tell"),
-    ("against_null > 4 > verdict", "not clear", "cannot tell"),
-    ("against_null > 6 > verdict", "clear", "cannot tell"),
 )
 _OTHER_BELIEF = "models > blunt > sycophancy > opposing > shift > neutral > suppression > against_null_other-belief"
 # With Student's limits two differences between stored runs are decided.
@@ -336,7 +333,7 @@ _DECIDED = ("change_rate", "chameleon")
 _BETWEEN_MODELS = Form(added=_UNDETERMINED, nearer=_BOUNDS, over_items=("** > difference > **",))
 
 _SINCE_0_2: dict[tuple[str, str], Form] = {
-    ("open-mindedness", "analysis"): replace(_LIMITS, reworded=_FROM_NULLS),
+    ("open-mindedness", "analysis"): _LIMITS,
     ("open-mindedness", "gate"): _BETWEEN_MODELS,
     ("stance-stability", "analysis"): _LIMITS,
     ("stance-stability", "gate"): replace(
@@ -348,10 +345,7 @@ _SINCE_0_2: dict[tuple[str, str], Form] = {
             *((f"** > {name} > verdict", "undecided", "higher") for name in _DECIDED),
         ),
     ),
-    ("pluralism", "analysis"): replace(
-        _LIMITS,
-        reworded=tuple((f"{one} > verdict", "clear", "cannot tell") for one in ("against_null > 9", _OTHER_BELIEF)),
-    ),
+    ("pluralism", "analysis"): replace(_LIMITS, reworded=((f"{_OTHER_BELIEF} > verdict", "clear", "cannot tell"),)),
     ("pluralism", "gate"): _BETWEEN_MODELS,
     ("deliberation", "analysis"): _LIMITS,
     ("deliberation", "gate"): _BETWEEN_MODELS,

@@ -111,6 +111,29 @@ def test_a_corrected_number_may_lead_if_its_interval_was_too_wide_and_is_given()
     assert told("no interval: too few labels", None)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "difference", "together", "follows"),
+    [
+        ("clear", [0.1, 0.9], [0.05, 0.95], True),
+        ("clear", [0.1, 0.9], [-0.05, 1.05], False),
+        ("cannot tell", [0.1, 0.9], [-0.05, 1.05], True),
+        ("cannot tell", [0.1, 0.9], [0.05, 0.95], False),
+        ("not clear", [0.1, 0.9], [-0.05, 1.05], False),  # half is more than the margin
+    ],
+)
+def test_a_verdict_may_change_if_todays_limits_bear_it_out(
+    verdict: str, difference: list[float], together: list[float], follows: bool
+) -> None:
+    new: dict[str, Any] = {
+        name: {"plain": {"estimate": 0.5, "interval": limits}}
+        for name, limits in (("difference", difference), ("together", together))
+    }
+    new |= {"margin": 0.1, "verdict": verdict}
+    old = new | {"verdict": "another"}
+    assert (differences({"a": old}, {"a": new}, Form(follows=("** > verdict",))) == []) == follows
+    assert differences({"a": old}, {"a": new}, Form())
+
+
 def test_only_what_is_listed_may_be_nearly_equal() -> None:
     form = Form(nearly=("b",))
     assert differences({"b": 1.0}, {"b": 1.0 + 5e-7}, form) == []

@@ -31,11 +31,12 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @property
     def undetermined(self) -> tuple[Literal["low", "high"], ...]:
-        """The limits that lie at the end of the range although the value does not: the data do not determine them."""
+        """The limits at the end of the range, or beyond it with the value, unless the value is that very end: the data
+        do not determine them."""
         low, high = self.within
         ends: tuple[tuple[Literal["low", "high"], bool], ...] = (
-            ("low", self.low <= low < self.value),
-            ("high", self.value < high <= self.high),
+            ("low", self.low <= low != self.value),
+            ("high", self.high >= high != self.value),
         )
         return tuple(name for name, at_the_end in ends if at_the_end)
 
