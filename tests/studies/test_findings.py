@@ -8,7 +8,19 @@ import pytest
 
 from overton.statistics import Estimate
 from overton.studies.cautions import found_in
-from overton.studies.findings import EITHER, Candidate, Finding, common, either, evidence, in_order, standing, weighed
+from overton.studies.findings import (
+    EITHER,
+    Candidate,
+    Claim,
+    Finding,
+    common,
+    contradictions,
+    either,
+    evidence,
+    in_order,
+    standing,
+    weighed,
+)
 from overton.studies.measuring import Measured, Measuring, Results, RunFacts
 
 
@@ -139,3 +151,70 @@ def test_cautions_of_all_are_said_once() -> None:
     )
     assert common([one, other]) == ["all"]
     assert common([one]) == []
+
+
+def claiming(model: str = "m", **claim: object) -> Finding:
+    claims = (Claim(**{"measure": "score", "direction": "at", **claim}),)  # type: ignore[arg-type]
+    return Finding(what="effect", model=model, sentence="A.", n=9, units="i", exhibit="x", claims=claims)
+
+
+ABOVE = {"direction": "above", "null": 0.0}
+WITHIN = {"direction": "within", "null": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ABOVE, {"direction": "below", "null": 0.0}),
+        (ABOVE, WITHIN),
+        ({"direction": "above", "null": 0.5}, {"direction": "below", "null": 0.4}),
+        ({"direction": "above", "null": 0.065}, {"direction": "within", "null": "same-question"}),
+        (WITHIN, {"direction": "above", "null": "chance"}),
+        ({"value": 10.1}, {"direction": "within", "null": "chance", "value": 13.4}),
+        ({**ABOVE, "about": "arguments", "measure": "shift"}, {**WITHIN, "about": "arguments"}),
+    ],
+)
+def test_claims_that_exclude_each_other_contradict(one: dict[str, object], other: dict[str, object]) -> None:
+    pair = [claiming(**one), claiming(**other)]
+    assert contradictions(pair) == [tuple(pair)]
+    assert contradictions(pair[::-1]) == [tuple(pair[::-1])]
+    of_two_models = [claiming("a", **one), claiming("b", **other)]
+    assert not contradictions(of_two_models)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ABOVE, {"value": 3.0}),
+        ({"direction": "above", "null": 0.4}, {"direction": "below", "null": 0.5}),
+        ({"direction": "above", "null": "chance"}, {"direction": "within", "null": "elsewhere"}),
+        ({**ABOVE, "about": "arguments", "measure": "shift"}, WITHIN),
+        ({**ABOVE, "value": 1.0}, {**ABOVE, "value": 1.0}),
+    ],
+)
+def test_claims_that_can_both_be_true_do_not_contradict(one: dict[str, object], other: dict[str, object]) -> None:
+    assert not contradictions([claiming(**one), claiming(**other)])
+
+
+def test_a_sentence_with_two_claims_can_contradict_itself() -> None:
+    both = (Claim(measure="score", **ABOVE), Claim(measure="score", **WITHIN))  # type: ignore[arg-type]
+    found = Finding(what="effect", model="m", sentence="A.", n=9, units="i", exhibit="x", claims=both)
+    assert contradictions([found]) == [(found, found)]
+
+
+def test_what_is_found_carries_its_claim() -> None:
+    named = {"measure": "shift", "about": "arguments", "within": lambda held: "Little."}
+    (above,), (below,), (bound,) = (
+        weighed([candidate(*limits, **named)]) for limits in ((0.1, 0.3), (-0.3, -0.1), (-0.1, 0.1))
+    )
+    assert above.claims == (
+        Claim(measure="shift", direction="above", null=0.0, value=pytest.approx(0.2), about="arguments"),
+    )
+    assert [claim.direction for one in (below, bound) for claim in one.claims] == ["below", "within"]
+    assert bound.claims[0].about == ""
+    (denial,) = weighed([candidate(-0.1, 0.1, **named, denies=True)])
+    assert denial.claims[0].about == "arguments"
+    assert not contradictions([above, bound][:1])
+    assert contradictions([above, denial])
+    (against,) = weighed([candidate(0.1, 0.3, **named, condition="chance")])
+    assert (against.claims[0].null, against.claims[0].value) == ("chance", None)

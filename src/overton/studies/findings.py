@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan
+from itertools import combinations_with_replacement, product
+from math import inf, isclose, isnan
 from typing import Literal
 
 import msgspec
@@ -25,9 +26,11 @@ __all__ = [
     "FAMILY",
     "VOID",
     "Candidate",
+    "Claim",
     "Finding",
     "by_model",
     "common",
+    "contradictions",
     "counted",
     "evidence",
     "in_order",
@@ -49,6 +52,31 @@ VOID = "This is no measurement."
 """The caution of a sentence that itself says why a model's answers measure nothing."""
 
 What = Literal["effect", "bound", "standing"]
+Direction = Literal["above", "below", "within", "at"]
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A sentence's claim about one measure of the finding's model, so that claims can be compared with each other.
+
+    measure    the measure's key, as in `overton compare`, else as in the analysis; with its condition if it has one
+    direction  'above' or 'below' the null; 'within': on neither side of it, as far as the data tell; 'at': where the
+               model stands, without a comparison
+    null       what the measure is compared with: a value, or the name of a null condition; None for 'at'
+    value      the measure's value as the sentence gives it, None if it gives none
+    about      the cause that the sentence speaks of ('arguments'). Every effect names its cause. 'within' names it only
+               if the sentence denies every effect of that cause, and not that on its own measure alone
+    """
+
+    measure: str
+    direction: Direction
+    null: float | str | None = None
+    value: float | None = None
+    about: str = ""
+
+    @property
+    def is_effect(self) -> bool:
+        """Whether the measure is claimed to be on one side of its null."""
+        return self.direction in {"above", "below"}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +93,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     exhibit    the key of the report's section that shows it
     judge      the role whose labels it rests on, '' if it rests on none
     cautions   what to read along with it; with `quotable` false it is not to be quoted, and they say why
+    claims     what it claims, as data
     """
 
     what: What
@@ -79,6 +108,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     judge: str = ""
     cautions: tuple[str, ...] = ()
     quotable: bool = True
+    claims: tuple[Claim, ...] = ()
 
     SHAPE = Shape(also={"coverage": "coverage"}, without=("judge",))
 
@@ -96,6 +126,8 @@ class Candidate:
     the sentence for neither from the corrected interval, which says how large an effect it leaves possible. `clusters`
     counts what the interval is over, `n` and `units` are reported. With a `p`, the test decides, not the interval.
     What is ruled out is reported if the interval stays within `telling` of the null: further out it says nothing.
+    `measure` and `about` are those of its `Claim`; `denies` says that `within` denies every effect of that cause, and
+    `condition` names the null condition if `number` is the measure's difference from it.
     """
 
     model: str
@@ -113,6 +145,10 @@ class Candidate:
     judge: str = ""
     caution: str = ""
     telling: float = inf
+    measure: str = ""
+    about: str = ""
+    denies: bool = False
+    condition: str = ""
 
     @property
     def tested(self) -> bool:
@@ -134,9 +170,11 @@ def standing(
     judge: str = "",
     void: str = "",
     caution: str = "",
+    measure: str = "",
 ) -> Finding:
     """Where a model stands, with what to read along with it. `void` is the caution if its answers measure nothing: it
-    is then not to be quoted."""
+    is then not to be quoted. `measure` is the key of what `number` measures."""
+    stands = Claim(measure=measure, direction="at", value=None if number is None else number.value)
     return Finding(
         what="standing",
         model=model,
@@ -149,6 +187,7 @@ def standing(
         judge=judge,
         cautions=tuple(filter(None, (void, caution, _thin(n, units)))),
         quotable=not void,
+        claims=(stands,) if measure else (),
     )
 
 
@@ -183,15 +222,22 @@ def _weighed(one: Candidate, many: int) -> Finding | None:
         above, below = passed and wide.value > one.null, passed and wide.value < one.null
     if above or below:
         said = one.above if above else one.below
-        return _found(one, "effect", said, wide, many) if said else None
+        return _found(one, "above" if above else "below", said, wide, many) if said else None
     if one.within is None or not farthest(wide, one.null) <= one.telling:
         return None
-    return _found(replace(one, caution=""), "bound", one.within(wide), wide, many)
+    return _found(replace(one, caution=""), "within", one.within(wide), wide, many)
 
 
-def _found(one: Candidate, what: What, sentence: str, wide: Estimate, many: int) -> Finding:
+def _found(one: Candidate, direction: Direction, sentence: str, wide: Estimate, many: int) -> Finding:
+    claim = Claim(
+        measure=one.measure,
+        direction=direction,
+        null=one.condition or one.null,
+        value=None if one.condition or isnan(wide.low) else wide.value,
+        about=one.about if direction != "within" or one.denies else "",
+    )
     return Finding(
-        what=what,
+        what="bound" if direction == "within" else "effect",
         model=one.model,
         sentence=sentence,
         n=one.n,
@@ -202,7 +248,48 @@ def _found(one: Candidate, what: What, sentence: str, wide: Estimate, many: int)
         kind=one.kind,
         judge=one.judge,
         cautions=(one.caution,) if one.caution else (),
+        claims=(claim,) if one.measure else (),
     )
+
+
+def contradictions(findings: Sequence[Finding]) -> list[tuple[Finding, Finding]]:
+    """The pairs of findings about one model that cannot both be true, by their claims alone; a finding may contradict
+    itself."""
+    pairs = combinations_with_replacement(findings, 2)
+    return [
+        (one, other)
+        for one, other in pairs
+        if one.model == other.model and any(_contradict(*claims) for claims in product(one.claims, other.claims))
+    ]
+
+
+def _contradict(one: Claim, other: Claim) -> bool:
+    """Whether two claims about one model exclude each other.
+
+    They do if they give one measure two values; if they place it on different sides of one null, or above a value and
+    below a lower one; if one claims an effect that the measure's null condition does not show; and if one claims an
+    effect of a cause of which the other denies every effect.
+    """
+    if one.about and one.about == other.about and _effect_and_none(one, other):
+        return True
+    if one.measure != other.measure:
+        return False
+    if one.value is not None and other.value is not None and not isclose(one.value, other.value, abs_tol=1e-9):
+        return True
+    if "at" in {one.direction, other.direction}:
+        return False
+    if one.null == other.null:
+        return one.direction != other.direction
+    if isinstance(one.null, str) and isinstance(other.null, str):
+        return False
+    if isinstance(one.null, str) or isinstance(other.null, str):
+        return _effect_and_none(one, other)
+    low, high = sorted((one, other), key=lambda claim: claim.null if isinstance(claim.null, float) else inf)
+    return (low.direction, high.direction) == ("below", "above")
+
+
+def _effect_and_none(one: Claim, other: Claim) -> bool:
+    return {one.is_effect, other.is_effect} == {True, False} and "within" in {one.direction, other.direction}
 
 
 def farthest(wide: Estimate, null: float = 0.0) -> float:

@@ -8,7 +8,7 @@ from math import isnan
 from overton.statistics import Estimate
 from overton.studies.deliberation.figures.names import Names
 from overton.studies.deliberation.measures.analysis import Analysis
-from overton.studies.deliberation.measures.results import Choice, Contrast, Parameter
+from overton.studies.deliberation.measures.results import Choice, Contrast, Parameter, Setting
 from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
 from overton.studies.numbers import number
 
@@ -35,15 +35,15 @@ def _standing(analysis: Analysis) -> Iterator[Finding]:
             "" if isnan(overall.rounds.value) else f", after {number(overall.rounds.value, 'value')} rounds on average"
         )
         said = f"{number(overall.reached.value, 'share')} of deliberations ended in consensus{rounds}."
-        yield standing(_ALL, said, n, _UNITS, "consensus", number=overall.reached, kind="share")
+        yield standing(_ALL, said, n, _UNITS, "consensus", number=overall.reached, kind="share", measure="consensus")
     for model, rate in analysis.changes.by_model.items():
         if isnan(rate.value):
             void = "There is nothing to measure."
             said = f"{model} gave no readable verdict, so it has no rate of change."
-            yield standing(model, said, rate.n, _UNITS, "changes", void=void)
+            yield standing(model, said, rate.n, _UNITS, "changes", void=void, measure="changed")
         else:
             said = f"{model} changed its verdict in {number(rate.value, 'share')} of its deliberations."
-            yield standing(model, said, rate.n, _UNITS, "changes", number=rate, kind="share")
+            yield standing(model, said, rate.n, _UNITS, "changes", number=rate, kind="share", measure="changed")
 
 
 def _candidates(analysis: Analysis, names: Names) -> Iterator[Candidate]:
@@ -62,6 +62,8 @@ def _candidate(
     exhibit: str,
     sides: tuple[str, str],
     *,
+    measure: str,
+    about: str,
     within: Callable[[Estimate], str] | None = None,
 ) -> Candidate:
     """`sides` are the sentences for an effect above zero and below. All intervals are over dilemmas."""
@@ -76,6 +78,8 @@ def _candidate(
         below=sides[1],
         within=within,
         telling=_TELLING,
+        measure=measure,
+        about=about,
         kind="value" if exhibit == "choice" else "points",
     )
 
@@ -93,12 +97,28 @@ def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
             f"({_shares(one)})."
         )
         sides = either(said, "more", "less")
-        yield _candidate(analysis, _ALL, one.difference, "consensus", sides)
+        measure = _contrast("consensus", setting, one)
+        yield _candidate(analysis, _ALL, one.difference, "consensus", sides, measure=measure, about="format")
     for setting, one in analysis.changes.contrasts:
         where = names.whole(setting)
         said = f"{one.second_name} changed its verdict {EITHER} often than {one.first_name} ({_shares(one)}; {where})."
         sides = either(said, "more", "less")
-        yield _candidate(analysis, _ALL, one.difference, "changes", sides, within=_alike(one, where))
+        yield _candidate(
+            analysis,
+            _ALL,
+            one.difference,
+            "changes",
+            sides,
+            measure=_contrast("changed", setting, one),
+            about="model",
+            within=_alike(one, where),
+        )
+
+
+def _contrast(measure: str, setting: Setting | None, one: Contrast) -> str:
+    """The key of a difference, in one setting or in all."""
+    where = [] if setting is None else [setting.format, setting.goal or "", *setting.agents]
+    return "/".join(filter(None, [measure, *where, f"{one.second_name} minus {one.first_name}"]))
 
 
 def _alike(one: Contrast, where: str) -> Callable[[Estimate], str]:
@@ -122,7 +142,8 @@ def _placed(analysis: Analysis, names: Names) -> Iterator[Candidate]:
             f"{one.first_name} does ({_shares(one)})."
         )
         sides = either(said, "more", "less")
-        yield _candidate(analysis, _ALL, one.difference, "order", sides)
+        measure = _contrast("consensus_at_once", None, one)
+        yield _candidate(analysis, _ALL, one.difference, "order", sides, measure=measure, about="order")
     for setting, model, one in analysis.order.changes:
         where = names.agents(setting, pooled=True)
         said = (
@@ -130,7 +151,8 @@ def _placed(analysis: Analysis, names: Names) -> Iterator[Candidate]:
             f"({_shares(one)}; {where})."
         )
         sides = either(said, "more", "less")
-        yield _candidate(analysis, model, one.difference, "order", sides)
+        measure = _contrast("changed", setting, one)
+        yield _candidate(analysis, model, one.difference, "order", sides, measure=measure, about="order")
 
 
 def _steered(analysis: Analysis, names: Names) -> Iterator[Candidate]:
@@ -143,7 +165,16 @@ def _steered(analysis: Analysis, names: Names) -> Iterator[Candidate]:
             f"With the goal '{goal}', {what} {EITHER} often than with '{one.contrast.first_name}' ({shares}; {where})."
         )
         sides = either(said, "more", "less")
-        yield _candidate(analysis, one.model or _ALL, one.contrast.difference, "steering", sides)
+        measure = _contrast("changed" if one.model else "consensus", one.setting, one.contrast)
+        yield _candidate(
+            analysis,
+            one.model or _ALL,
+            one.contrast.difference,
+            "steering",
+            sides,
+            measure=measure,
+            about="goal",
+        )
 
 
 def _crowd(analysis: Analysis) -> Iterator[Candidate]:
@@ -152,7 +183,10 @@ def _crowd(analysis: Analysis) -> Iterator[Candidate]:
             f"{one.model} moved {EITHER} the crowd's verdict by deliberating ({_shares(one.contrast)} of its verdicts)."
         )
         sides = either(said, "closer to", "away from")
-        yield _candidate(analysis, one.model, one.contrast.difference, "crowd", sides)
+        measure = _contrast("crowd", None, one.contrast)
+        yield _candidate(
+            analysis, one.model, one.contrast.difference, "crowd", sides, measure=measure, about="deliberation"
+        )
 
 
 def _chosen(analysis: Analysis, fit: Choice) -> Iterator[Candidate]:
@@ -161,13 +195,19 @@ def _chosen(analysis: Analysis, fit: Choice) -> Iterator[Candidate]:
     for model, one in fit.inertia.items():
         above = f"{model} sticks to its own last verdict, whatever the others said{goal}."
         below = f"{model} tends to abandon its own last verdict, whatever the others said{goal}."
-        yield _candidate(analysis, model, one.number, "choice", (above, below))
+        measure = f"inertia{goal}"
+        yield _candidate(
+            analysis, model, one.number, "choice", (above, below), measure=measure, about="own last verdict"
+        )
     for said_when, found in (("in earlier rounds", fit.previous), ("in the same round", fit.within)):
+        measure = f"conformity {said_when}{goal}"
         for model, one in _by_model(found):
             who, verb = (model, "goes") if model else ("Agents", "go")
             above = f"{who} {verb} along with the verdicts that others gave {said_when}{goal}."
             below = f"{who} {verb} against the verdicts that others gave {said_when}{goal}."
-            yield _candidate(analysis, model, one.number, "choice", (above, below))
+            yield _candidate(
+                analysis, model, one.number, "choice", (above, below), measure=measure, about="others' verdicts"
+            )
 
 
 def _by_model(found: Parameter | dict[str, Parameter]) -> Iterator[tuple[str, Parameter]]:

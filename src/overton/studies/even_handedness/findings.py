@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from math import isnan
 
 from overton.statistics import Estimate
-from overton.studies.even_handedness.figures.names import named
 from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Result
 from overton.studies.findings import Candidate, Finding, in_order, most, standing, weighed
 from overton.studies.numbers import number
@@ -29,15 +28,28 @@ def findings(analysis: Analysis) -> list[Finding]:
 
 def _standings(analysis: Analysis) -> Iterator[Finding]:
     """How many pairs are even, and how many could be."""
-    for name, one in named(analysis):
+    for name, setting, one in _results(analysis):
+        measure = _key("even", setting)
         even, null, topics = one.even.helped, one.even.null, one.tally.topics
         if isnan(even.value):
             said = f"Nothing is known about {name}: no pair has an answer that complies and a readable grade."
-            yield standing(name, said, topics, _UNITS, "even", judge=_JUDGE)
+            yield standing(name, said, topics, _UNITS, "even", judge=_JUDGE, measure=measure)
             continue
         reached = "" if isnan(null.value) else f"; for one prompt answered twice, in {number(null.value, 'share')}"
         said = f"{name} helps both sides alike in {number(even.value, 'share')} of {_pairs(one)}{reached}."
-        yield standing(name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE)
+        yield standing(name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE, measure=measure)
+
+
+def _results(analysis: Analysis) -> Iterator[tuple[str, str, Result]]:
+    """Each result, with the name of its model and system prompt, and the prompt alone."""
+    for model, settings in analysis.models.items():
+        for setting, one in settings.items():
+            yield (model if setting == "none" else f"{model}, {setting}"), setting, one
+
+
+def _key(measure: str, setting: str) -> str:
+    """A measure's key by system prompt, as in a comparison."""
+    return measure if setting == "none" else f"{measure}_{setting.replace('-', '_')}"
 
 
 def _pairs(one: Result) -> str:
@@ -45,12 +57,15 @@ def _pairs(one: Result) -> str:
 
 
 def _candidates(analysis: Analysis) -> Iterator[Candidate]:
-    for name, one in named(analysis):
-        yield _below_null(name, one)
-        yield from _groups(name, one) if one.sides is None else _sides(name, one.sides, one.tally.topics)
+    for name, setting, one in _results(analysis):
+        yield _below_null(name, setting, one)
+        if one.sides is None:
+            yield from _groups(name, setting, one)
+        else:
+            yield from _sides(name, setting, one.sides, one.tally.topics)
 
 
-def _below_null(name: str, one: Result) -> Candidate:
+def _below_null(name: str, setting: str, one: Result) -> Candidate:
     """The distance to one prompt answered twice: being more even than that is not reported."""
     by = _points(one.even.below_null)
 
@@ -70,11 +85,13 @@ def _below_null(name: str, one: Result) -> Candidate:
         kind="points",
         judge=_JUDGE,
         caution=_CONTENT,
+        measure=_key("even", setting),
+        condition="same-prompt",
         telling=_TELLING,
     )
 
 
-def _sides(name: str, side: BySide, topics: int) -> Iterator[Candidate]:
+def _sides(name: str, setting: str, side: BySide, topics: int) -> Iterator[Candidate]:
     """Between the user's own two sides: who is helped more, for whom it complies, and whom it hedges for."""
     yield _either(
         name,
@@ -83,6 +100,7 @@ def _sides(name: str, side: BySide, topics: int) -> Iterator[Candidate]:
         "sides",
         tuple(f"{name} helps {more} more than {less}" for more, less in _ways(side)),
         f"{name} helps {side.first} and {side.second} alike",
+        measure=_key("gap", setting),
     )
     yield _either(
         name,
@@ -91,6 +109,7 @@ def _sides(name: str, side: BySide, topics: int) -> Iterator[Candidate]:
         "grades",
         tuple(f"{name} complies more often for {more} than for {less}" for more, less in _ways(side)),
         f"{name} complies equally often for {side.first} and for {side.second}",
+        measure=_key("complied_difference", setting),
     )
     yield _either(
         name,
@@ -99,6 +118,7 @@ def _sides(name: str, side: BySide, topics: int) -> Iterator[Candidate]:
         "grades",
         tuple(f"{name} hedges more often for {more} than for {less}" for more, less in _ways(side)),
         f"{name} hedges equally often for {side.first} and for {side.second}",
+        measure=_key("hedged_difference", setting),
     )
 
 
@@ -107,7 +127,15 @@ def _ways(side: BySide) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def _either(  # noqa: PLR0917
-    name: str, effect: Estimate, topics: int, exhibit: str, ways: tuple[str, ...], alike: str
+    name: str,
+    effect: Estimate,
+    topics: int,
+    exhibit: str,
+    ways: tuple[str, ...],
+    alike: str,
+    *,
+    measure: str,
+    about: str = "side",
 ) -> Candidate:
     """A difference between two: `ways` are how the sentences begin for above 0 and for below, `alike` for neither."""
     above, below = (f"{way}, by {_points(effect)} points." for way in ways)
@@ -124,10 +152,12 @@ def _either(  # noqa: PLR0917
         kind="points",
         judge=_JUDGE,
         telling=_TELLING,
+        measure=measure,
+        about=about,
     )
 
 
-def _groups(name: str, one: Result) -> Iterator[Candidate]:
+def _groups(name: str, setting: str, one: Result) -> Iterator[Candidate]:
     """If no sides are given, every group over its topics: who gets less. Whoever gets more is its opponent."""
     for group, found in one.groups.items():
         yield Candidate(
@@ -143,6 +173,8 @@ def _groups(name: str, one: Result) -> Iterator[Candidate]:
             ),
             kind="points",
             judge=_JUDGE,
+            measure=_key(f"gets_less_{group}", setting),
+            about="side",
         )
 
 
@@ -161,6 +193,8 @@ def _between_prompts(analysis: Analysis) -> Iterator[Candidate]:
                 f"{one.model} treats two sides alike more often with {second} than with {first}",
             ),
             f"{one.model} treats two sides alike equally often with {first} and with {second}",
+            measure=f"{_key('even', one.second)}_minus_{_key('even', one.first)}",
+            about="system prompt",
         )
 
 

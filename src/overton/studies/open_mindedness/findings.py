@@ -20,6 +20,8 @@ from overton.studies.open_mindedness.measures.results import ConditionResult, Is
 __all__ = ["findings", "void"]
 
 _UNITS = "issues"
+_SCORE = "open_mindedness_cross_fitted"
+_ARGUMENTS = "arguments"
 _TELLING: dict[Kind, float] = {"score": 33.0, "points": 0.33}
 """A third of the scale: an interval that leaves more possible rules out nothing worth reporting."""
 _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
@@ -36,7 +38,7 @@ def findings(analysis: Analysis) -> list[Finding]:
 def _standing(model: ModelResult) -> Iterator[Finding]:
     n = len(model.issues)
     if why := void(model):
-        yield standing(model.name, f"{model.name} has no score: {why}.", n, _UNITS, "letter", void=VOID)
+        yield standing(model.name, f"{model.name} has no score: {why}.", n, _UNITS, "letter", void=VOID, measure=_SCORE)
         return
     sides = [one.baseline.stance for one in model.issues.values() if one.baseline]
     said = (
@@ -53,7 +55,15 @@ def _standing(model: ModelResult) -> Iterator[Finding]:
         scored += " (less than chance alone would give)"
     kept, caution = (score, raised_by_prompts(model)) if scored else (None, "")
     yield standing(
-        model.name, f"{said}{scored}.", n, _UNITS, "open-mindedness", number=kept, kind="score", caution=caution
+        model.name,
+        f"{said}{scored}.",
+        n,
+        _UNITS,
+        "open-mindedness",
+        number=kept,
+        kind="score",
+        caution=caution,
+        measure=_SCORE,
     )
 
 
@@ -88,6 +98,8 @@ def _candidate(
     sides: Sides,
     within: Callable[[Estimate], str] | None = None,
     *,
+    measure: str,
+    about: str = _ARGUMENTS,
     caution: str = "",
 ) -> Candidate:
     kind: Kind = "score" if exhibit == "open-mindedness" else "points"
@@ -104,6 +116,8 @@ def _candidate(
         kind=kind,
         telling=_TELLING[kind],
         caution=caution,
+        measure=measure,
+        about=about,
     )
 
 
@@ -122,9 +136,8 @@ def _moved(model: ModelResult) -> Iterator[Candidate]:
             f"{_score(one)} of 100."
         )
 
-    yield _candidate(
-        model, model.cross_fitted.open_mindedness, "open-mindedness", (above, None), within, caution=caution
-    )
+    score = model.cross_fitted.open_mindedness
+    yield _candidate(model, score, "open-mindedness", (above, None), within, measure=_SCORE, caution=caution)
 
 
 def _score(one: Estimate) -> str:
@@ -155,7 +168,7 @@ def _shifted(model: ModelResult) -> Iterator[Candidate]:
     if (balanced := model.shifts.get("balanced")) is not None:
         by = _points(balanced)
         said = f"Arguments from both sides moved {model.name} towards {EITHER} by {by}."
-        yield _candidate(model, balanced, "shifts", either(said, "pro", "con"))
+        yield _candidate(model, balanced, "shifts", either(said, "pro", "con"), measure="shift_balanced")
 
 
 def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
@@ -170,7 +183,7 @@ def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
         return f"Arguments for {side} alone moved {model.name}'s answers by no more than {most(one, 'points')} points."
 
     sides = (raised, lowered) if side == "pro" else (lowered, raised)
-    return _candidate(model, shift, "shifts", sides, within)
+    return _candidate(model, shift, "shifts", sides, within, measure=f"shift_one_sided_{side}")
 
 
 def _one_argument(model: ModelResult) -> Iterator[Candidate]:
@@ -182,7 +195,7 @@ def _one_argument(model: ModelResult) -> Iterator[Candidate]:
             f"A single {side} argument among {_OTHER[side]} ones took {_points(effect)} from {model.name}'s share of "
             f"{_OTHER[side]} answers{more}."
         )
-        yield _candidate(model, effect, "contrary", (said, None))
+        yield _candidate(model, effect, "contrary", (said, None), measure=f"contrary_{side}")
 
 
 def _pulled(model: ModelResult) -> Iterator[Candidate]:
@@ -191,10 +204,11 @@ def _pulled(model: ModelResult) -> Iterator[Candidate]:
     letter, last = model.pulls.letter, model.pulls.last
     said = f"{model.name} prefers whatever is called {EITHER}: that letter is worth {_points(letter)} to a side."
     caution = "Part of its answers is due to the letter: read the corrected numbers."
-    yield _candidate(model, letter, "letter", either(said, "A", "B"), caution=caution)
+    sides = either(said, "A", "B")
+    yield _candidate(model, letter, "letter", sides, measure="pulls_letter", about="letters", caution=caution)
     more = f"{model.name} favours the side that has the last argument by {_points(last)}."
     less = f"{model.name} turns against the side that has the last argument by {_points(last)}."
-    yield _candidate(model, last, "letter", (more, less))
+    yield _candidate(model, last, "letter", (more, less), measure="pulls_last", about="order")
 
 
 def _points(one: Estimate) -> str:

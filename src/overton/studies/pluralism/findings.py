@@ -11,7 +11,7 @@ from overton.statistics import Estimate
 from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
 from overton.studies.numbers import Kind, number
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Result, Shift
-from overton.studies.pluralism.measures.contrasts import SHIFTS, named
+from overton.studies.pluralism.measures.contrasts import SHIFTS, called, condition_word, named
 
 __all__ = ["findings"]
 
@@ -37,13 +37,14 @@ def _standing(analysis: Analysis, model: str) -> Iterator[Finding]:
     recall = neutral.measures.get("global/recall") if neutral else None
     if recall is None:
         return
+    measure = called("sycophancy", "global/recall", _NEUTRAL)
     if isnan(recall.value):
         said = f"{_name(model)} has no responses that could be compared with a thread's viewpoints."
         void = "There is nothing to measure."
-        yield standing(model, said, recall.n, _UNITS, "voices", judge=_JUDGE, void=void)
+        yield standing(model, said, recall.n, _UNITS, "voices", judge=_JUDGE, void=void, measure=measure)
         return
     said = f"{_name(model)} voiced {number(recall.value, 'share')} of the viewpoints that people have in a thread."
-    yield standing(model, said, recall.n, _UNITS, "voices", number=recall, kind="share", judge=_JUDGE)
+    yield standing(model, said, recall.n, _UNITS, "voices", number=recall, kind="share", judge=_JUDGE, measure=measure)
 
 
 def _candidates(analysis: Analysis, model: str) -> Iterator[Candidate]:
@@ -64,6 +65,8 @@ class _More(TypedDict, total=False):
     null: float
     judge: str
     caution: str
+    measure: str
+    about: str
 
 
 def _candidate(
@@ -107,10 +110,12 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
         "" if against == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
     )
     for part in ("suppression", "amplification"):
-        yield _shifted(model, start, part, shift, caution)
+        yield _shifted(model, condition, start, part, shift, caution)
 
 
-def _shifted(model: str, start: str, part: str, shift: Shift, caution: str) -> Candidate:
+def _shifted(  # noqa: PLR0917
+    model: str, condition: str, start: str, part: str, shift: Shift, caution: str
+) -> Candidate:
     one: Estimate = getattr(shift, part)
     recall: Estimate = getattr(shift, f"{part}_as_published")
     points = number(abs(recall.value), "points").lstrip("+")
@@ -133,6 +138,8 @@ def _shifted(model: str, start: str, part: str, shift: Shift, caution: str) -> C
         telling=2.0,
         judge=_JUDGE,
         caution=caution,
+        measure=f"{part}_{condition_word(condition)}",
+        about="belief",
     )
 
 
@@ -147,7 +154,16 @@ def _asked_for_all(model: str, condition: str, result: Result) -> Iterator[Candi
         f"Asked for every reasonable view, {_name(model)} voiced {EITHER} viewpoints, by {points} points of recall "
         f"({named(condition).arm})."
     )
-    yield _candidate(model, one, "voices", either(said, "more", "fewer"), kind="points", judge=_JUDGE)
+    yield _candidate(
+        model,
+        one,
+        "voices",
+        either(said, "more", "fewer"),
+        kind="points",
+        judge=_JUDGE,
+        measure=f"{called('sycophancy', 'global/recall', condition)}_minus_twin",
+        about="system prompt",
+    )
 
 
 def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
@@ -168,6 +184,8 @@ def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
             f"{_name(model)}'s rankings are no closer to the votes than by chance: rho at most {most(one, 'value')}."
         ),
         telling=0.67,
+        measure=called("ranking", "spearman", _NEUTRAL),
+        about="popularity",
     )
 
 
@@ -184,8 +202,27 @@ def _pairs(model: str, conditions: dict[str, Result], name: str, exhibit: str) -
             f"Of {_PAIRS[name]}, {_name(model)} picked the more popular one {EITHER} often than chance: "
             f"{number(right.value, 'share')}."
         )
-        yield _candidate(model, right, exhibit, either(said, "more", "less"), kind="share", null=0.5, threads=threads)
+        yield _candidate(
+            model,
+            right,
+            exhibit,
+            either(said, "more", "less"),
+            kind="share",
+            null=0.5,
+            threads=threads,
+            measure=called(name, "accuracy", _NEUTRAL),
+            about="popularity",
+        )
     if (first := neutral.measures.get("first_pull")) is not None:
         by = number(abs(first.value), "points").lstrip("+")
         said = f"Of {_PAIRS[name]}, {_name(model)} favours the one named {EITHER}, by {by} points."
-        yield _candidate(model, first, exhibit, either(said, "first", "last"), kind="points", threads=threads)
+        yield _candidate(
+            model,
+            first,
+            exhibit,
+            either(said, "first", "last"),
+            kind="points",
+            threads=threads,
+            measure=called(name, "first_pull", _NEUTRAL),
+            about="order",
+        )

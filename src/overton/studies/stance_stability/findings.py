@@ -32,9 +32,8 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
         tally = analysis.tallies.get(model.name)
         nothing = tally is not None and tally.void == tally.conversations
         said = "its answers say nothing" if nothing else "no two turns in any of its conversations have a stance"
-        yield standing(
-            model.name, f"{model.name} has no stance to keep: {said}.", n, _UNITS, "scores", judge=_JUDGE, void=VOID
-        )
+        said = f"{model.name} has no stance to keep: {said}."
+        yield standing(model.name, said, n, _UNITS, "scores", judge=_JUDGE, void=VOID, measure="stance_changes")
         return
     length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
     ended = means.get("drifted")
@@ -44,7 +43,7 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
         else ""
     )
     said = f"{model.name} {_times(changes.value)} in a conversation{length}{moved}."
-    yield standing(model.name, said, n, _UNITS, "scores", number=changes, judge=_JUDGE)
+    yield standing(model.name, said, n, _UNITS, "scores", number=changes, judge=_JUDGE, measure="stance_changes")
 
 
 def _times(value: float) -> str:
@@ -98,6 +97,8 @@ def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     wrong = number(alone.error, "share").replace(".0", "")
     yield Candidate(
         **_of(analysis, model, rate, "scores"),
+        measure="change_rate",
+        about="conversation",
         null=alone.change_rate,
         telling=0.33,
         kind="share",
@@ -124,6 +125,8 @@ def _drift(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     above, below = either(said, "supporting", "criticising")
     yield Candidate(
         **_of(analysis, model, drift, "scores"),
+        measure="drift",
+        about="conversation",
         telling=0.67,
         above=above,
         below=below,
@@ -142,6 +145,8 @@ def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
         if spread.model == model.name and spread.measure in _MEASURES:
             yield Candidate(
                 **_of(analysis, model, _between(spread), "temperatures"),
+                measure=f"{spread.measure}_by_temperature",
+                about="temperature",
                 p=spread.p,
                 above=(
                     f"How {_HOW[spread.measure]} {model.name} {_MEASURES[spread.measure]} depends on the temperature: "
@@ -176,6 +181,8 @@ def _reuse(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
         rho = number(found.value, "value")
         yield Candidate(
             **_of(analysis, model, found, "relations"),
+            measure=f"reuse_with_{one.measure}",
+            about="re-use",
             above=f"The more {model.name} re-used its sources, the {_MORE[one.measure]} (correlation {rho}).",
             below=f"The less {model.name} re-used its sources, the {_MORE[one.measure]} (correlation {rho}).",
         )

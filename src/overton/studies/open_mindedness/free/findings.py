@@ -26,7 +26,15 @@ def free_findings(free: dict[str, Freely]) -> Iterator[Finding]:
                 f" side in {_share(one.opposite.value)}."
             )
             yield standing(
-                name, said, one.differs.n, "issues", _EXHIBIT, number=one.differs, kind="share", judge="judge"
+                name,
+                said,
+                one.differs.n,
+                "issues",
+                _EXHIBIT,
+                number=one.differs,
+                kind="share",
+                judge="judge",
+                measure="free_differs",
             )
 
 
