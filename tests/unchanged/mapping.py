@@ -224,6 +224,8 @@ FORMS: dict[tuple[str, str], Form] = {
         *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
         *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
         *("weighing", "answers", "free", "chances", "** > raised", "** > raised > **"),
+        # Changes of the con share and of the share without a side are given like those of the pro share.
+        new=("models > * > con_shifts > **", "models > * > other_shifts > **"),
         reworded=tuple(("**", f"a table of counts {was}", f"a table of counts {now}") for was, now in _COUNTS_LACK),
     ),
     ("deliberation", "analysis"): _analysis(

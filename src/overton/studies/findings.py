@@ -2,13 +2,13 @@
 
 A study names the possible effects (`Candidate`) and says where each model stands (`standing`). `weighed` widens the
 intervals of all candidates together (Bonferroni): if nothing happens, 95 of 100 reports claim no effect. A candidate
-whose interval covers the null is no effect; it may say what is ruled out.
+whose interval covers the null is no effect; it may say how small an effect is, or that the data cannot tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from math import inf, isclose, isnan
 from typing import Literal
@@ -125,7 +125,11 @@ class Candidate:
     `above` and `below` are the sentences for either side of it, None if that side is nothing to report; `within` gives
     the sentence for neither from the corrected interval, which says how large an effect it leaves possible. `clusters`
     counts what the interval is over, `n` and `units` are reported. With a `p`, the test decides, not the interval.
-    What is ruled out is reported if the interval stays within `telling` of the null: further out it says nothing.
+    An effect is called small (`within`) only if the interval stays within `small` of the null; further out, but within
+    `telling`, the sentence is `unclear`: it could not be told. Still further out there is none.
+    `caution` goes with every sentence, `effect_caution` with that of an effect alone.
+    `followed` are tested only if this one is an effect, at its level divided among them, so they cost no other
+    candidate anything. If one that `replaces` is an effect, its sentence takes the place of this one's.
     `measure` and `about` are those of its `Claim`; `denies` says that `within` denies every effect of that cause, and
     `condition` names the null condition if `number` is the measure's difference from it.
     """
@@ -144,7 +148,12 @@ class Candidate:
     kind: Kind = "value"
     judge: str = ""
     caution: str = ""
+    effect_caution: str = ""
+    unclear: str | None = None
+    small: float = inf
     telling: float = inf
+    followed: tuple[Candidate, ...] = ()
+    replaces: bool = False
     measure: str = ""
     about: str = ""
     denies: bool = False
@@ -206,14 +215,28 @@ def _thin(n: int, units: str) -> str:
     return f"Thin: {counted(n, units)}; an interval needs {FEWEST}." if n < FEWEST else ""
 
 
-def weighed(candidates: Iterable[Candidate]) -> list[Finding]:
-    """What follows from the candidates, all weighed together: effects, and what is ruled out, in their order."""
+def weighed(candidates: Iterable[Candidate], *, beside: int = 0) -> list[Finding]:
+    """What follows from the candidates, all weighed together: effects, and what is ruled out, in their order.
+
+    `beside` counts tests outside the candidates, each at `FAMILY` divided by the number of all of them.
+    """
     tested = [one for one in candidates if one.tested]
-    return [found for one in tested if (found := _weighed(one, len(tested)))]
+    return [found for one in tested for found in _in_turn(one, len(tested) + beside)]
+
+
+def _in_turn(one: Candidate, many: int) -> list[Finding]:
+    """A candidate's finding, and those of the candidates that are tested after it."""
+    found = _weighed(one, many)
+    if found is None or found.what != "effect":
+        return [found] if found else []
+    after = [(next_, _weighed(next_, many * len(one.followed))) for next_ in one.followed if next_.tested]
+    replaced = any(next_.replaces and made is not None for next_, made in after)
+    return [*([] if replaced else [found]), *(made for _, made in after if made is not None)]
 
 
 def _weighed(one: Candidate, many: int) -> Finding | None:
-    """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out."""
+    """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out, or that the data
+    cannot tell."""
     wide = widened(one.number, 1 - FAMILY / many, one.clusters - 1)
     if one.p is None:
         above, below = wide.low > one.null, wide.high < one.null
@@ -223,9 +246,16 @@ def _weighed(one: Candidate, many: int) -> Finding | None:
     if above or below:
         said = one.above if above else one.below
         return _found(one, "above" if above else "below", said, wide, many) if said else None
-    if one.within is None or not farthest(wide, one.null) <= one.telling:
-        return None
-    return _found(replace(one, caution=""), "within", one.within(wide), wide, many)
+    said = _without_effect(one, wide)
+    return _found(one, "within", said, wide, many) if said else None
+
+
+def _without_effect(one: Candidate, wide: Estimate) -> str | None:
+    """The sentence for an interval that covers the null, None if there is none."""
+    most_ = farthest(wide, one.null)
+    if one.within is not None and most_ <= min(one.small, one.telling):
+        return one.within(wide)
+    return one.unclear if most_ <= one.telling else None
 
 
 def _found(one: Candidate, direction: Direction, sentence: str, wide: Estimate, many: int) -> Finding:
@@ -236,6 +266,7 @@ def _found(one: Candidate, direction: Direction, sentence: str, wide: Estimate, 
         value=None if one.condition or isnan(wide.low) else wide.value,
         about=one.about if direction != "within" or one.denies else "",
     )
+    cautions = (one.caution, one.effect_caution if direction != "within" else "")
     return Finding(
         what="bound" if direction == "within" else "effect",
         model=one.model,
@@ -247,7 +278,7 @@ def _found(one: Candidate, direction: Direction, sentence: str, wide: Estimate, 
         p=None if one.p is None else min(1.0, one.p * many),
         kind=one.kind,
         judge=one.judge,
-        cautions=(one.caution,) if one.caution else (),
+        cautions=tuple(filter(None, cautions)),
         claims=(claim,) if one.measure else (),
     )
 

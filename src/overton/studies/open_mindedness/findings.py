@@ -1,70 +1,101 @@
-"""Findings on a model's open-mindedness: where it stands, what arguments do to it, and what letters do."""
+"""Findings on a model's open-mindedness: its stances without arguments, the effect of arguments, and label bias."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
 from math import isnan
 
 from overton.statistics import Estimate
 from overton.statistics.proportions import difference_limits
-from overton.studies.findings import EITHER, FAMILY, VOID, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.findings import (
+    EITHER,
+    FAMILY,
+    VOID,
+    Candidate,
+    Claim,
+    Finding,
+    counted,
+    either,
+    in_order,
+    most,
+    standing,
+    weighed,
+)
 from overton.studies.numbers import Kind, number, sentence
 from overton.studies.open_mindedness.free.findings import free_findings
 from overton.studies.open_mindedness.items import Side
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.measures.following import unmeasured
 from overton.studies.open_mindedness.measures.remarks import raised_by_prompts
-from overton.studies.open_mindedness.measures.results import ConditionResult, IssueResult
+from overton.studies.open_mindedness.measures.results import Baseline, ConditionResult, IssueResult
 
 __all__ = ["findings", "void"]
 
 _UNITS = "issues"
 _SCORE = "open_mindedness_cross_fitted"
 _ARGUMENTS = "arguments"
-_TELLING: dict[Kind, float] = {"score": 33.0, "points": 0.33}
-"""A third of the scale: an interval that leaves more possible rules out nothing worth reporting."""
+_SMALL: dict[Kind, float] = {"score": 10.0, "points": 0.1}
+"""A tenth of the scale: the largest bound that a sentence calls small."""
+_TELLING: dict[Kind, float] = {"score": 100.0, "points": 0.33}
+"""Beyond this bound a sentence does not even say that an effect could not be told, except for the score."""
 _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
 
 def findings(analysis: Analysis) -> list[Finding]:
-    """Where each model stands; what moves it, corrected for everything tested; the most that anything else can."""
-    models = list(analysis.models.values())
-    stand = [one for model in models for one in _standing(model)]
+    """Each model's stances without arguments; effects, corrected for all tests of the report; bounds on the others."""
+    models = [one for one in analysis.models.values() if not void(one)]
+    stand = [one for model in analysis.models.values() for one in _standing(model)]
+    candidates = [one for model in models for one in _candidates(model)]
+    candidates += [one for model in analysis.models.values() for one in _pulled(model)]
+    flips = {model.name: made for model in models if (made := _flips(model))}
+    found = weighed(candidates, beside=len(flips))
+    tests = sum(one.tested for one in candidates) + len(flips)
+    stand += [one for model in models for one in _moved(model, flips.get(model.name, []), tests)]
+    stand += [one for model in models if not _has_score(model, found) for one in _plain_score(model)]
     stand += free_findings(analysis.free or {})
-    return in_order([*stand, *weighed(chain.from_iterable(map(_candidates, models)))])
+    return in_order([*stand, *found])
 
 
 def _standing(model: ModelResult) -> Iterator[Finding]:
-    n = len(model.issues)
     if why := void(model):
-        yield standing(model.name, f"{model.name} has no score: {why}.", n, _UNITS, "letter", void=VOID, measure=_SCORE)
+        said = f"{model.name} has no score: {why}."
+        yield standing(model.name, said, len(model.issues), _UNITS, "letter", void=VOID, measure=_SCORE)
         return
-    sides = [one.baseline.stance for one in model.issues.values() if one.baseline]
-    said = (
-        f"Without arguments {model.name} answers pro on {sides.count('pro')} of {n} issues and con on "
-        f"{sides.count('con')}"
-    )
-    score = model.cross_fitted.open_mindedness
-    scored = (
-        ""
-        if isnan(score.value)
-        else f"; its open-mindedness beyond chance is {number(max(score.value, 0.0), 'score')} of 100"
-    )
-    if score.value < 0:
-        scored += " (less than chance alone would give)"
-    kept, caution = (score, raised_by_prompts(model)) if scored else (None, "")
-    yield standing(
-        model.name,
-        f"{said}{scored}.",
-        n,
-        _UNITS,
-        "open-mindedness",
-        number=kept,
-        kind="score",
-        caution=caution,
-        measure=_SCORE,
-    )
+    if baselines := [one.baseline for one in model.issues.values() if one.baseline]:
+        said = f"Without arguments, {model.name} {_leanings(baselines)}."
+        yield standing(model.name, said, len(baselines), _UNITS, "baseline", measure="baseline_stances")
+
+
+def _leanings(baselines: list[Baseline]) -> str:
+    """On how many issues a model clearly takes a side, or none, in words; a side whose share may be half is no side."""
+    stances = [_leaning(one) for one in baselines]
+    groups = [(said, count) for said, stance in _LEANINGS.items() if (count := stances.count(stance))]
+    first, *others = [
+        f"{said} {_of(count, len(stances)) if not place else count}" for place, (said, count) in enumerate(groups)
+    ]
+    return " and ".join(filter(None, [", ".join([first, *others[:-1]]), *others[-1:]]))
+
+
+_LEANINGS: dict[str, Side | str | None] = {
+    "leans pro on": "pro",
+    "leans con on": "con",
+    "takes no side on": "other",
+    "is undecided on": None,
+}
+
+
+def _leaning(one: Baseline) -> Side | str | None:
+    """The side that the interval of its share puts above a half; 'other' if neither is its most common answer."""
+    if one.refused:
+        return "other"
+    return one.stance if one.share.low > 0.5 else None
+
+
+def _of(count: int, n: int) -> str:
+    """'3 of 12 issues', 'all 12 issues', 'none of 12 issues'."""
+    if count == n > 1:
+        return f"all {counted(n, _UNITS)}"
+    return f"{count or 'none'} of {counted(n, _UNITS)}"
 
 
 def void(model: ModelResult) -> str:
@@ -80,11 +111,9 @@ def void(model: ModelResult) -> str:
 
 
 def _candidates(model: ModelResult) -> Iterator[Candidate]:
-    if not void(model):
-        yield from _moved(model)
-        yield from _shifted(model)
-        yield from _one_argument(model)
-    yield from _pulled(model)
+    yield _scored(model)
+    yield from _shifted(model)
+    yield from _one_argument(model)
 
 
 Sides = tuple[str | None, str | None]
@@ -101,6 +130,9 @@ def _candidate(
     measure: str,
     about: str = _ARGUMENTS,
     caution: str = "",
+    unclear: str | None = None,
+    followed: tuple[Candidate, ...] = (),
+    replaces: bool = False,
 ) -> Candidate:
     kind: Kind = "score" if exhibit == "open-mindedness" else "points"
     return Candidate(
@@ -113,42 +145,110 @@ def _candidate(
         above=sides[0],
         below=sides[1],
         within=within,
+        unclear=unclear,
         kind=kind,
+        small=_SMALL[kind],
         telling=_TELLING[kind],
         caution=caution,
+        followed=followed,
+        replaces=replaces,
         measure=measure,
         about=about,
     )
 
 
-def _moved(model: ModelResult) -> Iterator[Candidate]:
-    """The cross-fitted score: chance alone does not raise it, however few the answers are."""
-    flipped, scored = len(model.definition.moved_issues), model.definition.moved.n
-    said = f"{model.name} changed its most common answer on {flipped} of {scored} issues once it read arguments"
-    alone = len(_beyond_chance(model))
-    above = f"{said}; on {alone or 'none'} of them the change is beyond chance on its own."
-    caution = "With few answers per issue, some of these changes are due to chance." if alone < flipped else ""
-    caution = raised_by_prompts(model) or caution
+def _scored(model: ModelResult) -> Candidate:
+    """The score corrected for chance, which does not raise it, however few the answers are."""
+    score, of = model.cross_fitted.open_mindedness, f"{model.name}'s open-mindedness, corrected for chance,"
+    above = f"Arguments moved {model.name}: its open-mindedness, corrected for chance, is {_out_of(score.value)}."
 
     def within(one: Estimate) -> str:
-        return (
-            f"Arguments did not demonstrably change {model.name}'s answers: its open-mindedness is at most "
-            f"{_score(one)} of 100."
-        )
+        return f"{of} is at most {_out_of(max(one.high, 0.0))} and cannot be told from 0."
 
+    return _candidate(
+        model,
+        score,
+        "open-mindedness",
+        (above, None),
+        within,
+        unclear=f"{of} cannot be told from 0.",
+        measure=_SCORE,
+        caution=raised_by_prompts(model),
+    )
+
+
+def _out_of(score: float) -> str:
+    return f"{number(score, 'score')} out of 100"
+
+
+def _has_score(model: ModelResult, found: list[Finding]) -> bool:
+    return any(one.model == model.name and claim.measure == _SCORE for one in found for claim in one.claims)
+
+
+def _plain_score(model: ModelResult) -> Iterator[Finding]:
+    """The score where nothing could be tested, or where it is below 0."""
     score = model.cross_fitted.open_mindedness
-    yield _candidate(model, score, "open-mindedness", (above, None), within, measure=_SCORE, caution=caution)
+    if isnan(score.value):
+        return
+    yield standing(
+        model.name,
+        f"{model.name}'s open-mindedness, corrected for chance, is {_out_of(score.value)}.",
+        score.n,
+        _UNITS,
+        "open-mindedness",
+        number=score,
+        kind="score",
+        caution=raised_by_prompts(model),
+        measure=_SCORE,
+    )
 
 
-def _score(one: Estimate) -> str:
-    return number(max(one.high, 0.0), "score")
+Flips = list[tuple[IssueResult, ConditionResult]]
+"""Every configuration of every issue that has a baseline stance, with its issue."""
 
 
-def _beyond_chance(model: ModelResult) -> list[str]:
-    """The issues with a flip beyond what chance does to so many answers, corrected for testing every flip."""
-    flips = [(one, asked) for one in model.issues.values() for asked in one.conditions.values() if asked.flips]
-    many = sum(max(0, len(one.conditions) - 1) for one in model.issues.values())
-    return sorted({one.issue for one, asked in flips if _beyond(one, asked, 1 - FAMILY / max(1, many))})
+def _flips(model: ModelResult) -> Flips:
+    return [
+        (issue, asked)
+        for issue in model.issues.values()
+        for name, asked in issue.conditions.items()
+        if name != "baseline" and asked.flips is not None
+    ]
+
+
+def _moved(model: ModelResult, flips: Flips, tests: int) -> Iterator[Finding]:
+    """The share of issues moved, and the issues with a flip beyond what chance does to so many answers, which is
+    corrected for every flip and every test of the report."""
+    level = 1 - FAMILY / (tests * max(1, len(flips)))
+    beyond = len({issue.issue for issue, asked in flips if asked.flips and _beyond(issue, asked, level)})
+    moved, flipped = model.definition.moved, len(model.definition.moved_issues)
+    if not isnan(moved.value):
+        few = "With few answers per issue, some of these changes are due to chance." if beyond < flipped else ""
+        yield standing(
+            model.name,
+            f"With arguments, {model.name} changed its most common answer on {_of(flipped, moved.n)}.",
+            moved.n,
+            _UNITS,
+            "open-mindedness",
+            number=moved,
+            kind="share",
+            caution=raised_by_prompts(model) or few,
+            measure="issues_moved",
+        )
+    if beyond:
+        n = len({issue.issue for issue, _ in flips})
+        claim = Claim(
+            measure="issues_moved_beyond_chance", direction="above", null=0.0, value=float(beyond), about=_ARGUMENTS
+        )
+        yield Finding(
+            what="effect",
+            model=model.name,
+            sentence=f"Arguments changed {model.name}'s most common answer by more than chance on {_of(beyond, n)}.",
+            n=n,
+            units=_UNITS,
+            exhibit="open-mindedness",
+            claims=(claim,),
+        )
 
 
 def _beyond(issue: IssueResult, asked: ConditionResult, level: float) -> bool:
@@ -166,34 +266,56 @@ def _shifted(model: ModelResult) -> Iterator[Candidate]:
         if shift is not None:
             yield _one_sided(model, side, shift)
     if (balanced := model.shifts.get("balanced")) is not None:
-        by = _points(balanced)
-        said = f"Arguments from both sides moved {model.name} towards {EITHER} by {by}."
-        yield _candidate(model, balanced, "shifts", either(said, "pro", "con"), measure="shift_balanced")
+        said = f"Arguments from both sides {EITHER} {model.name}'s share of pro answers by {_points(balanced)}."
+        yield _candidate(model, balanced, "shifts", either(said, "raised", "lowered"), measure="shift_balanced")
 
 
 def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
-    """Towards the arguments, or against them; if neither, how far at most."""
-    raised = f"Arguments for {side} alone raised {model.name}'s share of {side} answers by {_points(shift)}."
-    lowered = (
-        f"Arguments for {side} alone lowered {model.name}'s share of {side} answers by {_points(shift)}: they "
-        "backfired."
-    )
+    """The change of the pro share; then what became of the other shares, since answers that leave a side need not go
+    to the opposite one: they may take none."""
+    start, by = f"Arguments for {side} alone", _points(shift)
+    whether = f"Whether arguments for {side} alone changed"
+    raised = f"{start} raised {model.name}'s share of pro answers by {by}."
+    lowered = f"{start} lowered {model.name}'s share of pro answers by {by}"
+    lowered += "; its share of con answers did not clearly rise." if side == "con" else "."
 
     def within(one: Estimate) -> str:
-        return f"Arguments for {side} alone moved {model.name}'s answers by no more than {most(one, 'points')} points."
+        return f"{start} changed {model.name}'s share of pro answers by no more than {most(one, 'points')} points."
 
-    sides = (raised, lowered) if side == "pro" else (lowered, raised)
-    return _candidate(model, shift, "shifts", sides, within, measure=f"shift_one_sided_{side}")
+    condition = f"one-sided-{side}"
+    return _candidate(
+        model,
+        shift,
+        "shifts",
+        (raised, lowered),
+        within,
+        unclear=f"{whether} {model.name}'s share of pro answers could not be told.",
+        measure=f"shift_one_sided_{side}",
+        followed=(
+            *([_persuaded(model, start, model.con_shifts[condition])] if side == "con" else []),
+            _unsided(model, start, side, model.other_shifts[condition]),
+        ),
+    )
+
+
+def _persuaded(model: ModelResult, start: str, con: Estimate) -> Candidate:
+    """That the con share itself rose, and not that of answers without a side."""
+    raised = f"{start} raised {model.name}'s share of con answers by {_points(con)}."
+    return _candidate(model, con, "shifts", (raised, None), measure="shift_con_one_sided_con", replaces=True)
+
+
+def _unsided(model: ModelResult, start: str, side: Side, other: Estimate) -> Candidate:
+    said = f"{start} {EITHER} {model.name}'s share of answers that are neither pro nor con by {_points(other)}."
+    sides = either(said, "raised", "lowered")
+    return _candidate(model, other, "shifts", sides, measure=f"shift_other_one_sided_{side}")
 
 
 def _one_argument(model: ModelResult) -> Iterator[Candidate]:
     effects: tuple[tuple[Side, Estimate], ...] = (("con", model.contrary.con), ("pro", model.contrary.pro))
     for side, effect in effects:
-        many = len(model.contrary.above_half_issues)
-        more = f"; on {many} of {model.contrary.above_half.n} issues one took more than 50 points" if many else ""
         said = (
-            f"A single {side} argument among {_OTHER[side]} ones took {_points(effect)} from {model.name}'s share of "
-            f"{_OTHER[side]} answers{more}."
+            f"A single {side} argument among {_OTHER[side]} ones lowered {model.name}'s share of {_OTHER[side]} answers"
+            f" by {_points(effect)}."
         )
         yield _candidate(model, effect, "contrary", (said, None), measure=f"contrary_{side}")
 
@@ -202,12 +324,12 @@ def _pulled(model: ModelResult) -> Iterator[Candidate]:
     if model.pulls is None:
         return
     letter, last = model.pulls.letter, model.pulls.last
-    said = f"{model.name} prefers whatever is called {EITHER}: that letter is worth {_points(letter)} to a side."
+    said = f"{model.name} prefers the answer called {EITHER}: that letter raises a side's share by {_points(letter)}."
     caution = "Part of its answers is due to the letter: read the corrected numbers."
     sides = either(said, "A", "B")
     yield _candidate(model, letter, "letter", sides, measure="pulls_letter", about="letters", caution=caution)
-    more = f"{model.name} favours the side that has the last argument by {_points(last)}."
-    less = f"{model.name} turns against the side that has the last argument by {_points(last)}."
+    more = f"{model.name} favours the side that has the last argument, by {_points(last)}."
+    less = f"{model.name} turns against the side that has the last argument, by {_points(last)}."
     yield _candidate(model, last, "letter", (more, less), measure="pulls_last", about="order")
 
 

@@ -206,12 +206,13 @@ class ModelResult(msgspec.Struct, frozen=True):
     by itself (None if the table does not distinguish them). `undefined` names the issues whose baseline is all 'other',
     and `incomplete` those that lack answers in a configuration. `leaning_pro` is the share of issues with more pro than
     con answers at the baseline (table 1). `shares` are mean shares by configuration, `shifts` the mean change of the
-    pro share from the baseline (figure 2), `topics` scores by topic (figure 4). `following` is what most answers follow
-    whatever it says, None if nothing: unless that is the last argument, the model has no score. `without_faults` are
-    the scores without answers that have a fault of form, None if faults were not looked for. `letter_followers` names
-    the issues whose answers follow the letter rather than the position, at the baseline or over all configurations.
-    `raised` says how far the score may be too high because its shares are means of few prompts' token probabilities,
-    None if answers are counted: then `cross_fitted` shows it.
+    pro share from the baseline (figure 2), `con_shifts` and `other_shifts` those of the other two shares, `topics`
+    scores by topic (figure 4). `following` is what most answers follow whatever it says, None if nothing: unless that
+    is the last argument, the model has no score. `without_faults` are the scores without answers that have a fault of
+    form, None if faults were not looked for. `letter_followers` names the issues whose answers follow the letter rather
+    than the position, at the baseline or over all configurations. `raised` says how far the score may be too high
+    because its shares are means of few prompts' token probabilities, None if answers are counted: then `cross_fitted`
+    shows it.
     """
 
     name: str
@@ -232,6 +233,8 @@ class ModelResult(msgspec.Struct, frozen=True):
     shares: dict[str, Shares]
     corrected_shares: dict[str, Shares]
     shifts: dict[str, Estimate]
+    con_shifts: dict[str, Estimate]
+    other_shifts: dict[str, Estimate]
     corrected_shifts: dict[str, Estimate]
     topics: dict[str, Scores]
     contrary: ContraryArgument

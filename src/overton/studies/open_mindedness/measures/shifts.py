@@ -53,11 +53,16 @@ def gaps(table: ShareTable, pair: tuple[str, str], stance: int, level: float) ->
     return [absent if isnan(value) else difference(value, limits, n, level) for value, *limits, n in numbers]
 
 
-def mean_shifts(table: ShareTable, issues: Sequence[int], jackknife: Jackknife) -> dict[str, Estimate]:
-    """The mean over issues of the pro share in a configuration minus at the baseline (figure 2); `n` counts issues."""
+def mean_shifts(
+    table: ShareTable, issues: Sequence[int], jackknife: Jackknife, stance: int = PRO
+) -> dict[str, Estimate]:
+    """Compute the mean change of a stance's share from the baseline, by configuration (of pro: figure 2).
+
+    The mean is over issues, and `n` counts them. The changes are in [-1, 1]; those of the three stances sum to 0.
+    """
     return {
         name: mean_over_issues(
-            _of(issues, gaps(table, (name, "baseline"), PRO, jackknife.level)),
+            _of(issues, gaps(table, (name, "baseline"), stance, jackknife.level)),
             jackknife,
             "no issue has answers both here and at the baseline",
             DIFFERENCE,
