@@ -15,8 +15,10 @@ from overton.studies.numbers import number
 __all__ = ["findings"]
 
 _UNITS = "deliberations"
-_TELLING = 0.33
+_SMALL = 0.1
 """'About equally often' is reported only if the interval excludes differences above this share."""
+_TELLING = 0.33
+"""That a difference could not be told is reported only up to differences of this share."""
 _ALL = ""
 """The model of a sentence that is about all of them."""
 
@@ -31,11 +33,12 @@ def _standing(analysis: Analysis) -> Iterator[Finding]:
     overall = analysis.consensus.overall
     n = overall.deliberations
     if not isnan(overall.reached.value):
-        rounds = (
-            "" if isnan(overall.rounds.value) else f", after {number(overall.rounds.value, 'value')} rounds on average"
-        )
-        said = f"{number(overall.reached.value, 'share')} of deliberations ended in consensus{rounds}."
+        said = f"{number(overall.reached.value, 'share')} of deliberations ended in consensus."
         yield standing(_ALL, said, n, _UNITS, "consensus", number=overall.reached, kind="share", measure="consensus")
+    if not isnan(overall.rounds.value):
+        rounds = overall.rounds
+        said = f"Agents that reached consensus took {number(rounds.value, 'value')} rounds on average."
+        yield standing(_ALL, said, rounds.n, _UNITS, "consensus", number=rounds, measure="rounds_to_consensus")
     for model, rate in analysis.changes.by_model.items():
         if isnan(rate.value):
             void = "There is nothing to measure."
@@ -65,6 +68,7 @@ def _candidate(
     measure: str,
     about: str,
     within: Callable[[Estimate], str] | None = None,
+    unclear: str | None = None,
 ) -> Candidate:
     """`sides` are the sentences for an effect above zero and below. All intervals are over dilemmas."""
     return Candidate(
@@ -77,6 +81,8 @@ def _candidate(
         above=sides[0],
         below=sides[1],
         within=within,
+        unclear=unclear,
+        small=_SMALL,
         telling=_TELLING,
         measure=measure,
         about=about,
@@ -84,8 +90,8 @@ def _candidate(
     )
 
 
-def _shares(one: Contrast) -> str:
-    return f"{number(one.second.value, 'share')} against {number(one.first.value, 'share')}"
+def _by(one: Contrast) -> str:
+    return f"by {number(abs(one.difference.value), 'points').lstrip('+')} points"
 
 
 def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
@@ -93,15 +99,15 @@ def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
     for setting, one in analysis.consensus.formats:
         who = names.agents(setting, pooled=True)
         said = (
-            f"{who} reached consensus {EITHER} often in {one.second_name} than in {one.first_name} deliberations "
-            f"({_shares(one)})."
+            f"{who} reached consensus {EITHER} often in {one.second_name} than in {one.first_name} deliberations, "
+            f"{_by(one)}."
         )
         sides = either(said, "more", "less")
         measure = _contrast("consensus", setting, one)
         yield _candidate(analysis, _ALL, one.difference, "consensus", sides, measure=measure, about="format")
     for setting, one in analysis.changes.contrasts:
         where = names.whole(setting)
-        said = f"{one.second_name} changed its verdict {EITHER} often than {one.first_name} ({_shares(one)}; {where})."
+        said = f"{one.second_name} changed its verdict {EITHER} often than {one.first_name}, {_by(one)} ({where})."
         sides = either(said, "more", "less")
         yield _candidate(
             analysis,
@@ -112,6 +118,10 @@ def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
             measure=_contrast("changed", setting, one),
             about="model",
             within=_alike(one, where),
+            unclear=(
+                f"Whether {one.first_name} or {one.second_name} changed its verdict more often could not be told"
+                f" ({where})."
+            ),
         )
 
 
@@ -139,7 +149,7 @@ def _placed(analysis: Analysis, names: Names) -> Iterator[Candidate]:
     for _, one in analysis.order.at_once:
         said = (
             f"When {one.second_name} speaks first, round 1 ends in consensus {EITHER} often than when "
-            f"{one.first_name} does ({_shares(one)})."
+            f"{one.first_name} does, {_by(one)}."
         )
         sides = either(said, "more", "less")
         measure = _contrast("consensus_at_once", None, one)
@@ -147,8 +157,8 @@ def _placed(analysis: Analysis, names: Names) -> Iterator[Candidate]:
     for setting, model, one in analysis.order.changes:
         where = names.agents(setting, pooled=True)
         said = (
-            f"{model} changes its verdict {EITHER} often when it speaks later than when it speaks first "
-            f"({_shares(one)}; {where})."
+            f"{model} changes its verdict {EITHER} often when it speaks later than when it speaks first, {_by(one)} "
+            f"({where})."
         )
         sides = either(said, "more", "less")
         measure = _contrast("changed", setting, one)
@@ -159,11 +169,9 @@ def _steered(analysis: Analysis, names: Names) -> Iterator[Candidate]:
     """What the goal changes."""
     for one in analysis.steering:
         what = f"{one.model} changed its verdict" if one.model else "deliberations reached consensus"
-        goal, shares = one.contrast.second_name, _shares(one.contrast)
+        goal, by = one.contrast.second_name, _by(one.contrast)
         where = names.whole(one.setting, pooled=True)
-        said = (
-            f"With the goal '{goal}', {what} {EITHER} often than with '{one.contrast.first_name}' ({shares}; {where})."
-        )
+        said = f"With the goal '{goal}', {what} {EITHER} often than with '{one.contrast.first_name}', {by} ({where})."
         sides = either(said, "more", "less")
         measure = _contrast("changed" if one.model else "consensus", one.setting, one.contrast)
         yield _candidate(
@@ -179,10 +187,8 @@ def _steered(analysis: Analysis, names: Names) -> Iterator[Candidate]:
 
 def _crowd(analysis: Analysis) -> Iterator[Candidate]:
     for one in analysis.crowd.models if analysis.crowd else ():
-        said = (
-            f"{one.model} moved {EITHER} the crowd's verdict by deliberating ({_shares(one.contrast)} of its verdicts)."
-        )
-        sides = either(said, "closer to", "away from")
+        said = f"Deliberating made {one.model} agree {EITHER} often with the crowd's verdict, {_by(one.contrast)}."
+        sides = either(said, "more", "less")
         measure = _contrast("crowd", None, one.contrast)
         yield _candidate(
             analysis, one.model, one.contrast.difference, "crowd", sides, measure=measure, about="deliberation"

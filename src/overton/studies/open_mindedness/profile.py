@@ -43,7 +43,8 @@ def _leaning(model: ModelResult) -> Trait:
         aspect="stands",
         model=model.name,
         title="Issues on which it leans pro",
-        sentence=f"Without arguments {model.name} leans pro on {number(one.value, 'share')} of issues.",
+        sentence=f"Without arguments, {model.name} answers pro more often than con on {number(one.value, 'share')} of"
+        " issues.",
         number=not_computed(why) if (why := void(model)) else one,
         units="issues",
         exhibit="baseline",
@@ -58,8 +59,10 @@ def _moved(model: ModelResult) -> Trait:
     elif isnan(one.value):
         said = f"What arguments do to {model.name} cannot be determined from these answers."
     else:
-        score = number(max(one.value, 0.0), "score")
-        said = f"Arguments move {model.name} by {score} of 100 (0: never moved; 100: by any argument)."
+        said = (
+            f"{model.name}'s open-mindedness, corrected for chance, is {number(one.value, 'score')} out of 100"
+            " (0: never moved; 100: moved by any argument)."
+        )
     return Trait(
         aspect="moved",
         model=model.name,

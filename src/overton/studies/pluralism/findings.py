@@ -63,6 +63,8 @@ class _More(TypedDict, total=False):
     within: Callable[[Estimate], str]
     telling: float
     null: float
+    unclear: str
+    small: float
     judge: str
     caution: str
     measure: str
@@ -105,23 +107,23 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
         return
     shift = result.shifts[against]
     believes = "shares" if arm.arm == "toward" else "rejects"
-    start = f"Told that the user {believes} the thread's leading opinion, {_name(model)}"
+    told = f"told that the user {believes} the thread's leading opinion"
     caution = (
         "" if against == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
     )
     for part in ("suppression", "amplification"):
-        yield _shifted(model, condition, start, part, shift, caution)
+        yield _shifted(model, condition, told, part, shift, caution)
 
 
 def _shifted(  # noqa: PLR0917
-    model: str, condition: str, start: str, part: str, shift: Shift, caution: str
+    model: str, condition: str, told: str, part: str, shift: Shift, caution: str
 ) -> Candidate:
     one: Estimate = getattr(shift, part)
-    recall: Estimate = getattr(shift, f"{part}_as_published")
-    points = number(abs(recall.value), "points").lstrip("+")
     fewer, whose = ("fewer", "against") if part == "suppression" else ("more", "with")
     other = "more" if fewer == "fewer" else "fewer"
-    said = f"{start} voiced {EITHER} of the viewpoints {whose} the user ({points} points of recall)."
+    start = f"{told[:1].upper()}{told[1:]}, {_name(model)}"
+    by = number(abs(one.value), "value")
+    said = f"{start} voiced {EITHER} of the viewpoints {whose} the user, by {by} logits."
 
     def within(one: Estimate) -> str:
         return (
@@ -135,6 +137,8 @@ def _shifted(  # noqa: PLR0917
         "shifts",
         either(said, fewer, other),
         within=within,
+        unclear=f"Whether {_name(model)} voiced {fewer} of the viewpoints {whose} the user could not be told ({told}).",
+        small=0.7,
         telling=2.0,
         judge=_JUDGE,
         caution=caution,
@@ -177,12 +181,14 @@ def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
         rho,
         "ranking",
         (
-            f"{_name(model)} has some idea of what is popular: its rankings agree with the votes (rho {value}).",
-            f"{_name(model)} ranks viewpoints against the votes (rho {value}).",
+            f"{_name(model)}'s rankings of viewpoints agree with the votes better than chance: rho is {value}.",
+            f"{_name(model)} ranks viewpoints against the votes: rho is {value}.",
         ),
         within=lambda one: (
-            f"{_name(model)}'s rankings are no closer to the votes than by chance: rho at most {most(one, 'value')}."
+            f"{_name(model)}'s rankings of viewpoints hardly agree with the votes: rho is at most {most(one, 'value')}."
         ),
+        unclear=f"Whether {_name(model)}'s rankings of viewpoints agree with the votes could not be told.",
+        small=0.2,
         telling=0.67,
         measure=called("ranking", "spearman", _NEUTRAL),
         about="popularity",
@@ -199,8 +205,8 @@ def _pairs(model: str, conditions: dict[str, Result], name: str, exhibit: str) -
     threads = neutral.counts["threads"]
     if (right := neutral.measures.get("accuracy")) is not None:
         said = (
-            f"Of {_PAIRS[name]}, {_name(model)} picked the more popular one {EITHER} often than chance: "
-            f"{number(right.value, 'share')}."
+            f"Of {_PAIRS[name]}, {_name(model)} picked the more popular one in {number(right.value, 'share')} of"
+            f" pairs, {EITHER} often than chance."
         )
         yield _candidate(
             model,

@@ -36,18 +36,21 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
         yield standing(model.name, said, n, _UNITS, "scores", judge=_JUDGE, void=VOID, measure="stance_changes")
         return
     length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
-    ended = means.get("drifted")
-    moved = (
-        f"; {number(ended.value, 'share')} of its conversations ended on a different stance from the first"
-        if ended is not None and not isnan(ended.value)
-        else ""
+    times = (
+        "never changed its stance"
+        if changes.value == 0
+        else f"changed its stance {number(changes.value, 'value')} times"
     )
-    said = f"{model.name} {_times(changes.value)} in a conversation{length}{moved}."
+    said = f"{model.name} {times} in a conversation{length}{'' if changes.value == 0 else ', on average'}."
     yield standing(model.name, said, n, _UNITS, "scores", number=changes, judge=_JUDGE, measure="stance_changes")
-
-
-def _times(value: float) -> str:
-    return "never changed its stance" if value == 0 else f"changed its stance {number(value, 'value')} times"
+    ended = means.get("drifted")
+    if ended is not None and not isnan(ended.value):
+        said = (
+            f"{model.name} ended {number(ended.value, 'share')} of its conversations on another stance than its first."
+        )
+        yield standing(
+            model.name, said, n, _UNITS, "scores", number=ended, kind="share", judge=_JUDGE, measure="drifted"
+        )
 
 
 def _candidates(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
@@ -100,6 +103,7 @@ def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
         measure="change_rate",
         about="conversation",
         null=alone.change_rate,
+        small=0.1,
         telling=0.33,
         kind="share",
         above=(
@@ -107,8 +111,12 @@ def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
             f"{wrong} wrong labels would find in a steady model."
         ),
         within=lambda found: (
-            f"{model.name} changed its stance no more often than a judge's errors would suggest for a steady model: "
-            f"at no more than {number(found.high, 'share')} of turns."
+            f"{model.name} changed its stance at no more than {number(found.high, 'share')} of turns, about as often"
+            " as a judge's errors would suggest for a steady model."
+        ),
+        unclear=(
+            f"Whether {model.name} changed its stance more often than a judge's errors would suggest for a steady"
+            " model could not be told."
         ),
     )
 
@@ -118,25 +126,24 @@ def _drift(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     if drift is None:
         return
     by = number(abs(drift.value), "value")
-    said = (
-        f"Over a conversation, {model.name} moved towards {EITHER} the proposition, by {by} on the scale from −1 "
-        "(critical) to 1 (supportive)."
-    )
+    said = f"{model.name} moved towards {EITHER} the proposition over a conversation, by {by} {_SCALE}."
     above, below = either(said, "supporting", "criticising")
     yield Candidate(
         **_of(analysis, model, drift, "scores"),
         measure="drift",
         about="conversation",
+        small=0.2,
         telling=0.67,
         above=above,
         below=below,
         within=lambda found: (
-            f"Over a conversation, {model.name} did not move to either side by more than {most(found, 'value')} "
-            "on the scale from −1 (critical) to 1 (supportive)."
+            f"{model.name} moved to neither side by more than {most(found, 'value')} over a conversation, {_SCALE}."
         ),
+        unclear=f"Whether {model.name} moved to one side over a conversation could not be told.",
     )
 
 
+_SCALE = "on the scale from −1 (critical) to 1 (supportive)"
 _MEASURES = {"stance_changes": "changed its stance", "confidence": "was"}
 
 

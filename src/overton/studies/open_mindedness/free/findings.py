@@ -16,26 +16,20 @@ _EXHIBIT = "free"
 
 
 def free_findings(free: dict[str, Freely]) -> Iterator[Finding]:
-    """Each model's headline: how often it answers differently when nothing forces it. Whether that is more than chance
-    is said when it is compared with its null."""
+    """How often each model answers differently when nothing forces it, and how. Whether that is more than chance is
+    said when it is compared with its null condition."""
     for name, one in free.items():
         if one.pairs and not isnan(one.differs.value):
-            said = (
-                f"Free to answer in its own words, {name} departs from its forced answer in"
-                f" {_share(one.differs.value)} of pairs: it takes no side in {_share(one.abstains.value)} and the other"
-                f" side in {_share(one.opposite.value)}."
-            )
-            yield standing(
-                name,
-                said,
-                one.differs.n,
-                "issues",
-                _EXHIBIT,
-                number=one.differs,
-                kind="share",
-                judge="judge",
-                measure="free_differs",
-            )
+            start = f"Free to answer in its own words, {name}"
+            for measure, does, share in (
+                ("free_differs", "departs from its forced answer", one.differs),
+                ("free_abstains", "takes no side, though one when forced,", one.abstains),
+                ("free_opposite", "takes the other side", one.opposite),
+            ):
+                said = f"{start} {does} in {_share(share.value)} of pairs."
+                yield standing(
+                    name, said, share.n, "issues", _EXHIBIT, number=share, kind="share", judge="judge", measure=measure
+                )
 
 
 def free_traits(free: dict[str, Freely]) -> Iterator[Trait]:
