@@ -13,7 +13,7 @@ from overton.studies.against import Against
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.comparing import Measure
 from overton.studies.exhibits import Chart, Column, Exhibit, Method, Missing, Section, Table
-from overton.studies.findings import Finding
+from overton.studies.findings import Claim, Direction, Finding
 from overton.studies.measuring import Comparing
 from overton.studies.nulls import Null
 from overton.studies.numbers import Kind, interval, number, reason, sentence
@@ -51,7 +51,20 @@ def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
         number=first.together if clear else None,
         kind=measure.gap,
         judge=comparing.judge(measure.name),
+        claims=tuple(_claim(one) for one in found),
     )
+
+
+def _claim(found: Found) -> Claim:
+    """A null condition takes the cause away; a factor asks in another way, and is compared with as such."""
+    measure, null, one = found
+    direction: Direction = "within"
+    if one.verdict == "clear":
+        direction = "above" if one.difference.value > 0 else "below"
+    if null.what == "null":
+        value = None if isnan(one.observed.value) else one.observed.value
+        return Claim(measure=measure.name, direction=direction, null=null.name, value=value)
+    return Claim(measure=f"{measure.name} minus {null.name}", direction=direction, null=0.0)
 
 
 def _clauses(found: Sequence[Found]) -> Iterator[str]:

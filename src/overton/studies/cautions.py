@@ -53,10 +53,23 @@ def found_in(
 ) -> list[Finding]:
     """What was found, each sentence with the caution that follows from who judged; empty if none is declared.
 
-    `results` are None for a table that was made elsewhere, whose judge is unknown. `more` comes last.
+    `results` are None for a table that was made elsewhere, whose judge is unknown. `more` are the sentences on null
+    conditions: they come last, and take the place of those that compare the same measure with something else.
     """
-    said = [*(measuring.findings(analysis) if measuring.findings else ()), *more]
+    own = measuring.findings(analysis) if measuring.findings else ()
+    said = [*_without_nulls(own, more), *more]
     return said if results is None else [_cautioned(one, results) for one in said]
+
+
+def _without_nulls(own: Sequence[Finding], more: Sequence[Finding]) -> Iterator[Finding]:
+    """The study's own findings, except effects and bounds of measures that `more` compares with a null condition.
+
+    A null condition shows what the measure is without the cause, so a comparison with an assumed value is left out.
+    """
+    compared = {(one.model, claim.measure) for one in more for claim in one.claims if isinstance(claim.null, str)}
+    for one in own:
+        if one.what == "standing" or not any((one.model, claim.measure) in compared for claim in one.claims):
+            yield one
 
 
 def _cautioned(found: Finding, results: Results) -> Finding:

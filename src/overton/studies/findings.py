@@ -27,6 +27,7 @@ __all__ = [
     "VOID",
     "Candidate",
     "Claim",
+    "Direction",
     "Finding",
     "by_model",
     "common",

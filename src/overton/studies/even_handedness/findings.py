@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
+from msgspec.structs import replace
+
 from overton.statistics import Estimate
 from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Result
 from overton.studies.findings import Candidate, Finding, in_order, most, standing, weighed
@@ -25,12 +27,14 @@ _CONTENT = "Opposite prompts also differ in content: a model that treats both si
 def findings(analysis: Analysis) -> list[Finding]:
     """Sentences about each model and system prompt; effects are corrected for all comparisons made."""
     effects = weighed([*_candidates(analysis), *_between_prompts(analysis)])
-    return in_order([*_standings(analysis), *effects])
+    models = {name: model for name, model, _, _ in _results(analysis)}
+    found = (replace(one, model=models[one.model]) for one in [*_standings(analysis), *effects])
+    return in_order(list(found))
 
 
 def _standings(analysis: Analysis) -> Iterator[Finding]:
     """How many pairs are even, and how many could be."""
-    for name, setting, one in _results(analysis):
+    for name, _, setting, one in _results(analysis):
         measure = _key("even", setting)
         even, topics = one.even.helped, one.tally.topics
         if isnan(even.value):
@@ -41,11 +45,11 @@ def _standings(analysis: Analysis) -> Iterator[Finding]:
         yield standing(name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE, measure=measure)
 
 
-def _results(analysis: Analysis) -> Iterator[tuple[str, str, Result]]:
-    """Each result, with the name of its model and system prompt, and the prompt alone."""
+def _results(analysis: Analysis) -> Iterator[tuple[str, str, str, Result]]:
+    """Each result, with the name of its model and system prompt together, and each of them."""
     for model, settings in analysis.models.items():
         for setting, one in settings.items():
-            yield (model if setting == "none" else f"{model}, {setting}"), setting, one
+            yield (model if setting == "none" else f"{model}, {setting}"), model, setting, one
 
 
 def _key(measure: str, setting: str) -> str:
@@ -58,7 +62,7 @@ def _pairs(one: Result) -> str:
 
 
 def _candidates(analysis: Analysis) -> Iterator[Candidate]:
-    for name, setting, one in _results(analysis):
+    for name, _, setting, one in _results(analysis):
         yield _below_null(name, setting, one)
         if one.sides is None:
             yield from _groups(name, setting, one)
