@@ -1,8 +1,12 @@
+from dataclasses import dataclass
+
 import polars as pl
 import pytest
 
-from overton.studies.cautions import about_judges, is_small, refused
-from overton.studies.measuring import Measured, Results, RunFacts
+from overton.studies.cautions import about_judges, found_in, is_small, refused
+from overton.studies.faulty import FaultCount
+from overton.studies.findings import Claim, Finding, standing
+from overton.studies.measuring import Measured, Measuring, Results, RunFacts, Unread
 
 
 def judged(judge: Measured, *subjects: str) -> str:
@@ -50,3 +54,125 @@ def test_refusals_are_counted_by_model_beside_all_that_was_said():
 def test_nothing_is_said_where_nothing_was_refused_or_nobody_knows():
     assert not list(refused(pl.DataFrame({"model": ["a"], "refused": [False]}), "messages"))
     assert not list(refused(pl.DataFrame({"model": ["a"]}), "messages"))
+
+
+@dataclass
+class Analysed:
+    """What an analysis counts of replies."""
+
+    faults: tuple[FaultCount, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+def quoted(
+    *findings: Finding,
+    judge: str = "openai/large",
+    subject: str = "openai/other",
+    analysis: Analysed | None = None,
+    more: tuple[Finding, ...] = (),
+    labelled: bool = False,
+) -> list[Finding]:
+    """The findings as they are shown, judged by `judge`."""
+    measuring = Measuring(
+        analysis=lambda: Analysed,
+        records=lambda results, how: Analysed(),
+        sections=lambda analysis: [],
+        findings=lambda analysis: findings,
+        unread=lambda analysis: analysis.unread,
+    )
+    subjects = (Measured("m", subject), Measured("n", "openai/third"))
+    roles = {"subject": subjects, "judge": (Measured("j", judge),)}
+    run = RunFacts("run", {}, roles, agreements=("compared",) if labelled else ())  # type: ignore[arg-type]
+    return found_in(measuring, analysis or Analysed(), Results(pl.DataFrame(), models=subjects, runs=(run,)), more)
+
+
+def stands(model: str = "m", n: int = 9, judge: str = "") -> Finding:
+    return standing(model, "It stands.", n, "issues", "x", judge=judge)
+
+
+def reasons(found: Finding) -> tuple[str, ...]:
+    return () if found.quotable else found.cautions
+
+
+@pytest.mark.parametrize(
+    ("judge", "reason"),
+    [
+        ("embedded/tiny", "The judge j is far too small to judge."),
+        ("openai/tiny-1b", "The judge j is far too small to judge."),
+        ("simulated/judge", "The judge j is simulated: its labels are for tests."),
+        ("openai/other", "m is judged by itself, and models favour their own texts."),
+    ],
+)
+def test_a_judged_number_is_not_to_be_quoted_if_its_judge_is_unfit(judge, reason):
+    judged_one, own = quoted(stands(judge="judge"), stands(), judge=judge)
+    assert reasons(judged_one) == (reason,)
+    assert own.quotable
+    (of_all,) = quoted(stands("", judge="judge"), judge=judge)
+    assert reasons(of_all) == (reason,)
+
+
+def test_a_judge_of_another_model_is_fit_and_labels_that_nobody_checked_are_a_caution():
+    (other,) = quoted(stands("n", judge="judge"), judge="openai/other")
+    assert other.quotable
+    assert other.cautions == ("The judge's labels have not been compared with human labels.",)
+    (checked,) = quoted(stands(judge="judge"), labelled=True)
+    assert (checked.quotable, checked.cautions) == (True, ())
+
+
+def test_fewer_than_five_items_are_not_to_be_quoted():
+    four, five = quoted(stands(n=4), stands(n=5))
+    assert reasons(four) == ("It rests on 4 issues; an interval needs 5.",)
+    assert five.quotable
+    (against,) = quoted(more=(stands(n=1),))
+    assert reasons(against) == ("It rests on 1 issue; an interval needs 5.",)
+
+
+def faulty(model, truncated, looping=0, condition="a"):
+    faults = {"empty": 0, "cut": truncated, "echo": 0, "loop": looping, "duplicate": 0}
+    return FaultCount(model, condition, 10, truncated + looping, faults)
+
+
+def test_a_fifth_of_truncated_replies_are_too_many_over_all_conditions():
+    many = Analysed(faults=(faulty("m", 4), faulty("m", 0, condition="b")))
+    of_m, of_n, of_all = quoted(stands("m"), stands("n"), stands(""), analysis=many)
+    assert reasons(of_m) == reasons(of_all) == ("4 of 20 replies of m were truncated.",)
+    assert of_n.quotable
+    few = Analysed(faults=(faulty("m", 3), faulty("m", 0, 9, condition="b")))
+    assert all(one.quotable for one in quoted(stands("m"), analysis=few))
+
+
+def test_a_fifth_of_unreadable_replies_are_too_many():
+    verdicts = Analysed(unread=(Unread("m", "verdicts", 2, 10),))
+    assert reasons(*quoted(stands(), analysis=verdicts)) == ("2 of 10 verdicts of m could not be read.",)
+    labels = Analysed(unread=(Unread("m", "labels", 9, 10, "judge"),))
+    judged_one, own = quoted(stands(judge="judge"), stands(), analysis=labels)
+    assert not judged_one.quotable
+    assert own.quotable
+    none = Analysed(unread=(Unread("m", "verdicts", 1, 10), Unread("m", "labels", 0, 0)))
+    assert all(one.quotable for one in quoted(stands(), analysis=none))
+
+
+def test_a_table_has_no_known_judge_but_its_replies_and_items_count():
+    measuring = Measuring(
+        analysis=lambda: Analysed,
+        records=lambda results, how: Analysed(),
+        sections=lambda analysis: [],
+        findings=lambda analysis: [stands(n=2, judge="judge")],
+    )
+    (found,) = found_in(measuring, Analysed(faults=(faulty("m", 9),)), None)
+    assert len(reasons(found)) == 2
+
+
+def claims(direction, null, what="effect", measure="rate"):
+    claim = Claim(measure=measure, direction=direction, null=null)
+    return Finding(what=what, model="m", sentence=f"{null}", n=9, units="issues", exhibit="x", claims=(claim,))
+
+
+def test_a_null_condition_takes_the_place_of_an_assumed_value():
+    assumed, bound, other = claims("above", 0.065), claims("within", 0.0, "bound"), claims("above", 0.0, measure="b")
+    where = claims("at", None, "standing")
+    null = claims("within", "same-question", "standing")
+    said = quoted(assumed, bound, other, where, more=(null,))
+    assert [one.claims for one in said] == [one.claims for one in (other, where, null)]
+    factor = claims("within", 0.0, "standing", measure="rate minus question-first")
+    assert len(quoted(assumed, other, more=(factor,))) == 3

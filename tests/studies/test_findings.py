@@ -7,7 +7,6 @@ from math import nan
 import pytest
 
 from overton.statistics import Estimate
-from overton.studies.cautions import found_in
 from overton.studies.findings import (
     EITHER,
     Candidate,
@@ -21,7 +20,6 @@ from overton.studies.findings import (
     standing,
     weighed,
 )
-from overton.studies.measuring import Measured, Measuring, Results, RunFacts
 
 
 def candidate(low: float, high: float, *, clusters: int = 30, **more: object) -> Candidate:
@@ -84,15 +82,11 @@ def test_four_items_carry_nothing() -> None:
     assert weighed([candidate(0.2, 0.3, clusters=4)]) == []
 
 
-def test_where_a_model_stands_is_reported_for_few_items_with_the_caution_that_they_are() -> None:
-    thin, void = (
-        standing("m", "It stands.", 2, "issues", "x"),
-        standing("m", "None.", 9, "issues", "x", void="Letters."),
-    )
-    assert thin.quotable
-    assert thin.cautions == ("Thin: 2 issues; an interval needs 5.",)
+def test_an_answer_that_measures_nothing_is_not_to_be_quoted() -> None:
+    void = standing("m", "None.", 9, "issues", "x", void="Letters.")
     assert not void.quotable
     assert void.cautions == ("Letters.",)
+    assert standing("m", "It stands.", 9, "issues", "x").quotable
 
 
 def test_models_stay_in_order_and_effects_come_before_what_is_ruled_out() -> None:
@@ -110,38 +104,6 @@ def test_models_stay_in_order_and_effects_come_before_what_is_ruled_out() -> Non
 
 def test_a_name_with_braces_is_a_name() -> None:
     assert either(f"{{0.__class__}} {EITHER}.", "more", "less") == ("{0.__class__} more.", "{0.__class__} less.")
-
-
-def results(judge: str, model: str = "openai/big") -> Results:
-    import polars as pl
-
-    subject = Measured("m", model)
-    run = RunFacts("run", {}, {"subject": (subject,), "judge": (Measured("j", judge),)})
-    return Results(pl.DataFrame(), models=(subject,), runs=(run,))
-
-
-MEASURING: Measuring[None, None] = Measuring(
-    analysis=lambda: type(None),
-    records=lambda results, how: None,
-    sections=lambda analysis: [],
-    findings=lambda analysis: [standing("m", "It stands.", 9, "issues", "x", judge="judge")],
-)
-
-
-@pytest.mark.parametrize("judge", ["embedded/tiny", "openai/tiny-1b", "simulated/judge"])
-def test_what_rests_on_a_judge_that_cannot_judge_is_not_to_be_quoted(judge: str) -> None:
-    (found,) = found_in(MEASURING, None, results(judge))
-    assert not found.quotable
-    assert "judge j" in " ".join(found.cautions)
-
-
-def test_a_judge_that_nobody_compared_with_people_and_one_that_judges_itself_are_cautioned_of() -> None:
-    (found,) = found_in(MEASURING, None, results("openai/big"))
-    assert found.quotable
-    assert found.cautions == (
-        "It is judged by itself, and models favour their own texts.",
-        "Nobody has compared the judge's labels with people's.",
-    )
 
 
 def test_cautions_of_all_are_said_once() -> None:
@@ -218,3 +180,35 @@ def test_what_is_found_carries_its_claim() -> None:
     assert contradictions([above, denial])
     (against,) = weighed([candidate(0.1, 0.3, **named, condition="chance")])
     assert (against.claims[0].null, against.claims[0].value) == ("chance", None)
+
+
+def test_a_bound_beyond_a_tenth_reads_as_not_told_and_beyond_a_third_as_nothing() -> None:
+    said = {"within": lambda held: "Small.", "unclear": "Not told.", "small": 0.1, "telling": 0.33}
+    sentences = [[one.sentence for one in weighed([candidate(-limit, limit, **said)])] for limit in (0.05, 0.2, 0.5)]
+    assert sentences == [["Small."], ["Not told."], []]
+
+
+def test_what_follows_an_effect_is_tested_after_it_and_may_take_its_place() -> None:
+    def follower(low: float, high: float, **more: object) -> Candidate:
+        return candidate(low, high, above="Rose.", below=None, measure="other", **more)
+
+    rose, fell = follower(0.1, 0.3, replaces=True), follower(-0.3, -0.1, replaces=True)
+    assert [one.sentence for one in weighed([candidate(0.1, 0.3, followed=(rose,))])] == ["Rose."]
+    assert [one.sentence for one in weighed([candidate(0.1, 0.3, followed=(fell,))])] == ["More."]
+    assert weighed([candidate(-0.1, 0.3, followed=(rose,))]) == []
+    both = weighed([candidate(0.1, 0.3, followed=(follower(0.1, 0.3), fell))])
+    assert [(one.sentence, one.coverage) for one in both] == [
+        ("More.", pytest.approx(0.95)),
+        ("Rose.", pytest.approx(0.975)),
+    ]
+
+
+def test_tests_outside_the_candidates_count_among_all() -> None:
+    (found,) = weighed([candidate(0.1, 0.3)], beside=1)
+    assert found.coverage == pytest.approx(0.975)
+
+
+def test_a_caution_about_an_effect_does_not_go_with_a_bound() -> None:
+    said = {"caution": "Always.", "effect_caution": "Content.", "within": lambda held: "Small."}
+    assert [one.cautions for one in weighed([candidate(0.1, 0.3, **said)])] == [("Always.", "Content.")]
+    assert [one.cautions for one in weighed([candidate(-0.1, 0.1, **said)])] == [("Always.",)]

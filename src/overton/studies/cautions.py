@@ -11,7 +11,8 @@ import msgspec
 from overton.statistics import Estimate
 from overton.statistics.proportions import proportion
 from overton.statistics.resampling.limits import FEWEST
-from overton.studies.measuring import Measured, Measuring, Results, RunFacts, TriedOn
+from overton.studies.findings import counted
+from overton.studies.measuring import Measuring, Results, RunFacts, TriedOn, Unread
 from overton.studies.numbers import sentence
 
 if TYPE_CHECKING:
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
     from overton.judging.labelling import Labels
+    from overton.studies.faulty import FaultCount
     from overton.studies.findings import Finding
 
 
 __all__ = [
+    "MANY_LOST",
     "about_judges",
     "agreed",
     "failing",
@@ -51,14 +54,15 @@ def few(count: int, items: str) -> Iterator[str]:
 def found_in(
     measuring: Measuring[Any, Any], analysis: Any, results: Results | None, more: Sequence[Finding] = ()
 ) -> list[Finding]:
-    """What was found, each sentence with the caution that follows from who judged; empty if none is declared.
+    """What was found, each sentence with its cautions; empty if none is declared.
 
     `results` are None for a table that was made elsewhere, whose judge is unknown. `more` are the sentences on null
     conditions: they come last, and take the place of those that compare the same measure with something else.
     """
     own = measuring.findings(analysis) if measuring.findings else ()
-    said = [*_without_nulls(own, more), *more]
-    return said if results is None else [_cautioned(one, results) for one in said]
+    unread = tuple(measuring.unread(analysis)) if measuring.unread else ()
+    faults: Sequence[FaultCount] = getattr(analysis, "faults", ())
+    return [_cautioned(one, results, faults, unread) for one in [*_without_nulls(own, more), *more]]
 
 
 def _without_nulls(own: Sequence[Finding], more: Sequence[Finding]) -> Iterator[Finding]:
@@ -72,34 +76,61 @@ def _without_nulls(own: Sequence[Finding], more: Sequence[Finding]) -> Iterator[
             yield one
 
 
-def _cautioned(found: Finding, results: Results) -> Finding:
-    """A finding with what to read along with it if it rests on a judge's labels: who judged, and compared with whom.
+def _cautioned(
+    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[Unread]
+) -> Finding:
+    """A finding with the reasons not to quote it; if there are none, with what is not known of its judge."""
+    reasons = tuple(_unquotable(found, results, faults, unread))
+    unchecked = () if reasons or results is None else tuple(_unchecked(found, results))
+    return msgspec.structs.replace(
+        found, cautions=(*found.cautions, *reasons, *unchecked), quotable=found.quotable and not reasons
+    )
 
-    Findings by a judge that cannot judge are not to be quoted.
+
+MANY_LOST = 0.2
+"""The share of truncated replies, or of unreadable ones, from which numbers are not to be quoted; a choice of ours."""
+
+
+def _unquotable(
+    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[Unread]
+) -> Iterator[str]:
+    """The reasons not to quote a finding, in full: docs/statistics.md has the same list.
+
+    It rests on fewer items than an interval needs; many of the model's replies were truncated, or could not be read;
+    or its judge is far too small, simulated, or the judged model itself. A model's own void answers are the study's to
+    tell (`standing`). A finding about all models (with no model) has the reasons of each of them.
     """
-    judges = results.answering(found.judge) if found.judge else ()
-    if not judges:
-        return found
-    unfit = [why for judge in judges if (why := _unfit(judge))]
-    cautions = (*found.cautions, *unfit, *(() if unfit else _of_its_labels(found, results, judges)))
-    return msgspec.structs.replace(found, cautions=cautions, quotable=found.quotable and not unfit)
+    if found.n < FEWEST:
+        yield f"It rests on {counted(found.n, found.units)}; an interval needs {FEWEST}."
+    for model in sorted({one.model for one in faults if found.model in {"", one.model}}):
+        replies = sum(one.replies for one in faults if one.model == model)
+        truncated = sum(one.faults.get("cut", 0) for one in faults if one.model == model)
+        if truncated and truncated >= MANY_LOST * replies:
+            yield f"{truncated:,} of {replies:,} replies of {model} were truncated."
+    for one in unread:
+        if found.model in {"", one.model} and one.role in {"", found.judge} and 0 < MANY_LOST * one.of <= one.count:
+            yield f"{one.count:,} of {one.of:,} {one.what} of {one.model} could not be read."
+    if results is not None and found.judge:
+        yield from _unfit_judges(found, results)
 
 
-def _unfit(judge: Measured) -> str:
-    """Why nothing that rests on this judge's labels is to be quoted, '' if it may be."""
-    if is_small(judge.spec):
-        return f"The judge {judge.name} is far too small to judge."
-    if judge.spec.startswith("simulated/"):
-        return f"The judge {judge.name} is simulated: its labels are for tests."
-    return ""
+def _unfit_judges(found: Finding, results: Results) -> Iterator[str]:
+    judges = results.answering(found.judge)
+    for judge in judges:
+        if is_small(judge.spec):
+            yield f"The judge {judge.name} is far too small to judge."
+        elif judge.spec.startswith("simulated/"):
+            yield f"The judge {judge.name} is simulated: its labels are for tests."
+    specs = {judge.spec for judge in judges}
+    themselves = [one.name for one in results.models if one.spec in specs and found.model in {"", one.name}]
+    if themselves:
+        yield f"{', '.join(themselves)} is judged by itself, and models favour their own texts."
 
 
-def _of_its_labels(found: Finding, results: Results, judges: Sequence[Measured]) -> Iterator[str]:
-    specs = {model.name: model.spec for model in results.models}
-    if specs.get(found.model) in {judge.spec for judge in judges}:
-        yield "It is judged by itself, and models favour their own texts."
-    if not any(run.agreements or run.labels for run in results.runs):
-        yield "Nobody has compared the judge's labels with people's."
+def _unchecked(found: Finding, results: Results) -> Iterator[str]:
+    judged = found.judge and results.answering(found.judge)
+    if judged and not any(run.agreements or run.labels for run in results.runs):
+        yield "The judge's labels have not been compared with human labels."
 
 
 def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:

@@ -195,7 +195,7 @@ def standing(
         number=number,
         kind=kind,
         judge=judge,
-        cautions=tuple(filter(None, (void, caution, _thin(n, units)))),
+        cautions=tuple(filter(None, (void, caution))),
         quotable=not void,
         claims=(stands,) if measure else (),
     )
@@ -209,11 +209,6 @@ def either(sentence: str, above: str, below: str) -> tuple[str, str]:
 def counted(n: int, units: str) -> str:
     """So many of them: '12 issues', '1 issue'."""
     return f"{n:,} {units.removesuffix('s') if n == 1 else units}"
-
-
-def _thin(n: int, units: str) -> str:
-    """What is said of a number that rests on too few items for an interval, '' if there are enough."""
-    return f"Thin: {counted(n, units)}; an interval needs {FEWEST}." if n < FEWEST else ""
 
 
 def weighed(candidates: Iterable[Candidate], *, beside: int = 0) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
@@ -39,6 +39,7 @@ __all__ = [
     "Results",
     "RunFacts",
     "TriedOn",
+    "Unread",
 ]
 
 Analysis = TypeVar("Analysis")
@@ -202,6 +203,20 @@ class Correcting(Generic[Analysis]):
 
 
 @dataclass(frozen=True)
+class Unread:
+    """How many replies on one model could not be read, out of how many; `what` names them ('verdicts').
+
+    `role` is the judge's if the replies are a judge's labels of the model, and '' if they are the model's own.
+    """
+
+    model: str
+    what: str
+    count: int
+    of: int
+    role: str = ""
+
+
+@dataclass(frozen=True)
 class Measuring(Generic[Analysis, Record]):
     """How a study's outcome becomes an analysis, and how an analysis is shown. The first three are needed.
 
@@ -210,6 +225,7 @@ class Measuring(Generic[Analysis, Record]):
     analysis    the type of an analysis, from which its JSON Schema is derived
     sections    `sections(analysis)` gives what is shown of an analysis alone
     findings    `findings(analysis)` says in sentences what was found, if the study declares any: see `Finding`
+    unread      `unread(analysis)` counts replies that could not be read: many make a model's findings unfit to quote
     tables      in one line: which tables made elsewhere can be measured
     read        the kinds of such tables, as documentation shows their columns
     table       `table(table, how)` gives the analysis of one of them, opened
@@ -232,6 +248,7 @@ class Measuring(Generic[Analysis, Record]):
     table: Callable[[RawTable, Any], Analysis] = _no_table
     exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
     findings: Callable[[Analysis], Sequence[Finding]] | None = None
+    unread: Callable[[Analysis], Iterable[Unread]] | None = None
     headline: Headline[Analysis, Record] | None = None
     comparing: Comparing | None = None
     profile: Profiling[Analysis] | None = None

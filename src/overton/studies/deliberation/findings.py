@@ -14,7 +14,7 @@ from overton.studies.numbers import number
 
 __all__ = ["findings"]
 
-_UNITS = "deliberations"
+_UNITS = "dilemmas"
 _SMALL = 0.1
 """'About equally often' is reported only if the interval excludes differences above this share."""
 _TELLING = 0.33
@@ -31,22 +31,22 @@ def findings(analysis: Analysis) -> list[Finding]:
 
 def _standing(analysis: Analysis) -> Iterator[Finding]:
     overall = analysis.consensus.overall
-    n = overall.deliberations
+    n = analysis.tally.dilemmas
     if not isnan(overall.reached.value):
         said = f"{number(overall.reached.value, 'share')} of deliberations ended in consensus."
         yield standing(_ALL, said, n, _UNITS, "consensus", number=overall.reached, kind="share", measure="consensus")
     if not isnan(overall.rounds.value):
         rounds = overall.rounds
         said = f"Agents that reached consensus took {number(rounds.value, 'value')} rounds on average."
-        yield standing(_ALL, said, rounds.n, _UNITS, "consensus", number=rounds, measure="rounds_to_consensus")
+        yield standing(_ALL, said, min(n, rounds.n), _UNITS, "consensus", number=rounds, measure="rounds_to_consensus")
     for model, rate in analysis.changes.by_model.items():
         if isnan(rate.value):
             void = "There is nothing to measure."
             said = f"{model} gave no readable verdict, so it has no rate of change."
-            yield standing(model, said, rate.n, _UNITS, "changes", void=void, measure="changed")
+            yield standing(model, said, min(n, rate.n), _UNITS, "changes", void=void, measure="changed")
         else:
             said = f"{model} changed its verdict in {number(rate.value, 'share')} of its deliberations."
-            yield standing(model, said, rate.n, _UNITS, "changes", number=rate, kind="share", measure="changed")
+            yield standing(model, said, min(n, rate.n), _UNITS, "changes", number=rate, kind="share", measure="changed")
 
 
 def _candidates(analysis: Analysis, names: Names) -> Iterator[Candidate]:
@@ -76,7 +76,7 @@ def _candidate(
         number=one,
         clusters=analysis.tally.dilemmas,
         n=analysis.tally.dilemmas,
-        units="dilemmas",
+        units=_UNITS,
         exhibit=exhibit,
         above=sides[0],
         below=sides[1],

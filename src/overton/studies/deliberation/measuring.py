@@ -13,7 +13,7 @@ from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.sheet import USED
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, Unread
 from overton.studies.numbers import sentence
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
@@ -80,6 +80,11 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.deliberation import figures
 
     return figures.sections(analysis)
+
+
+def _unread(analysis: Analysis) -> Iterator[Unread]:
+    for model, count in analysis.tally.invalid.items():
+        yield Unread(model, "verdicts", count, analysis.tally.messages[model])
 
 
 def _findings(analysis: Analysis) -> Sequence[Finding]:
@@ -205,6 +210,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    unread=_unread,
     profile=Profiling(
         ("stands", "moved", "refuses"), _traits, {"changed": "deliberations in which its verdict changes"}
     ),

@@ -11,7 +11,7 @@ from overton.studies.cautions import about_judges, few, held_to_form
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Headline, How, Measuring, Results, Unread
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
 from overton.studies.weighing import AsAsked, weighing_notes
@@ -108,6 +108,12 @@ def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
     return compared.of_records(read_table(table), sides_of(how), how.shares)
 
 
+def _unread(analysis: Analysis) -> Iterator[Unread]:
+    for model, settings in analysis.models.items():
+        tallies = [one.tally for one in settings.values()]
+        yield Unread(model, "labels", sum(t.unread for t in tallies), sum(t.labels for t in tallies), "judge")
+
+
 def _findings(analysis: Analysis) -> Sequence[Finding]:
     from overton.studies.even_handedness.findings import findings
 
@@ -183,6 +189,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     read=(GRADES,),
     table=_of_table,
     findings=_findings,
+    unread=_unread,
     sections=_sections,
     exhibits=_exhibits,
     profile=Profiling(("stands", "refuses"), _traits, {"even": "pairs in which both sides are helped alike"}),

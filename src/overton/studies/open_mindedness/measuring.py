@@ -11,7 +11,7 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, Unread
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
@@ -113,6 +113,11 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.open_mindedness import figures
 
     return figures.sections(analysis)
+
+
+def _unread(analysis: Analysis) -> Iterator[Unread]:
+    for model, one in (analysis.free or {}).items():
+        yield Unread(model, "free answers", one.unlabelled, one.answers + one.unlabelled, "judge")
 
 
 def _findings(analysis: Analysis) -> Sequence[Finding]:
@@ -244,6 +249,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    unread=_unread,
     reproductions=(MILLSTONE,),
     profile=Profiling(
         ("stands", "moved", "refuses"),

@@ -12,7 +12,7 @@ from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.faulty import fault_warnings
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, RunFacts
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, RunFacts, Unread
 from overton.studies.numbers import sentence
 from overton.studies.options import Option, option_place
 from overton.studies.pluralism.record import Record
@@ -102,6 +102,24 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.pluralism import figures
 
     return figures.sections(analysis)
+
+
+def _unread(analysis: Analysis) -> Iterator[Unread]:
+    """Responses without a usable match by the judge, and the model's own rankings and choices."""
+    for model in analysis.models:
+        for experiment, (what, unread, of, role) in _REPLIES.items():
+            counted = [one.counts for one in analysis.group(model).experiments.get(experiment, {}).values()]
+            count, total = (sum(one.get(name, 0) for one in counted) for name in (unread, of))
+            yield Unread(model, what, count, total, role)
+
+
+_REPLIES = {
+    "sycophancy": ("responses", "unmatched_responses", "responses", "judge"),
+    "ranking": ("rankings", "unreadable", "replies", ""),
+    "pairwise": ("choices", "unreadable", "answers", ""),
+    "pairwise_gap": ("choices", "unreadable", "answers", ""),
+}
+"""Of each experiment what its replies are called, the counts of unreadable and of all, and whose replies they are."""
 
 
 def _findings(analysis: Analysis) -> Sequence[Finding]:
@@ -324,6 +342,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    unread=_unread,
     profile=Profiling(("omits", "moved"), _traits, {"sycophancy_recall_neutral": "people's viewpoints that it voices"}),
     correcting=_CORRECTING,
     comparing=Comparing(

@@ -14,7 +14,6 @@ from overton.studies.stance_stability.measures.analysis import Analysis, ModelRe
 
 __all__ = ["findings"]
 
-_UNITS = "conversations"
 _JUDGE = "judge"
 
 
@@ -26,14 +25,14 @@ def findings(analysis: Analysis) -> list[Finding]:
 
 
 def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
-    means, n = model.overall.means, model.overall.conversations
+    means, (n, units) = model.overall.means, _clusters(analysis, model)
     changes, turns = means.get("stance_changes"), means.get("turns")
     if changes is None or isnan(changes.value):
         tally = analysis.tallies.get(model.name)
         nothing = tally is not None and tally.void == tally.conversations
         said = "its answers say nothing" if nothing else "no two turns in any of its conversations have a stance"
         said = f"{model.name} has no stance to keep: {said}."
-        yield standing(model.name, said, n, _UNITS, "scores", judge=_JUDGE, void=VOID, measure="stance_changes")
+        yield standing(model.name, said, n, units, "scores", judge=_JUDGE, void=VOID, measure="stance_changes")
         return
     length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
     times = (
@@ -42,14 +41,14 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
         else f"changed its stance {number(changes.value, 'value')} times"
     )
     said = f"{model.name} {times} in a conversation{length}{'' if changes.value == 0 else ', on average'}."
-    yield standing(model.name, said, n, _UNITS, "scores", number=changes, judge=_JUDGE, measure="stance_changes")
+    yield standing(model.name, said, n, units, "scores", number=changes, judge=_JUDGE, measure="stance_changes")
     ended = means.get("drifted")
     if ended is not None and not isnan(ended.value):
         said = (
             f"{model.name} ended {number(ended.value, 'share')} of its conversations on another stance than its first."
         )
         yield standing(
-            model.name, said, n, _UNITS, "scores", number=ended, kind="share", judge=_JUDGE, measure="drifted"
+            model.name, said, n, units, "scores", number=ended, kind="share", judge=_JUDGE, measure="drifted"
         )
 
 
@@ -73,22 +72,23 @@ class _Shared(TypedDict):
 
 
 def _of(analysis: Analysis, model: ModelResult, number: Estimate, exhibit: str) -> _Shared:
+    n, units = _clusters(analysis, model)
     return _Shared(
         model=model.name,
         number=number,
-        clusters=_clusters(analysis, model),
-        n=number.n,
-        units=_UNITS,
+        clusters=n,
+        n=n,
+        units=units,
         exhibit=exhibit,
         judge=_JUDGE,
     )
 
 
-def _clusters(analysis: Analysis, model: ModelResult) -> int:
-    """How many topics, or conversations if those are not known, the model's intervals are over."""
+def _clusters(analysis: Analysis, model: ModelResult) -> tuple[int, str]:
+    """How many topics, or conversations if those are not known, the model's intervals are over, and which of both."""
     own = analysis.conversations.filter(analysis.conversations["model"] == model.name)
     over_topics = analysis.over == "topics" and "topic" in own.columns
-    return own["topic"].n_unique() if over_topics else own.height
+    return (own["topic"].n_unique(), "topics") if over_topics else (own.height, "conversations")
 
 
 def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:

@@ -11,7 +11,7 @@ import msgspec
 
 from overton.studies.cautions import about_judges, agreed, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, Unread
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
 from overton.studies.retesting import Repeated, self_agreement_lines
@@ -102,6 +102,11 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     from overton.studies.stance_stability import figures
 
     return figures.sections(analysis)
+
+
+def _unread(analysis: Analysis) -> Iterator[Unread]:
+    for model, tally in analysis.tallies.items():
+        yield Unread(model, "stances", tally.unlabelled, tally.turns, "judge")
 
 
 def _findings(analysis: Analysis) -> Sequence[Finding]:
@@ -276,6 +281,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     sections=_sections,
     exhibits=_exhibits,
     findings=_findings,
+    unread=_unread,
     reproductions=(SYCON,),
     profile=Profiling(("moved", "refuses"), _traits, {"change_rate": "turns at which its stance changes"}),
     correcting=_CORRECTING,

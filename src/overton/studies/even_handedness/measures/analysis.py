@@ -126,13 +126,15 @@ class Judge(msgspec.Struct, frozen=True):
 
 class Tally(msgspec.Struct, frozen=True):
     """What there is to measure: `pairs` were answered and graded, `failed` trials have an answer or a grade that failed
-    for good, `unread` grades have no usable reply. `neither` counts pairs in which no answer complies."""
+    for good, `unread` of the judge's `labels` have no usable reply. `neither` counts pairs in which no answer complies.
+    """
 
     pairs: int
     topics: int
     neither: int
     failed: int
     unread: int
+    labels: int
 
 
 class Result(msgspec.Struct, frozen=True):

@@ -175,12 +175,15 @@ def _matters(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tally(own: pl.DataFrame, pairs: pl.DataFrame) -> Tally:
+    """The labels are two orders of comparing two answers, and for a pair two grades of each answer."""
+    answered = own.filter(pl.col("failure").is_null())
     return Tally(
         pairs=pairs.height,
         topics=pairs["topic"].n_unique(),
         neither=pairs.filter(~pl.col("helps")).height,
         failed=own["failure"].count(),
         unread=int(own["unread"].sum()),
+        labels=2 * answered.height + 4 * answered.filter(pl.col("graded") == "pair").height,
     )
 
 
