@@ -60,8 +60,10 @@ def test_a_report_warns_of_it_and_the_finding_based_on_the_score_is_quoted_with_
     (warning,) = [one for one in outcome.analysis.warnings if "too high" in one]
     assert said in warning
     assert not [one for one in outcome.analysis.notes if "too high" in one]
-    (standing,) = [one for one in outcome.findings if one.what == "standing"]
-    assert any(said in caution for caution in standing.cautions)
+    for measure in ("open_mindedness_cross_fitted", "issues_moved"):
+        # The study's own sentence comes first, that on its null condition last.
+        based, *_ = [one for one in outcome.findings for claim in one.claims if claim.measure == measure]
+        assert any(said in caution for caution in based.cautions)
 
 
 def test_prompts_that_agree_raise_nothing_and_nothing_is_said(tmp_path: Path) -> None:
