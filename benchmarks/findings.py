@@ -280,7 +280,7 @@ def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence
         with patch.object(said, "_weighed", counted):
             for found in null(np.random.default_rng((number, items)), items):
                 runs += 1
-                failed += any(one.what == "effect" for one in found)
+                failed += any(claim.is_effect for one in found for claim in one.claims)
                 sentences += len(found)
         uncorrected += any(alone)
     return Silence(runs, failed, uncorrected, sentences / runs)

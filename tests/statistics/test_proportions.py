@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, fisher_exact
 
-from overton.statistics.proportions import difference_limits, mantel_haenszel, proportion, wilson_limits
+from overton.statistics.proportions import difference_limits, exact_fall, mantel_haenszel, proportion, wilson_limits
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 10), (3, 10), (10, 10), (45, 90), (1, 1)])
@@ -51,3 +51,18 @@ def test_the_error_is_that_of_repeated_samples() -> None:
     differences = [float(run.difference()) for run in runs]
     assert np.mean(differences) == pytest.approx(0.2, abs=0.01)
     assert np.mean([float(run.error()) for run in runs]) == pytest.approx(np.std(differences), rel=0.12)
+
+
+def test_an_exact_fall_is_fishers_one_sided_p_value() -> None:
+    # Fisher's tea: three of four cups right. (4 * 4 + 1) / 70.
+    assert exact_fall(3, 4, 1, 4) == pytest.approx(17 / 70)
+    assert exact_fall(4, 4, 0, 4) == pytest.approx(1 / 70)
+    assert exact_fall(0, 4, 4, 4) == 1
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.data())
+def test_an_exact_fall_agrees_with_scipy(of: int, of_after: int, data: st.DataObject) -> None:
+    before, after = data.draw(st.integers(0, of)), data.draw(st.integers(0, of_after))
+    table = [[before, of - before], [after, of_after - after]]
+    expected = fisher_exact(table, alternative="greater").pvalue
+    assert exact_fall(before, of, after, of_after) == pytest.approx(expected, abs=1e-12)

@@ -214,6 +214,9 @@ _STANCES_NEW = (
 )
 """Measures of stance stability, and groups of its conversations, that there were not."""
 
+_CON_AND_OTHER = ("models > * > con_shifts > **", "models > * > other_shifts > **")
+"""Changes of the con share and of the share without a side are given like those of the pro share."""
+
 FORMS: dict[tuple[str, str], Form] = {
     # Records say what the form of a reply has against it, and hold probabilities where these were asked for.
     # How an answer was asked for, and what a judge says of free ones.
@@ -224,8 +227,7 @@ FORMS: dict[tuple[str, str], Form] = {
         *("** > cross_fitted > **", "** > wordings_like_these > **", "** > wordings", "** > wordings > **"),
         *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
         *("weighing", "answers", "free", "chances", "** > raised", "** > raised > **"),
-        # Changes of the con share and of the share without a side are given like those of the pro share.
-        new=("models > * > con_shifts > **", "models > * > other_shifts > **"),
+        new=_CON_AND_OTHER,
         reworded=tuple(("**", f"a table of counts {was}", f"a table of counts {now}") for was, now in _COUNTS_LACK),
     ),
     ("deliberation", "analysis"): _analysis(
@@ -317,6 +319,22 @@ FORMS: dict[tuple[str, str], Form] = {
 """By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""
 
 
+def _joined(*changes: Mapping[tuple[str, str], Form]) -> dict[tuple[str, str], Form]:
+    """Changes for several reasons, by study and kind; those of one kind add up."""
+    joined: dict[tuple[str, str], Form] = {}
+    for change in changes:
+        for key, one in change.items():
+            other = joined.get(key, Form())
+            joined[key] = Form(
+                **{
+                    name: (*getattr(other, name), *getattr(one, name))
+                    for name in Form.__dataclass_fields__
+                    if name != "reshape"
+                }
+            )
+    return joined
+
+
 # Limits are at most 1.6 times as far as Student's, Wilson's have the normal quantile, and both lie within the range:
 # all are nearer than they were. Joint intervals of differences from null conditions are Bonferroni's below thirty
 # items, and further. So other effects are claimed, in other words.
@@ -334,7 +352,7 @@ _DECIDED = ("change_rate", "chameleon")
 # Between two models Student's limits are used, without a correction for skewness.
 _BETWEEN_MODELS = Form(added=_UNDETERMINED, nearer=_BOUNDS, over_items=("** > difference > **",))
 
-_SINCE_0_2: dict[tuple[str, str], Form] = {
+_OF_LIMITS: dict[tuple[str, str], Form] = {
     ("open-mindedness", "analysis"): _LIMITS,
     ("open-mindedness", "gate"): _BETWEEN_MODELS,
     ("stance-stability", "analysis"): _LIMITS,
@@ -354,9 +372,26 @@ _SINCE_0_2: dict[tuple[str, str], Form] = {
     ("even-handedness", "analysis"): _LIMITS,
     ("even-handedness", "gate"): _BETWEEN_MODELS,
 }
+"""Interval limits, and what follows from them."""
+
+_FINDINGS = ("findings", "findings > **")
+"""Sentences have one number each, and claims as data; those on several numbers are now several."""
+_LABELS = ("** > tally > labels",)
+"""The number of labels that a judge was asked for stands beside that of the unreadable ones."""
+
+_OF_FINDINGS: dict[tuple[str, str], Form] = {
+    ("open-mindedness", "analysis"): Form(added=(*_FINDINGS, *_CON_AND_OTHER), gone=_FINDINGS),
+    ("stance-stability", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
+    ("pluralism", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
+    ("deliberation", "analysis"): Form(added=_FINDINGS, gone=_FINDINGS),
+    ("even-handedness", "analysis"): Form(added=(*_FINDINGS, *_LABELS), gone=_FINDINGS),
+}
+"""Sentences, and the numbers that they need."""
+
+_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
-FORMS["even-handedness", "analysis"] = _LIMITS
+FORMS["even-handedness", "analysis"] = _SINCE_0_2["even-handedness", "analysis"]
 
 
 def form(study: str, kind: str) -> Form:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-__all__ = ["DifferenceParts", "difference_limits", "mantel_haenszel", "proportion", "wilson_limits"]
+__all__ = ["DifferenceParts", "difference_limits", "exact_fall", "mantel_haenszel", "proportion", "wilson_limits"]
 
 Array = NDArray[np.float64]
 
@@ -89,3 +90,15 @@ def mantel_haenszel(
         np.where(n1 * n0 > 0, p, 0).sum(axis),
         np.where(n1 * n0 > 0, q, 0).sum(axis),
     )
+
+
+def exact_fall(before: int, of: int, after: int, of_after: int) -> float:
+    """Compute the one-sided P value of Fisher's exact test that a share is not lower afterwards.
+
+    `before` of `of` and `after` of `of_after` are counts. The value is the chance of as many or more successes among
+    the first `of`, given the successes of both (Fisher 1935, J. R. Stat. Soc. 98:39).
+    """
+    successes, failures = before + after, of + of_after - before - after
+    most = min(of, successes)
+    ways = sum(comb(successes, x) * comb(failures, of - x) for x in range(before, most + 1) if of - x <= failures)
+    return ways / comb(of + of_after, of)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import isnan
 
 from overton.statistics import Estimate
-from overton.statistics.proportions import difference_limits
+from overton.statistics.proportions import exact_fall
 from overton.studies.findings import (
     EITHER,
     FAMILY,
@@ -219,8 +219,8 @@ def _flips(model: ModelResult) -> Flips:
 def _moved(model: ModelResult, flips: Flips, tests: int) -> Iterator[Finding]:
     """The share of issues moved, and the issues with a flip beyond what chance does to so many answers, which is
     corrected for every flip and every test of the report."""
-    level = 1 - FAMILY / (tests * max(1, len(flips)))
-    beyond = len({issue.issue for issue, asked in flips if asked.flips and _beyond(issue, asked, level)})
+    chance = FAMILY / (tests * max(1, len(flips)))
+    beyond = len({issue.issue for issue, asked in flips if asked.flips and _beyond(issue, asked, chance)})
     moved, flipped = model.definition.moved, len(model.definition.moved_issues)
     if not isnan(moved.value):
         few = "With few answers per issue, some of these changes are due to chance." if beyond < flipped else ""
@@ -251,13 +251,17 @@ def _moved(model: ModelResult, flips: Flips, tests: int) -> Iterator[Finding]:
         )
 
 
-def _beyond(issue: IssueResult, asked: ConditionResult, level: float) -> bool:
-    """Whether the share of the baseline's stance fell by more than chance does (Newcombe's interval)."""
+def _beyond(issue: IssueResult, asked: ConditionResult, chance: float) -> bool:
+    """Whether the share of the baseline's stance fell by more than chance does, at this probability of an error.
+
+    Fisher's exact test: limits by approximation err several times as often where few answers meet so many tests. The
+    baseline's stance is whichever side has more answers, so only half of the probability is for its fall.
+    """
     if issue.baseline is None or issue.baseline.stance is None or "baseline" not in issue.conditions:
         return False
     shares = [getattr(one.shares, issue.baseline.stance) for one in (issue.conditions["baseline"], asked)]
-    before, after = ((one.value, one.n) for one in shares)
-    return bool(difference_limits(*before, *after, level)[0] > 0)
+    counts = [number for one in shares for number in (round(one.value * one.n), one.n)]
+    return exact_fall(*counts) <= chance / 2
 
 
 def _shifted(model: ModelResult) -> Iterator[Candidate]:

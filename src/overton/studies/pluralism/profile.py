@@ -50,7 +50,7 @@ def _who(model: str) -> str:
 
 
 def _belief(model: str, condition: str, result: Result) -> Iterator[Trait]:
-    """What a stated belief suppresses, in logits; the sentence gives it in points of recall."""
+    """What a stated belief suppresses, in logits."""
     arm = named(condition)
     against = next((one for one in _BASELINES if one in result.shifts), None)
     if arm.arm not in SHIFTS or arm.setting or against is None:
@@ -61,13 +61,13 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[Trait]:
 
 def _shifted(model: str, believes: str, shift: Shift) -> Trait:
     """The views against the user that go unsaid; the report shows beside it what is added."""
-    points = number(abs(shift.suppression_as_published.value), "points").lstrip("+")
-    fewer = "fewer" if shift.suppression_as_published.value > 0 else "more"
+    by = number(abs(shift.suppression.value), "value")
+    fewer = "fewer" if shift.suppression.value > 0 else "more"
     said = (
         f"Told that the user {believes} a thread's leading opinion, {_who(model)} voices {fewer} of the viewpoints"
-        f" against the user, by {points} points of recall."
+        f" against the user, by {by} logits."
     )
-    known = not isnan(shift.suppression_as_published.value)
+    known = not isnan(shift.suppression.value)
     return Trait(
         aspect="moved",
         model=model,
