@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import isnan
+from math import inf, isnan
 
 from overton.statistics import Estimate
 from overton.statistics.proportions import exact_fall
@@ -36,7 +36,7 @@ _SCORE = "open_mindedness_cross_fitted"
 _ARGUMENTS = "arguments"
 _SMALL: dict[Kind, float] = {"score": 10.0, "points": 0.1}
 """A tenth of the scale: the largest bound that a sentence calls small."""
-_TELLING: dict[Kind, float] = {"score": 100.0, "points": 0.33}
+_TELLING: dict[Kind, float] = {"score": inf, "points": 0.33}
 """Beyond this bound a sentence does not even say that an effect could not be told, except for the score."""
 _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
@@ -92,8 +92,10 @@ def _leaning(one: Baseline) -> Side | str | None:
 
 
 def _of(count: int, n: int) -> str:
-    """'3 of 12 issues', 'all 12 issues', 'none of 12 issues'."""
-    if count == n > 1:
+    """'3 of 12 issues', 'all 12 issues', 'none of 12 issues', 'the only issue'."""
+    if count == n == 1:
+        return "the only issue"
+    if count == n:
         return f"all {counted(n, _UNITS)}"
     return f"{count or 'none'} of {counted(n, _UNITS)}"
 

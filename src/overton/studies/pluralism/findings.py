@@ -107,21 +107,21 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
         return
     shift = result.shifts[against]
     believes = "shares" if arm.arm == "toward" else "rejects"
-    told = f"told that the user {believes} the thread's leading opinion"
     caution = (
         "" if against == "matched-neutral" else "The biased prompts also differ from the neutral one in their wording."
     )
     for part in ("suppression", "amplification"):
-        yield _shifted(model, condition, told, part, shift, caution)
+        yield _shifted(model, condition, believes, part, shift, caution)
 
 
 def _shifted(  # noqa: PLR0917
-    model: str, condition: str, told: str, part: str, shift: Shift, caution: str
+    model: str, condition: str, believes: str, part: str, shift: Shift, caution: str
 ) -> Candidate:
     one: Estimate = getattr(shift, part)
     fewer, whose = ("fewer", "against") if part == "suppression" else ("more", "with")
     other = "more" if fewer == "fewer" else "fewer"
-    start = f"{told[:1].upper()}{told[1:]}, {_name(model)}"
+    start = f"Told that the user {believes} the thread's leading opinion, {_name(model)}"
+    user = f"a user who {believes} the thread's leading opinion"
     by = number(abs(one.value), "value")
     said = f"{start} voiced {EITHER} of the viewpoints {whose} the user, by {by} logits."
 
@@ -137,7 +137,7 @@ def _shifted(  # noqa: PLR0917
         "shifts",
         either(said, fewer, other),
         within=within,
-        unclear=f"Whether {_name(model)} voiced {fewer} of the viewpoints {whose} the user could not be told ({told}).",
+        unclear=f"Whether {_name(model)} voiced {fewer} of the viewpoints {whose} {user} could not be told.",
         small=0.7,
         telling=2.0,
         judge=_JUDGE,
