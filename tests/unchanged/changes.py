@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .json_paths import MOVED
-from .mapping import COMMANDS, FORMS, HEAD, NAMES
+from .mapping import COMMANDS, FORMS, HEAD, NAMES, STORED
 
 NUMBERS = """\
 Every document has {head} at its head. A number, which was `value`, `low`, `high`, `n`, `method` and `level`, or
@@ -65,7 +65,7 @@ def _options() -> Iterator[tuple[str, str, str]]:
 
 def _forms() -> Iterator[tuple[str, str, str]]:
     for (study, kind), form in FORMS.items():
-        if kind != "analysis":
+        if kind != "analysis" and not study.startswith(STORED):
             yield study, kind, _named(form.added)
 
 
