@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from math import isnan
 from typing import Any
 
-__all__ = ["ESTIMATORS", "MOVED", "RESHAPE", "printed"]
+__all__ = ["ESTIMATORS", "MOVED", "RESHAPE", "deliberation_since_0_2", "printed"]
 
 _HELD = " (held to the answer format)"
 
@@ -300,6 +300,22 @@ def _absent(why: str) -> dict[str, Any]:
 
 def _without(old: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: one for name, one in old.items() if name not in names}
+
+
+def deliberation_since_0_2(old: dict[str, Any]) -> dict[str, Any]:
+    """Without what the choice model gives otherwise since 0.2.0: see `_fit_since_0_2`."""
+    fits = {goal: _fit_since_0_2(one) for goal, one in old["choice_models"].items()}
+    return {**old, "choice_model": old["choice_model"] and _fit_since_0_2(old["choice_model"]), "choice_models": fits}
+
+
+def _fit_since_0_2(old: dict[str, Any]) -> dict[str, Any]:
+    """The default had one spread of tastes for all models and has one for each, so that all its numbers differ.
+
+    Where tastes are not fitted, all numbers are as they were. Notes are worded anew.
+    """
+    if old["estimator"] != "taste":
+        return _without(old, "notes")
+    return {name: old[name] for name in ("goal", "decisions", "dilemmas")} | {"estimator": "taste_by_model"}
 
 
 RESHAPE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {

@@ -35,7 +35,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .json_paths import ESTIMATORS, RESHAPE, printed
+from .json_paths import ESTIMATORS, RESHAPE, deliberation_since_0_2, printed
 
 __all__ = [
     "CLOSE",
@@ -324,15 +324,15 @@ def _joined(*changes: Mapping[tuple[str, str], Form]) -> dict[tuple[str, str], F
     joined: dict[tuple[str, str], Form] = {}
     for change in changes:
         for key, one in change.items():
-            other = joined.get(key, Form())
-            joined[key] = Form(
-                **{
-                    name: (*getattr(other, name), *getattr(one, name))
-                    for name in Form.__dataclass_fields__
-                    if name != "reshape"
-                }
-            )
+            joined[key] = _both(joined.get(key, Form()), one)
     return joined
+
+
+def _both(first: Form, second: Form) -> Form:
+    lists = {
+        name: (*getattr(first, name), *getattr(second, name)) for name in Form.__dataclass_fields__ if name != "reshape"
+    }
+    return Form(**lists, reshape=lambda recorded: second.reshape(first.reshape(recorded)))
 
 
 # Limits are at most 1.6 times as far as Student's, Wilson's have the normal quantile, and both lie within the range:
@@ -388,7 +388,14 @@ _OF_FINDINGS: dict[tuple[str, str], Form] = {
 }
 """Sentences, and the numbers that they need."""
 
-_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS)
+_OF_TASTES: dict[tuple[str, str], Form] = {
+    ("deliberation", "analysis"): Form(
+        added=("choice_model > **", "choice_models > **"), reshape=deliberation_since_0_2
+    ),
+}
+"""Tastes have a spread for each model by default; what `deliberation_since_0_2` leaves out differs."""
+
+_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
 FORMS["even-handedness", "analysis"] = _SINCE_0_2["even-handedness", "analysis"]

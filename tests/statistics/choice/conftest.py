@@ -38,15 +38,19 @@ def discussions(
     previous: float = 0.14,
     within: float = 0.87,
     spread: float = 1.0,
-    taste: float = 0.0,
+    taste: float | Sequence[float] = 0.0,
     rounds: int = 4,
 ) -> Columns:
-    """A table of verdicts, simulated agent by agent until all agree or the rounds are over."""
+    """A table of verdicts, simulated agent by agent until all agree or the rounds are over.
+
+    `taste` is the spread of all models' tastes, or of each in the order of `preference`.
+    """
     rng = np.random.default_rng(seed)
+    tastes = dict(zip(preference, np.broadcast_to(taste, len(preference)).tolist(), strict=True))
     rows: list[tuple[Any, ...]] = []
     for dilemma in range(dilemmas):
         common = spread * rng.standard_normal(len(next(iter(preference.values()))))
-        liking = {m: np.array(p) + common + taste * rng.standard_normal(len(p)) for m, p in preference.items()}
+        liking = {m: np.array(p) + common + tastes[m] * rng.standard_normal(len(p)) for m, p in preference.items()}
         for number, (format_, order) in enumerate(design):
             said: list[list[int]] = [[] for _ in order]
             for round_ in range(1, rounds + 1):

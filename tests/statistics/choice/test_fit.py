@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from overton.statistics.choice import ALL_MODELS, ChoiceFit, Decisions, fit
+from overton.statistics.choice import ALL_MODELS, ChoiceFit, Decisions, Estimator, fit
 
 Simulated = Callable[..., Decisions]
 
@@ -33,7 +33,7 @@ def numbers(made: ChoiceFit) -> list[float]:
     return [number for one in named + liked if one.reason is None for number in (one.estimate, one.se)]
 
 
-@pytest.mark.parametrize("estimator", ["random", "penalised", "taste", "as_published"])
+@pytest.mark.parametrize("estimator", ["random", "penalised", "taste_by_model", "taste", "as_published"])
 def test_the_order_of_decisions_and_the_numbers_of_dilemmas_do_not_matter(simulated: Simulated, estimator: Any) -> None:
     decisions = simulated(22, 12)
     mixed = np.random.default_rng(0).permutation(len(decisions))
@@ -131,3 +131,18 @@ def test_random_beats_taking_all_dilemmas_for_alike(simulated: Simulated) -> Non
     alike = fit(replace(decisions, dilemma=np.zeros_like(decisions.dilemma)))
     assert alike.dilemma_spread is None
     assert fit(decisions).within[ALL_MODELS].estimate < alike.within[ALL_MODELS].estimate - 0.1
+
+
+def test_few_decisions_give_the_effects_of_dilemmas_one_spread_for_all_verdicts(simulated: Simulated) -> None:
+    """Fewer than 750, where each model's tastes have a spread; by `taste` any covariance from 30 dilemmas on."""
+    few = simulated(25, 40, design=(("synchronous", "AB"),))
+    many = simulated(25, 40)
+    assert len(few) < 750 < len(many)
+
+    def apart(decisions: Decisions, estimator: Estimator) -> float:
+        spreads = fit(decisions, estimator=estimator, against=False).verdict_spreads.values()
+        return float(np.ptp([one.estimate for one in spreads]))
+
+    assert apart(few, "taste_by_model") < 1e-9
+    assert apart(few, "taste") > 0.1
+    assert apart(many, "taste_by_model") > 0.1

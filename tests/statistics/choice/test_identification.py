@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import chdtrc
 
 from overton.errors import InputError
 from overton.statistics.choice import ALL_MODELS, ChoiceFit, Decisions, Parameter, decisions_from_columns, fit
@@ -25,8 +26,10 @@ def everything(found: ChoiceFit) -> Iterator[Parameter]:
 
 def check_numbers_or_reasons(found: ChoiceFit) -> None:
     for one in everything(found):
-        assert isfinite(one.estimate) == (one.reason is None)
-        assert isfinite(one.se) == (one.reason is None)
+        few = one.reason is not None and one.reason.startswith("no interval: ")
+        assert isfinite(one.estimate) == (one.reason is None or few)
+        assert isfinite(one.se) == isfinite(one.estimate)
+        assert isfinite(one.interval[0]) == (one.reason is None)
 
 
 def untold(one: Parameter) -> str:
@@ -148,7 +151,7 @@ def test_tastes_are_not_estimated_where_nobody_decides_three_times_or_twice_afre
     assert all("lasting taste for a verdict looks like inertia" in untold(one) for one in found.inertia.values())
     assert found.taste_spread is not None
     assert isnan(found.taste_spread.estimate)
-    assert "twice afresh" in str(found.taste_spread.reason)
+    assert "twice with no verdict of its own" in str(found.taste_spread.reason)
     assert found.within == random.within
     assert any("tastes" in warning for warning in found.warnings)
     assert left.estimator == "random"
@@ -170,11 +173,69 @@ def test_where_tastes_are_not_estimated_the_likelihood_ratio_is_given(simulated:
 
 
 def test_one_discussion_of_four_rounds_determines_tastes_and_few_of_them_are_warned_of(simulated: Simulated) -> None:
-    found = fit(simulated(7, 12, design=(("round-robin", "ABC"),)))
-    assert found.estimator == "taste"
+    found = fit(simulated(7, 40, design=(("round-robin", "ABC"),), taste=1.5))
+    assert found.estimator == "taste_by_model"
     assert found.inertia["A"].reason is None
     assert any("both are rough" in warning for warning in found.warnings)
-    assert not fit(simulated(7, 12, design=(("round-robin", "ABC"), ("synchronous", "AB")) * 4)).warnings
+    assert not fit(simulated(7, 12, design=(("round-robin", "ABC"), ("synchronous", "AB")) * 6)).warnings
+
+
+@pytest.mark.parametrize("estimator", ["auto", "taste", "random"])
+def test_too_few_discussions_have_an_estimate_of_inertia_and_no_interval(simulated: Simulated, estimator: Any) -> None:
+    """A pair on twelve dilemmas: what it needs is 25 discussions in which a model could keep its verdict."""
+    decisions = simulated(7, 12, design=(("synchronous", "AB"),))
+    kept = len(np.unique(decisions.discussion[(decisions.model == 0) & (decisions.own_previous >= 0)]))
+    found = fit(decisions, estimator=estimator, against=False)
+    for one in (found.inertia["A"], found.inertia["B"], found.previous[ALL_MODELS]):
+        assert isfinite(one.estimate)
+        assert all(map(isnan, (*one.interval, *one.odds_ratio_interval)))
+    assert found.inertia["A"].reason == f"no interval: too few discussions show it ({kept}; at least 25 are needed)"
+    assert f"({2 * kept}; at least 50" in str(found.previous[ALL_MODELS].reason)
+    assert all(map(isnan, found.difference("inertia.A", "inertia.B").interval))
+    assert any(
+        one.startswith("no interval for inertia of A or inertia of B, because too few") for one in found.warnings
+    )
+    assert any(one.startswith("no interval for conformity to earlier rounds, because") for one in found.warnings)
+    check_numbers_or_reasons(found)
+
+
+def test_enough_discussions_of_one_model_give_it_an_interval_beside_others_that_have_none(simulated: Simulated) -> None:
+    design = (*[("synchronous", "AB")] * 5, ("synchronous", "AC"))
+    found = fit(simulated(8, 12, design=design), against=False)
+    assert isfinite(found.inertia["A"].interval[0])
+    assert isfinite(found.inertia["B"].interval[0])
+    assert "too few discussions" in str(found.inertia["C"].reason)
+
+
+def test_an_interval_wider_than_six_logits_is_not_given(simulated: Simulated) -> None:
+    """Inertia of 5: hardly a decision shows how large it is."""
+    decisions = simulated(4, 60, design=(("synchronous", "AB"),), inertia={"A": 4.5, "B": 0.5, "C": 0.0})
+    found = fit(decisions, level=0.999999, against=False)
+    assert found.inertia["A"].reason == "no interval: it would be wider than 6 logits"
+    assert isfinite(fit(decisions, level=0.5, against=False).inertia["A"].interval[0])
+
+
+def test_published_estimators_give_their_intervals_whatever_the_number_of_discussions(simulated: Simulated) -> None:
+    decisions = simulated(7, 12, design=(("synchronous", "AB"),))
+    for estimator in ("penalised", "as_published"):
+        assert isfinite(fit(decisions, estimator=estimator, refits=3).inertia["A"].interval[0])
+
+
+def test_a_model_without_decisions_has_no_spread_of_tastes(table: Callable[..., Columns]) -> None:
+    columns = table(5, 40, taste=1.0)
+    columns["verdict"] = [
+        None if model == "C" else verdict for model, verdict in zip(columns["model"], columns["verdict"], strict=True)
+    ]
+    found = fit(decisions_from_columns(**columns))
+    assert (found.estimator, found.converged) == ("taste_by_model", True)
+    assert found.taste_spreads["C"].reason == "C made no decision"
+    squares = [found.taste_spreads[model].estimate ** 2 for model in "AB"]
+    assert found.taste_spread is not None
+    assert found.taste_spread.estimate == pytest.approx(np.mean(squares) ** 0.5)
+    assert found.likelihood_ratio_of_spreads is not None
+    assert found.likelihood_ratio_of_spreads.p == pytest.approx(
+        chdtrc(1, found.likelihood_ratio_of_spreads.statistic)  # two models: a degree of freedom
+    )
 
 
 def test_two_agents_of_a_model_discuss_a_dilemma_twice(table: Callable[..., Columns]) -> None:

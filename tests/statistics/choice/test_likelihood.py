@@ -97,24 +97,31 @@ def test_the_marginal_likelihood_is_the_integral(two_verdicts: Decisions) -> Non
     assert at(np.append(BETA, 1.4), zeros(rows, 1)).loglik == pytest.approx(exact, abs=1e-6)
 
 
-@pytest.mark.parametrize(("dilemma_spread", "taste_spread", "near"), [(1.4, 0.8, 0.005), (0.001, 0.8, 2e-5)])
+@pytest.mark.parametrize(
+    ("dilemma_spread", "tastes", "near"),
+    [(1.4, (0.8,), 0.005), (0.001, (0.8,), 2e-5), (1.4, (0.4, 1.6), 0.005), (0.001, (0.4, 1.6), 2e-5)],
+)
 def test_the_likelihood_with_tastes_is_the_integral_over_them_too(
-    two_verdicts: Decisions, dilemma_spread: float, taste_spread: float, near: float
+    two_verdicts: Decisions, dilemma_spread: float, tastes: tuple[float, ...], near: float
 ) -> None:
-    """About so; without dilemmas' effects the models have nothing in common, and nothing is approximate."""
+    """About so; without dilemmas' effects the models have nothing in common, and nothing is approximate.
+
+    Tastes are equally strong, or stronger in B than in A.
+    """
     _, _, rows = laid_out(two_verdicts, models=2)
-    at = taste_likelihood(rows, Spreads(one_size(1), one_size(1)), gauss_hermite(1, 15), len(BETA))
+    at = taste_likelihood(rows, Spreads(one_size(1), one_size(1), len(tastes)), gauss_hermite(1, 15), len(BETA))
+    in_a, in_b = tastes[0], tastes[-1]
     points, weights = np.polynomial.hermite_e.hermegauss(40)
     weights = weights / weights.sum()
     exact = 0.0
     for dilemma in range(3):
         area = 0.0
         for phi, first in zip(dilemma_spread * points, weights, strict=True):
-            for a, second in zip(taste_spread * points, weights, strict=True):
-                chances = [exp(loglik_by_hand(dilemma, phi, {"A": a, "B": b})) for b in taste_spread * points]
+            for a, second in zip(in_a * points, weights, strict=True):
+                chances = [exp(loglik_by_hand(dilemma, phi, {"A": a, "B": b})) for b in in_b * points]
                 area += first * second * float(weights @ chances)
         exact += log(area)
-    found = at(np.append(BETA, [dilemma_spread, taste_spread]), zeros(rows, 0)).loglik
+    found = at(np.append(BETA, [dilemma_spread, *tastes]), zeros(rows, 0)).loglik
     assert found == pytest.approx(exact, abs=near)
 
 
@@ -155,17 +162,18 @@ def test_slope_and_curvature_of_the_marginal_likelihood_are_those_of_its_values(
     check_slope_and_information(at, np.append(beta, [0.9, 0.2, 1.1]), zeros(rows, 2), 2e-3)
 
 
+@pytest.mark.parametrize("tastes", [(0.7,), (0.9, 0.7, 0.8)])
 def test_slope_and_curvature_with_tastes_are_those_of_its_values(
-    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch, tastes: tuple[float, ...]
 ) -> None:
     """Once the sites have settled, which they do over a few steps otherwise."""
     monkeypatch.setattr("overton.statistics.choice.propagation._SWEEPS", 20)
     monkeypatch.setattr("overton.statistics.choice.propagation._SETTLED", 1e-5)
     decisions = simulated(5, 12, preference={"A": (0.0, 0.6), "B": (0.3, 0.0), "C": (0.0, 0.1)}, taste=0.8)
     _, made, rows = laid_out(decisions, models=3)
-    at = taste_likelihood(rows, Spreads(one_size(1), one_size(1)), gauss_hermite(1, 15), len(made.columns))
+    at = taste_likelihood(rows, Spreads(one_size(1), one_size(1), len(tastes)), gauss_hermite(1, 15), len(made.columns))
     beta = np.array([0.3, 0.0, -0.2, 1.5, 1.2, 0.8, 0.1, 0.6])
-    check_slope_and_information(at, np.append(beta, [0.9, 0.7]), zeros(rows, 0), 5e-3, width=0.01)
+    check_slope_and_information(at, np.append(beta, [0.9, *tastes]), zeros(rows, 0), 5e-3, width=0.01)
 
 
 def test_the_modes_are_where_the_slope_is_nothing(simulated: Simulated) -> None:

@@ -35,8 +35,8 @@ def block(simulated: Callable[..., Decisions]) -> Block:
 
 @pytest.fixture(scope="module")
 def found(block: Block) -> Posterior:
-    together = Together.of(one_size(1), one_size(1), SPREADS, 2)
-    start = sites_at_modes(block, BETA, (np.diag(SPREADS[0]), np.diag(SPREADS[1])))
+    together = Together.of(one_size(1), one_size(1), (SPREADS[0], SPREADS[1][:, None]), 2)
+    start = sites_at_modes(block, BETA, (np.diag(SPREADS[0]), np.diag(SPREADS[1])[None]))
     found = settled(seats(block), BETA, together, start, RULE)
     for _ in range(3):
         found = settled(seats(block), BETA, together, found.sites, RULE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,8 +47,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(simulated: Simulated) ->
 
 def test_lasting_tastes_are_distinguished_from_inertia(simulated: Simulated) -> None:
     decisions = simulated(3, 40, taste=1.0)
-    random, taste = fit(decisions, estimator="random"), fit(decisions)
-    assert taste.estimator == "taste"
+    random, taste = fit(decisions, estimator="random"), fit(decisions, estimator="taste")
+    assert fit(decisions, against=False).estimator == "taste_by_model"
     assert random.likelihood_ratio is not None
     assert random.likelihood_ratio.statistic == pytest.approx(2 * (taste.loglik - random.loglik), abs=3)
     assert random.inertia["A"].estimate > taste.inertia["A"].estimate + 0.1
@@ -55,6 +56,50 @@ def test_lasting_tastes_are_distinguished_from_inertia(simulated: Simulated) -> 
     assert taste.taste_spread is not None
     assert abs(taste.taste_spread.estimate - 1) < 3 * taste.taste_spread.se
     assert taste.loglik > random.loglik + 10
+
+
+ALIKE: dict[str, Any] = {
+    "design": (("synchronous", "ABC"),),
+    "preference": dict.fromkeys("ABC", tuple(np.log([0.2, 0.5, 0.15, 0.1, 0.05]))),
+    "inertia": dict.fromkeys("ABC", 0.0),
+    "previous": 0.0,
+    "within": 0.0,
+}
+"""Three models at once that like the same verdicts, without inertia or conformity."""
+
+
+def test_tastes_of_unequal_strength_are_not_taken_for_inertia(simulated: Simulated) -> None:
+    """Spreads of 0.3, 1 and 1.7 and no inertia: with one spread for all, C would seem to have 0.4 of it."""
+    away, spreads, common = [], [], []
+    for seed in range(8):
+        decisions = simulated(400 + seed, 80, **ALIKE, taste=(0.3, 1.0, 1.7))
+        found = fit(decisions, against=False)
+        assert found.estimator == "taste_by_model"
+        away.append([one.estimate / one.se for one in found.inertia.values()])
+        spreads.append([one.estimate for one in found.taste_spreads.values()])
+        common.append([one.estimate for one in fit(decisions, estimator="taste", against=False).inertia.values()])
+    assert np.all(np.abs(np.mean(away, axis=0)) < 3 / 8**0.5)
+    assert np.sum(np.abs(away) > 2) <= 4
+    assert np.mean(spreads, axis=0) == pytest.approx([0.3, 1.0, 1.7], abs=0.25)
+    assert np.mean(common, axis=0)[2] > 0.25
+    assert np.mean(common, axis=0)[0] < -0.1
+
+
+def test_the_likelihood_ratio_of_spreads_tells_unequal_tastes_from_equal_ones(simulated: Simulated) -> None:
+    """It is the same from either fit, and the difference between both."""
+    unequal = simulated(400, 120, **ALIKE, taste=(0.3, 1.0, 2.5))
+    own, common = fit(unequal), fit(unequal, estimator="taste")
+    assert own.likelihood_ratio_of_spreads is not None
+    assert common.likelihood_ratio_of_spreads is not None
+    assert own.likelihood_ratio_of_spreads.p < 0.01
+    for made in (own, common):
+        assert made.likelihood_ratio_of_spreads.statistic == pytest.approx(2 * (own.loglik - common.loglik), abs=0.1)
+    assert any("a spread of tastes for each model against one for all" in one for one in common.warnings)
+    assert not any("likelihood ratio" in one for one in own.warnings)
+    assert fit(unequal, against=False).likelihood_ratio_of_spreads is None
+    equal = fit(simulated(401, 80, **ALIKE, taste=1.0)).likelihood_ratio_of_spreads
+    assert equal is not None
+    assert equal.p > 0.05
 
 
 def test_errors_with_tastes_are_as_large_as_they_say(simulated: Simulated) -> None:

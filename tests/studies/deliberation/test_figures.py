@@ -117,11 +117,32 @@ def test_inertia_is_shown_by_every_estimator_side_by_side(analysis):
     shown = table(sections(analysis), "The estimators side by side")
     assert [column.title for column in shown.columns[2:]] == [
         "random dilemma effects and tastes",
+        "random dilemma effects and equally strong tastes",
         "random dilemma effects",
         "free dilemma effects, penalised",
         "AdamW as published",
     ]
     assert {row[0] for row in shown.rows} >= {f"Inertia, {model}" for model in MODELS}
+
+
+def test_each_models_tastes_have_a_spread_in_the_table_and_their_ratio_stands_beside(analysis):
+    first = analysis.choice[0]
+    assert first.estimator == "taste_by_model"
+    shown = table(sections(analysis), "Parameters of the choice model: random dilemma effects and tastes")
+    names = [row[0] for row in shown.rows if "spread" in row[0].lower()]
+    assert names == ["Spread of dilemmas' effects", *(f"Spread of tastes, {model}" for model in MODELS)]
+    ratio = first.likelihood_ratio_of_spreads
+    assert 0 < ratio.p <= 1
+    notes = [one.text for one in exhibits(sections(analysis), Callout) if one.kind == "note"]
+    assert any(f"one for all: {ratio.statistic:.1f} (p = {ratio.p:.3f})" in text for text in notes)
+
+
+def test_numbers_without_an_interval_are_named_for_the_chosen_estimator_only(records):
+    at_once = records.filter(pl.col("format") == "synchronous", pl.col("goal") == "balanced")
+    made = analyze(at_once, resamples=20, others=True)
+    told = [one.text for one in exhibits(sections(made), Callout) if "no interval for" in one.text]
+    assert told
+    assert all(text.startswith("Fit with random dilemma effects and tastes: no interval for") for text in told)
 
 
 def test_archetypes_of_few_deliberations_are_counted_in_one_row_for_each_model(analysis):

@@ -102,9 +102,13 @@ class Together:
 
     @classmethod
     def of(cls, dilemma: Spread, taste: Spread, factors: tuple[Array, Array], models: int) -> Together:
-        """With these factors of the dilemmas' effects and of the tastes."""
-        kinds = ((np.ones((models, models)), dilemma, factors[0]), (np.eye(models), taste, factors[1]))
-        count, width = len(dilemma) + len(taste), models * dilemma.generators.shape[1]
+        """With these factors of the dilemmas' effects [A], and of the tastes [1, T] or of each model's [M, T]."""
+        shared, tastes = factors
+        own = np.eye(models)
+        patterns = [own] if len(tastes) == 1 else [np.diag(one) for one in own]
+        kinds = [(np.ones((models, models)), dilemma, shared)]
+        kinds += [(pattern, taste, given) for pattern, given in zip(patterns, tastes, strict=True)]
+        count, width = len(shared) + tastes.size, models * dilemma.generators.shape[1]
         covariance, start = np.zeros((width, width)), 0
         slopes, bends = np.zeros((count, width, width)), np.zeros((count, count, width, width))
         for pattern, spread, given in kinds:

@@ -18,7 +18,17 @@ from overton.statistics.choice.marginal import marginal_likelihood
 from overton.statistics.choice.quadrature import coarse, finest
 from overton.statistics.choice.tastes import Spreads, taste_likelihood
 
-__all__ = ["Fitted", "fit_alike", "fit_penalised", "fit_published", "fit_random", "fit_taste", "gain_by_tastes"]
+__all__ = [
+    "Fitted",
+    "fit_alike",
+    "fit_penalised",
+    "fit_published",
+    "fit_random",
+    "fit_taste",
+    "fit_taste_by_model",
+    "gain_by_model",
+    "gain_by_tastes",
+]
 
 Array = NDArray[np.float64]
 
@@ -31,12 +41,16 @@ _ROWS = 2_000
 _FEW = 30
 """Dilemmas. Fewer do not determine a covariance of effects; one size for all verdicts is estimated instead."""
 
+_FEW_DECISIONS = 750
+"""The same for decisions where each model's tastes have a size of their own. With fewer, a covariance takes up tastes,
+and intervals of inertia cover too rarely; one size serves even where the verdicts' true sizes are 0.3 to 1.6."""
+
 _EM_STEPS = 3
 
 _ROUGHLY, _FAIRLY, _CLOSELY = Until(0.1, steps=10), Until(0.03), Until(0.01)
 """Steps with few points need not converge fully; with tastes, where every step is expensive, little is left to gain."""
 
-_TASTE, _LEAST_TASTE = np.array([0.5]), 0.1
+_TASTE, _LEAST_TASTE = 0.5, 0.1
 """Logits, to start from; and at least, since a size near zero is left by small steps only."""
 
 _SOME = 150
@@ -112,40 +126,70 @@ def fit_random(estimable: Estimable) -> Fitted:
 
 def fit_taste(estimable: Estimable, models: int) -> Fitted:
     """The same with normal effects of each model in each dilemma besides, of one size."""
-    width, count = estimable.design.basis.shape[1], len(estimable.kept)
-    spread = _spread_of(estimable)
-    sizes = np.concatenate([np.zeros(count, bool), spread.sizes, one_size(width).sizes])
-    stages = [(estimable, _FAIRLY)]
-    if (step := estimable.situations.dilemmas // _SOME) > 3:
-        stages.insert(0, (replace(estimable, situations=estimable.situations.every(step)), _ROUGHLY))
-    near, factors = _approximately(_rows(stages[0][0], 1), spread, estimable.start.coefficients)
-    parameters = np.concatenate([near.coefficients, factors, _TASTE])
-    for part, until in stages:
-        rows = _rows(part, 1, models=models)
-        at = taste_likelihood(rows, Spreads(spread, one_size(width)), finest(width), count)
-        parameters[-1:] = np.maximum(np.abs(parameters[-1:]), _LEAST_TASTE)
-        peak = climb(at, parameters, _nowhere(rows, 0), sizes, until)
-        parameters = peak.parameters
-    return _spread(estimable, peak, spread)
+    return _fit_tastes(estimable, models, np.array([_TASTE]), _spread_of(estimable))
+
+
+def fit_taste_by_model(estimable: Estimable, models: int) -> Fitted:
+    """The same with a size for each model; none for a model without decisions."""
+    tastes = np.where(estimable.used.any(1), _TASTE, 0.0)
+    return _fit_tastes(estimable, models, tastes, _spread_of(estimable, _FEW_DECISIONS))
 
 
 def gain_by_tastes(estimable: Estimable, models: int, plain: Fitted) -> float:
     """Twice the gain in log-likelihood by tastes, over the `plain` fit without them.
 
-    Both by the same integrals, with tastes of almost zero for the latter, so that their errors are about the same.
+    Both log-likelihoods are taken as with tastes, so that what this approximation is off by cancels.
     """
     assert plain.spread is not None
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
     rows = _rows(estimable, 1, models=models)
-    at = taste_likelihood(rows, Spreads(plain.spread, one_size(width)), finest(width), count)
+    at = taste_likelihood(rows, Spreads(plain.spread, one_size(width), 1), finest(width), count)
     without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _nowhere(rows, 0)).loglik
     return max(2 * (fit_taste(estimable, models).loglik - without), 0.0)
 
 
-def _spread_of(estimable: Estimable) -> Spread:
-    """How the dilemmas' effects may be spread, as far as so many determine it."""
-    width = estimable.design.basis.shape[1]
-    return any_covariance(width) if estimable.situations.dilemmas >= _FEW else one_size(width)
+def gain_by_model(estimable: Estimable, models: int, fitted: Fitted) -> float:
+    """Twice the gain in log-likelihood by a size of tastes for each model, over one for all.
+
+    `fitted` is the fit with either; the search for the other, with effects of dilemmas of the same kind, starts there.
+    """
+    assert fitted.spread is not None
+    alike = len(fitted.taste) == 1
+    deciding = estimable.used.any(1)
+    common = np.sqrt(np.mean(fitted.taste[deciding] ** 2)) if not alike else fitted.taste[0]
+    tastes = np.where(deciding, common, 0.0) if alike else np.array([common])
+    other = _fit_tastes(estimable, models, tastes, fitted.spread, fitted)
+    return max(2 * (other.loglik - fitted.loglik) * (1 if alike else -1), 0.0)
+
+
+def _fit_tastes(estimable: Estimable, models: int, tastes: Array, spread: Spread, near: Fitted | None = None) -> Fitted:
+    """Starting from these sizes, of all models [1] or of each [M], and in all else from a fit that is `near`."""
+    width, count = estimable.design.basis.shape[1], len(estimable.kept)
+    spreads = Spreads(spread, one_size(width), len(tastes))
+    sizes = np.concatenate([np.zeros(count, bool), spread.sizes, np.ones(len(tastes), bool)])
+    stages = [(estimable, _FAIRLY)]
+    if near is None and (step := estimable.situations.dilemmas // _SOME) > 3:
+        stages.insert(0, (replace(estimable, situations=estimable.situations.every(step)), _ROUGHLY))
+    if near is None:
+        first, factors = _approximately(_rows(stages[0][0], 1), spread, estimable.start.coefficients)
+        parameters = np.concatenate([first.coefficients, factors, tastes])
+    else:
+        parameters = np.concatenate([near.coefficients, near.dilemma, tastes])
+    for part, until in stages:
+        rows = _rows(part, 1, models=models)
+        own = parameters[-len(tastes) :]
+        parameters[-len(tastes) :] = np.where(tastes > 0, np.maximum(np.abs(own), _LEAST_TASTE), 0.0)
+        at = taste_likelihood(rows, spreads, finest(width), count)
+        peak = climb(at, parameters, _nowhere(rows, 0), sizes, until)
+        parameters = peak.parameters
+    return _spread(estimable, peak, spread)
+
+
+def _spread_of(estimable: Estimable, decisions: int = 0) -> Spread:
+    """How the dilemmas' effects may be spread, as far as so many determine it; any way takes so many `decisions`."""
+    width, situations = estimable.design.basis.shape[1], estimable.situations
+    many = situations.dilemmas >= _FEW and situations.counts.sum() >= decisions
+    return any_covariance(width) if many else one_size(width)
 
 
 def _rows(estimable: Estimable, nodes: int, *, models: int = 1) -> list[Block]:

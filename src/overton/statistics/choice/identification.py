@@ -13,18 +13,34 @@ from scipy.sparse import csr_array, hstack, identity, vstack
 from overton.statistics.choice.decisions import NONE, Decisions
 from overton.statistics.choice.design import Column, Conformity, Design, Situations, blocks, count_situations, design
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
+from overton.statistics.estimate import NO_INTERVAL
 from overton.statistics.logit import independent
 
-__all__ = ["SHORT", "Estimable", "alike", "estimable_part", "fit_patterns", "no_tastes", "taste_decisions", "why_not"]
+__all__ = [
+    "SHORT",
+    "Estimable",
+    "alike",
+    "estimable_part",
+    "fit_patterns",
+    "no_tastes",
+    "taste_decisions",
+    "too_few",
+    "why_not",
+]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Counts = NDArray[np.int64]
 
 SHORT = (
-    "no model decided three times on a dilemma, or twice afresh, so that its lasting taste for a verdict looks like"
-    " inertia"
+    "a lasting taste for a verdict looks like inertia, because no model decided three times on a dilemma, or twice with"
+    " no verdict of its own to keep"
 )
 _ALONE = "there is one model, and its tastes are the effects of the dilemmas"
+
+FEWEST = 25
+"""Discussions of a model that tell a coefficient, from which on it has an interval. Whether a discussion has a second
+round depends on the first alone, where nothing is inertia, so that this does not choose among estimates."""
 
 _FAR = 12.0
 """Logits. A verdict this far behind in a fit may be on its way to being excluded."""
@@ -137,16 +153,44 @@ def no_tastes(decisions: Decisions) -> str | None:
     """
     if len(np.unique(decisions.model)) < 2:
         return _ALONE
-    return None if taste_decisions(decisions) else SHORT
+    return None if taste_decisions(decisions).any() else SHORT
 
 
-def taste_decisions(decisions: Decisions) -> int:
-    """How many decisions distinguish a taste for a dilemma from inertia: a model's third on it or later, or its second
-    afresh."""
-    cell = decisions.dilemma * len(decisions.models) + decisions.model
-    _, place = np.unique(cell, return_inverse=True)
+def taste_decisions(decisions: Decisions) -> Counts:
+    """How many decisions of each model [M] distinguish its taste for a dilemma from inertia: its third on it or later,
+    or its second afresh."""
+    models = len(decisions.models)
+    cell, place = np.unique(decisions.dilemma * models + decisions.model, return_inverse=True)
     afresh = np.bincount(place, decisions.own_previous == NONE)
-    return int(np.maximum(np.maximum(np.bincount(place) - 2, afresh - 1), 0).sum())
+    telling = np.maximum(np.maximum(np.bincount(place) - 2, afresh - 1), 0)
+    return np.bincount(cell % models, telling, models).astype(np.int64)
+
+
+def too_few(decisions: Decisions, column: Column) -> str | None:
+    """Why so few discussions give a coefficient of inertia or conformity no interval, if so.
+
+    Those count in which a model could keep a verdict of its own, or had heard some verdicts more often than others. A
+    coefficient that models share needs as many of each of them on average.
+    """
+    counts = _telling_discussions(decisions, column.kind)
+    if column.model is not None:
+        counts = counts[[column.model]]
+    found, needed = int(counts.sum()), FEWEST * max(int(np.count_nonzero(counts)), 1)
+    if found >= needed:
+        return None
+    return f"{NO_INTERVAL}too few discussions show it ({found}; at least {needed} are needed)"
+
+
+def _telling_discussions(decisions: Decisions, kind: str) -> Counts:
+    """In how many discussions each model [M] made a decision that a coefficient of this kind bears on."""
+    if kind == "inertia":
+        bears: Flags = decisions.own_previous != NONE
+    else:
+        heard = decisions.n_prev if kind == "previous" else decisions.n_within
+        bears = heard.max(1) > heard.min(1)
+    models = len(decisions.models)
+    met = np.unique(decisions.discussion[bears] * models + decisions.model[bears])
+    return np.bincount(met % models, minlength=models)
 
 
 def alike(situations: Situations) -> str | None:

@@ -81,12 +81,16 @@ class Sites:
 
 
 def sites_at_modes(block: Block, coefficients: Array, roots: tuple[Array, Array]) -> Sites:
-    """Sites to start from: each part's slope and curvature where all effects together are likeliest."""
+    """Sites to start from: each part's slope and curvature where all effects together are likeliest.
+
+    `roots` are those of the dilemmas' covariance [J, J] and of the tastes', of all models [1, J, J] or of each.
+    """
     width, models = len(roots[0]), block.models
+    tastes = np.broadcast_to(roots[1], (models, width, width))
     loadings = np.zeros((models, width, width * (1 + models)))
     for model in range(models):
         own = slice(width * (1 + model), width * (2 + model))
-        loadings[model, :, :width], loadings[model, :, own] = roots
+        loadings[model, :, :width], loadings[model, :, own] = roots[0], tastes[model]
     latent, _ = modes(block, loadings, coefficients, np.zeros((block.size, width * (1 + models))))
     precision, shift = np.zeros((block.size, models, width, width)), np.zeros((block.size, models, width))
     for model, (rows, columns) in enumerate(block.groups()):

@@ -31,10 +31,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Spreads:
-    """Of the dilemmas' effects, and of the models' tastes."""
+    """Of the dilemmas' effects, and of the models' tastes; `of_tastes` is 1 if models share theirs, or one for each."""
 
     dilemma: Spread
     taste: Spread
+    of_tastes: int
+
+    @property
+    def factors(self) -> int:
+        """How many there are: the dilemmas' first, then those of the tastes."""
+        return len(self.dilemma) + self.of_tastes * len(self.taste)
 
 
 def taste_likelihood(
@@ -48,11 +54,12 @@ def taste_likelihood(
     by_block = {id(block): seats(block) for block in blocks}
 
     def at(parameters: Array, latent: Start) -> Point:
-        beta, shared, own = np.split(parameters, ends)
-        roots = spreads.dilemma.loading(shared), spreads.taste.loading(own)
+        beta, shared, flat = np.split(parameters, ends)
+        own = flat.reshape(spreads.of_tastes, -1)
+        roots = spreads.dilemma.loading(shared), np.array([spreads.taste.loading(one) for one in own])
+        together = Together.of(spreads.dilemma, spreads.taste, (shared, own), blocks[0].models)
 
         def part(block: Block, near: Array) -> tuple[Sums, Array]:
-            together = Together.of(spreads.dilemma, spreads.taste, (shared, own), block.models)
             known = near.shape[1] > 0
             sites = Sites.unpacked(near, block.models, len(rule[0])) if known else sites_at_modes(block, beta, roots)
             found = settled(by_block[id(block)], beta, together, sites, rule)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from overton.statistics.choice.decisions import Decisions
 from overton.statistics.choice.design import Column, Design
 from overton.statistics.choice.estimators import Fitted
-from overton.statistics.choice.identification import SHORT, Estimable, why_not
+from overton.statistics.choice.identification import SHORT, Estimable, too_few, why_not
 from overton.statistics.choice.results import (
     ALL_MODELS,
     Parameter,
@@ -21,7 +21,9 @@ from overton.statistics.choice.results import (
     parameter,
     size,
     with_limits,
+    without_interval,
 )
+from overton.statistics.estimate import NO_INTERVAL
 
 __all__ = ["NO_REFITS", "View"]
 
@@ -31,6 +33,16 @@ NO_REFITS = "its interval takes many refits, made where this estimator is the on
 
 _LEVEL = "the likelihood is about level in it, as it is with few dilemmas or rare verdicts: no interval"
 
+_WORDS = {
+    "inertia": "inertia",
+    "previous": "conformity to earlier rounds",
+    "within": "conformity to the same round",
+}
+"""Kinds of coefficients in sentences."""
+
+_WIDEST = 6.0
+"""Logits. The ends of a wider interval are odds ratios that differ by a factor of more than 400."""
+
 _OF_LEVEL = 0.05
 """The largest part that level directions may have in a number with an estimate."""
 
@@ -39,7 +51,8 @@ _OF_LEVEL = 0.05
 class View:
     """A fit in the terms of the person who requested it: numbers by name, with intervals at `level`, or their reasons.
 
-    `no_taste` says why there are no tastes, if they were requested.
+    `no_taste` says why there are no tastes, if they were requested. With `cautious`, inertia and conformity have no
+    interval where too few discussions tell them, or it would be too wide to tell anything.
     """
 
     decisions: Decisions
@@ -48,6 +61,7 @@ class View:
     fitted: Fitted
     level: float
     no_taste: str | None
+    cautious: bool
 
     @property
     def errors(self) -> float:
@@ -72,6 +86,11 @@ class View:
     def names(self) -> list[str]:
         """Of the coefficients of inertia and conformity with an estimate."""
         return [self._name(column) for column in self._estimated()]
+
+    def without_interval(self) -> dict[str, str]:
+        """Why coefficients of inertia and conformity with an estimate have no interval, by their names in words."""
+        reasons = {self._words(column): self._one(column).reason for column in self._estimated()}
+        return {name: reason for name, reason in reasons.items() if reason and reason.startswith(NO_INTERVAL)}
 
     def covariance(self) -> Array:
         """Of these."""
@@ -100,13 +119,37 @@ class View:
         }
 
     def taste_spread(self) -> Size:
-        """The standard deviation of tastes, or why there is none."""
+        """The standard deviation of tastes, root mean square over models that have their own; or why there is none."""
         if not len(self.fitted.taste):
-            reason = self.no_taste or "the effects of dilemmas are not determined either"
-            return Size(nan, nan, (nan, nan), reason)
-        slopes = np.zeros(len(self.fitted.covariance))
-        slopes[-1] = 1.0
-        return self._sized(abs(float(self.fitted.taste[0])), slopes)
+            return self._no_taste()
+        own = self.fitted.taste * self._deciding if len(self.fitted.taste) > 1 else self.fitted.taste
+        among = np.count_nonzero(self._deciding) if len(own) > 1 else 1
+        estimate = sqrt(float(own @ own) / among)
+        return self._of_tastes(estimate, own / (among * estimate) if estimate else np.zeros(len(own)))
+
+    def taste_spreads(self) -> dict[str, Size]:
+        """That of each model's tastes."""
+        return {name: self._of_model(number) for number, name in enumerate(self.decisions.models)}
+
+    def _of_model(self, model: int) -> Size:
+        if not len(self.fitted.taste):
+            return self._no_taste()
+        if not self._deciding[model]:
+            return Size(nan, nan, (nan, nan), f"{self.decisions.models[model]} made no decision")
+        one = float(self.fitted.taste[model])
+        return self._of_tastes(abs(one), np.eye(len(self.fitted.taste))[model] * np.sign(one))
+
+    def _no_taste(self) -> Size:
+        return Size(nan, nan, (nan, nan), self.no_taste or "the effects of dilemmas are not determined either")
+
+    @property
+    def _deciding(self) -> NDArray[np.bool_]:
+        """Which models [M] made decisions."""
+        return np.asarray(self.estimable.used.any(1))
+
+    def _of_tastes(self, estimate: float, slopes: Array) -> Size:
+        """A spread with these slopes in the tastes' factors, which are the last parameters."""
+        return self._sized(estimate, np.concatenate([np.zeros(len(self.fitted.covariance) - len(slopes)), slopes]))
 
     def _size(self, form: Array, root: Array) -> Size:
         """Root of trace(form L L'), with its error from those of the factors (delta method)."""
@@ -137,6 +180,10 @@ class View:
         who = ALL_MODELS if column.model is None else self.decisions.models[column.model]
         return f"{column.kind}.{who}"
 
+    def _words(self, column: Column) -> str:
+        whose = "" if column.model is None else f" of {self.decisions.models[column.model]}"
+        return f"{_WORDS[column.kind]}{whose}"
+
     def _place(self, column: Column) -> int:
         """The place of a single coefficient among those that were fitted."""
         (at,) = self.design.of(*column)
@@ -153,7 +200,9 @@ class View:
     def _one(self, column: Column) -> Parameter:
         if reason := self._reason(column):
             return no_estimate(reason)
-        return self._number(np.eye(len(self.fitted.coefficients))[self._place(column)])
+        found = self._number(np.eye(len(self.fitted.coefficients))[self._place(column)])
+        reason = (too_few(self.decisions, column) or _too_wide(found)) if self.cautious else None
+        return without_interval(found, reason) if reason else found
 
     def _number(self, weights: Array) -> Parameter:
         """The sum of coefficients with these weights."""
@@ -180,6 +229,11 @@ class View:
         if self._level(weights):
             return no_estimate(_LEVEL)
         return self._number(weights)
+
+
+def _too_wide(one: Parameter) -> str | None:
+    low, high = one.interval
+    return f"{NO_INTERVAL}it would be wider than {_WIDEST:g} logits" if high - low > _WIDEST else None
 
 
 def _root(variance: float) -> float:

@@ -196,11 +196,20 @@ def _crowd(analysis: Analysis) -> Iterator[Candidate]:
 
 
 def _chosen(analysis: Analysis, fit: Choice) -> Iterator[Candidate]:
-    """What the choice model separates: keeping one's own last verdict, and going along with the others'."""
+    """What the choice model separates: keeping one's own last verdict, and going along with the others'.
+
+    Unless each model's tastes are in the fit, a lasting taste for a verdict looks like inertia, and hides conformity.
+    The tastes of a single model are the effects of the dilemmas.
+    """
     goal = f" (goal: {fit.goal})" if len(analysis.choice) > 1 and fit.goal else ""
+    separated = fit.estimator == "taste_by_model" or len(fit.inertia) == 1
     for model, one in fit.inertia.items():
         above = f"{model} sticks to its own last verdict, whatever the others said{goal}."
         below = f"{model} tends to abandon its own last verdict, whatever the others said{goal}."
+        if not separated:
+            above = (
+                f"{model} repeats its own last verdict, whether out of inertia or a lasting preference for it{goal}."
+            )
         measure = f"inertia{goal}"
         yield _candidate(
             analysis, model, one.number, "choice", (above, below), measure=measure, about="own last verdict"
@@ -211,6 +220,11 @@ def _chosen(analysis: Analysis, fit: Choice) -> Iterator[Candidate]:
             who, verb = (model, "goes") if model else ("Agents", "go")
             above = f"{who} {verb} along with the verdicts that others gave {said_when}{goal}."
             below = f"{who} {verb} against the verdicts that others gave {said_when}{goal}."
+            if not separated:
+                keep = (
+                    "keeps to lasting preferences of its own" if model else "keep to lasting preferences of their own"
+                )
+                below = f"{who} {verb} against the verdicts that others gave {said_when}, or {keep}{goal}."
             yield _candidate(
                 analysis, model, one.number, "choice", (above, below), measure=measure, about="others' verdicts"
             )

@@ -37,10 +37,11 @@ class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True
     """How the measures of deliberation are computed."""
 
     estimator: Annotated[
-        Literal["auto", "taste", "random", "penalised", "as_published"],
+        Literal["auto", "taste_by_model", "taste", "random", "penalised", "as_published"],
         Option(
-            "Estimator of the choice model: taste (a model's lasting taste is not inertia), random (no tastes), auto"
-            " (taste if the data identify it, otherwise random), penalised, or as_published (the authors' own)"
+            "Estimator of the choice model: taste_by_model (a model's lasting taste is not inertia), taste (the same,"
+            " with equally strong tastes of all models), random (no tastes), auto (taste_by_model if the data identify"
+            " it, otherwise random), penalised, or as_published (the authors' own)"
         ),
     ] = "auto"
     conformity: Annotated[

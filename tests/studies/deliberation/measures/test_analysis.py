@@ -89,7 +89,7 @@ def test_conformity_can_be_estimated_by_model(simulated):
 def test_the_other_estimators_stand_beside_where_they_are_asked_for(talk):
     said = {"a": ["NTA", "YTA"], "b": ["YTA", "YTA"]}
     made = analyze(pl.concat([talk(said, dilemma=name) for name in "xyz"]), resamples=20, others=True)
-    assert [one.estimator for one in made.others] == ["taste", "penalised", "as_published"]
+    assert [one.estimator for one in made.others] == ["taste_by_model", "taste", "penalised", "as_published"]
     assert made.others[0].inertia["a"].reason
 
 

@@ -58,7 +58,7 @@ def test_unless_more_is_asked_for_each_goal_is_fitted_once(parts, monkeypatch):
     monkeypatch.setattr("overton.studies.deliberation.measures.choice.fit", noted)
     chosen, others = fit_choices(parts, Fitting(), 0.95)
     assert asked == [("auto", 9), ("auto", 2)]
-    assert [one.estimator for one in chosen] == ["taste", "random"]
+    assert [one.estimator for one in chosen] == ["taste_by_model", "random"]
     assert others == ()
 
 
@@ -74,23 +74,24 @@ def test_without_faults_the_same_estimator_is_fitted_again_where_the_rest_would_
     (one,) = analyze(cut).choice
     (rest,), _ = fit_choices(Parts(talks_from(said.filter(pl.col("round") < 3))), Fitting(), 0.95)
 
-    assert (one.estimator, rest.estimator) == ("taste", "random")
-    assert one.without_faults.estimator == "taste"
+    assert (one.estimator, rest.estimator) == ("taste_by_model", "random")
+    assert one.without_faults.estimator == "taste_by_model"
     assert one.without_faults.decisions == rest.decisions == one.decisions - 2
 
 
 def test_the_others_are_fitted_where_they_are_asked_for(parts):
     chosen, others = fit_choices(parts, Fitting("penalised", others=True), 0.95)
     assert [(one.goal, one.estimator) for one in chosen] == [("correctness", "penalised"), ("balanced", "penalised")]
-    names = ["taste", "random", "as_published"]
+    names = ["taste_by_model", "taste", "random", "as_published"]
     assert [one.estimator for one in others] == [name for name in names for _ in range(2)]
 
 
 def test_beside_the_one_that_the_decisions_choose_stand_all_others(parts):
     chosen, others = fit_choices(parts, Fitting(others=True), 0.95)
-    assert [one.estimator for one in chosen] == ["taste", "random"]
+    assert [one.estimator for one in chosen] == ["taste_by_model", "random"]
     assert [(one.goal, one.estimator) for one in others] == [
-        ("balanced", "taste"),
+        ("balanced", "taste_by_model"),
+        *((goal, "taste") for goal in ("correctness", "balanced")),
         ("correctness", "random"),
         *((goal, name) for name in ("penalised", "as_published") for goal in ("correctness", "balanced")),
     ]

@@ -18,7 +18,8 @@ from overton.studies.exhibits import SERIES, Callout, Cell, Chart, Column, Exhib
 __all__ = ["choice", "crowd", "order", "parameters", "steering"]
 
 _ESTIMATORS = {
-    "taste": "random dilemma effects and tastes",
+    "taste_by_model": "random dilemma effects and tastes",
+    "taste": "random dilemma effects and equally strong tastes",
     "random": "random dilemma effects",
     "penalised": "free dilemma effects, penalised",
     "as_published": "AdamW as published",
@@ -28,7 +29,8 @@ _ESTIMATORS = {
 def choice(analysis: Analysis, names: Names) -> Section:
     """Inertia and conformity."""
     fits = [*analysis.choice, *analysis.others]
-    exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(fits, names)]
+    exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(analysis, names)]
+    exhibits += [Callout(note, summary=True) for one in fits for note in _ratio_note(one, names)]
     if any(one.not_computed is None for one in fits):
         exhibits += [
             _choice_chart(fits, names),
@@ -45,11 +47,14 @@ _CHOICE = (
     "verdicts for it in earlier rounds and, before the agent speaks, in the same round. An odds ratio of 2 doubles "
     "the odds. With 'random dilemma effects' these come from a normal distribution with estimated spread. A model's "
     "lasting taste for a verdict on a dilemma also makes it repeat itself; 'and tastes' gives every model a random "
-    "effect of its own on every dilemma, so that inertia is only what its own earlier verdict adds. That needs models "
-    "that decide three times on a dilemma, or twice afresh, and comes first wherever there are any. 'Penalised' has "
-    "one free effect per dilemma, shrunk towards zero, which its intervals ignore. 'AdamW as published' is the "
-    "authors' own estimator: it shrinks more and stops after 60 epochs. Intervals with random effects use Student's t "
-    "over dilemmas. Goals are fitted apart unless requested otherwise."
+    "effect of its own on every dilemma, so that inertia is only what its own earlier verdict adds. Each model's "
+    "tastes have a spread of their own: were all taken for equally strong, a stronger taste would look like inertia. "
+    "Tastes need models that decide three times on a dilemma, or twice afresh, and come first wherever there are any. "
+    "With random effects, inertia has no interval if the model decided again in fewer than 25 deliberations, nor "
+    "conformity if it had heard some verdicts more than others in so few, nor either if it would be wider than six "
+    "logits. 'Penalised' has one free effect per dilemma, shrunk towards zero, which its intervals ignore. 'AdamW as "
+    "published' is the authors' own estimator: it shrinks more and stops after 60 epochs. Intervals with random "
+    "effects use Student's t over dilemmas. Goals are fitted apart unless requested otherwise."
 )
 
 
@@ -58,11 +63,23 @@ def _title(one: Choice, names: Names) -> str:
     return f"{_ESTIMATORS.get(one.estimator, one.estimator)}{goal}"
 
 
-def _fit_notes(fits: list[Choice], names: Names) -> Iterator[str]:
-    for one in fits:
+def _fit_notes(analysis: Analysis, names: Names) -> Iterator[str]:
+    """The warnings of each fit; that a number has no interval is said of the chosen estimator only."""
+    for one in (*analysis.choice, *analysis.others):
         if one.not_computed:
             yield f"No fit with {_title(one, names)}: {one.not_computed}."
-        yield from (f"Fit with {_title(one, names)}: {note}." for note in one.notes)
+        for note in one.notes:
+            if one in analysis.choice or not note.startswith("no interval"):
+                yield f"Fit with {_title(one, names)}: {note}."
+
+
+def _ratio_note(one: Choice, names: Names) -> Iterator[str]:
+    """Whether models' tastes differ in strength, where the fit allows for it; otherwise its notes say so."""
+    if one.estimator == "taste_by_model" and one.likelihood_ratio_of_spreads:
+        yield (
+            f"Fit with {_title(one, names)}: likelihood ratio of a spread of tastes for each model against one for "
+            f"all: {one.likelihood_ratio_of_spreads}."
+        )
 
 
 def parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
@@ -112,7 +129,9 @@ def _parameter_table(one: Choice, names: Names, level: float) -> Table:
         [name, _estimate(found, one, level), _cell(found, found.se), _cell(found, found.odds_ratio)]
         for name, found in parameters(one)
     ]
-    spreads = (("Spread of dilemmas' effects", one.dilemma_spread), ("Spread of models' tastes", one.taste_spread))
+    own = [(f"Spread of tastes, {model}", found) for model, found in one.taste_spreads.items()]
+    shared = () if own else (("Spread of models' tastes", one.taste_spread),)
+    spreads = (("Spread of dilemmas' effects", one.dilemma_spread), *own, *shared)
     rows += [
         [name, _estimate(found, one, level), _cell(found, found.se), None]
         for name, found in spreads

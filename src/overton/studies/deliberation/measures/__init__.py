@@ -21,7 +21,7 @@ def analyze(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-    estimator: Literal["auto", "taste", "random", "penalised", "as_published"] = "auto",
+    estimator: Literal["auto", "taste_by_model", "taste", "random", "penalised", "as_published"] = "auto",
     conformity: Literal["shared", "by model"] = "shared",
     goals: Literal["apart", "together"] = "apart",
     others: bool = False,

@@ -324,11 +324,11 @@ class Analysis(Analysed, frozen=True):
     """All measures of a table of decisions.
 
     `choice` has one fit per goal, or one for all; the first is that for correctness, if there is one. `others` has the
-    same with the remaining estimators among 'taste', 'random', 'penalised' and 'as_published', for comparison; empty
-    unless requested. `estimator` is the one requested, perhaps 'auto'. What a table does not determine is None or
-    empty, with the reason in `not_computed`. `faults` counts messages with faults of form, empty if these were not
-    looked for. `warnings` must be read before any number, `notes` with the numbers; each is a sentence.
-    `self_agreement` is that of the judge of values, if it was asked again, under 'values'.
+    same with the remaining estimators among 'taste_by_model', 'taste', 'random', 'penalised' and 'as_published', for
+    comparison; empty unless requested. `estimator` is the one requested, perhaps 'auto'. What a table does not
+    determine is None or empty, with the reason in `not_computed`. `faults` counts messages with faults of form, empty
+    if these were not looked for. `warnings` must be read before any number, `notes` with the numbers; each is a
+    sentence. `self_agreement` is that of the judge of values, if it was asked again, under 'values'.
     """
 
     models: tuple[str, ...]

@@ -108,8 +108,10 @@ def _fitted(goal: str | None, decisions: Decisions, how: Fitting, level: float, 
         preferences={model: _parameters(found, made) for model, found in made.preference.items()},
         dilemma_spread=_spread(made.dilemma_spread, n),
         taste_spread=_spread(made.taste_spread, n),
+        taste_spreads={model: _size(found, n) for model, found in made.taste_spreads.items()},
         loglik=made.loglik,
         likelihood_ratio=made.likelihood_ratio,
+        likelihood_ratio_of_spreads=made.likelihood_ratio_of_spreads,
         notes=tuple(made.warnings),
     )
 
@@ -127,4 +129,8 @@ def _shared(found: dict[str, Parameter]) -> Parameter | dict[str, Parameter]:
 
 
 def _spread(found: Size | None, n: int) -> Spread | None:
-    return Spread(found.estimate, found.se, *found.interval, found.reason, n) if found else None
+    return _size(found, n) if found else None
+
+
+def _size(found: Size, n: int) -> Spread:
+    return Spread(found.estimate, found.se, *found.interval, found.reason, n)

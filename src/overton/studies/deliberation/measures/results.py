@@ -156,9 +156,11 @@ class Choice(msgspec.Struct, frozen=True):
     `goal` is None if the table has no goals, or several are fitted together. `decisions` counts valid verdicts.
     `inertia` is by model; `previous` and `within`, the conformity to earlier rounds and within the round, are for all
     models together or by model; `preferences` are by model and verdict, relative to the mean of the verdicts that the
-    model uses. `estimator` is the one that was used: 'taste' or 'random' if the choice was left to the data.
-    `dilemma_spread` is that of the dilemmas' effects, `taste_spread` that of a model's own taste on a dilemma, None if
-    the estimator has none; `likelihood_ratio` tests tastes against none, if they are left out and may count as inertia.
+    model uses. `estimator` is the one that was used: 'taste_by_model', 'taste' or 'random' if the choice was left to
+    the data. `dilemma_spread` is that of the dilemmas' effects, `taste_spread` that of a model's own taste on a
+    dilemma (over all models, their root mean square), None if the estimator has none, and `taste_spreads` that of each
+    model, if fitted by model. `likelihood_ratio` tests tastes against none, if they are left out and may count as
+    inertia; `likelihood_ratio_of_spreads` tests a spread of tastes for each model against one for all.
     `notes` are warnings. `without_faults` is the same fit with the verdicts of messages with faults of form treated as
     unreadable, None if faults were not looked for. If there is no fit at all, `not_computed` says why, and the
     parameters are empty.
@@ -174,8 +176,10 @@ class Choice(msgspec.Struct, frozen=True):
     preferences: dict[str, dict[str, Parameter]]
     dilemma_spread: Spread | None = None
     taste_spread: Spread | None = None
+    taste_spreads: dict[str, Spread] = msgspec.field(default_factory=dict)
     loglik: float = nan
     likelihood_ratio: LikelihoodRatio | None = None
+    likelihood_ratio_of_spreads: LikelihoodRatio | None = None
     notes: tuple[str, ...] = ()
     not_computed: str | None = None
     without_faults: Choice | None = None
