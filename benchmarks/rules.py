@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from overton.statistics.resampling.limits import OF_SKEWNESS, Influence, gaps, spread_of
+from overton.statistics.resampling.limits import FARTHEST, OF_SKEWNESS, Influence, gaps, spread_of
 
 Floats = NDArray[np.float64]
 Rule = Callable[[Floats], tuple[Floats, Floats]]
@@ -77,13 +78,14 @@ def johnson(values: Floats) -> tuple[Floats, Floats]:
     return tuple(one + move for one in student(values))  # type: ignore[return-value]
 
 
-def hall(share: float) -> Rule:
-    """Hall's transformation with Student's quantiles, with part of the skewness removed."""
+def hall(share: float, farthest: float = inf) -> Rule:
+    """Hall's transformation with Student's quantiles, with part of the skewness removed, and no limit further than
+    `farthest` times Student's."""
 
     def made(values: Floats) -> tuple[Floats, Floats]:
         mean, _, influence = _moments(values)
         items = np.full(len(mean), float(values.shape[1]))
-        low, high = gaps(spread_of(Influence(influence.T, items, items - 1)), 0.95, share)
+        low, high = gaps(spread_of(Influence(influence.T, items, items - 1)), 0.95, share, farthest)
         return mean + low, mean + high
 
     return made
@@ -119,7 +121,8 @@ RULES: Mapping[str, Rule] = {
     "Student's t": student,
     "Johnson": johnson,
     "Hall": hall(1.0),
-    "Hall, nine tenths (ours)": hall(OF_SKEWNESS),
+    "Hall, nine tenths": hall(OF_SKEWNESS),
+    "Hall, nine tenths, at most 1.6 times Student's (ours)": hall(OF_SKEWNESS, FARTHEST),
     "bootstrap-t": bootstrap_t,
     "expanded percentile (before)": percentile,
 }

@@ -51,6 +51,14 @@ def test_a_judge_without_any_relation_to_people_changes_nothing() -> None:
     assert found.corrected.high - found.corrected.low < 1.1 * (found.labelled.high - found.labelled.low)
 
 
+def test_a_limit_of_a_mean_that_the_range_cuts_off_is_undetermined() -> None:
+    people = np.array([1.0, 1.0, 1.0, 0.2, 1.0, 1.0, 0.9, 1.0])
+    every = np.ones(8)
+    labels = Labels(people, people, every, every, share=False)
+    found, _ = corrected(plain([True] * 8, these=False), labels, [])
+    assert (found.labelled.high, found.labelled.undetermined) == (1.0, ("high",))
+
+
 def test_from_twenty_labels_on_there_is_a_number_and_from_fifty_an_interval() -> None:
     people = np.tile([1.0, 0.0, 0.0, 0.0], 50)
     few, some, enough = (

@@ -305,7 +305,7 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
     if not (draw.these or labels.share) and lent is None:
         known = _of_both(draw, _moved(draw, labels, value, power, left), known)
     low, high = _limits(labels, left, value, known, inf if power else _most(draw, left, clusters))
-    return Estimate(value, low, high, n, name, level, error)
+    return Estimate(value, low, high, n, name, level, error, (labels.lowest, labels.highest))
 
 
 def _clusters(draw: Draw) -> int:
