@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,33 @@ def test_a_run_keeps_probabilities_replays_them_and_says_at_the_head_whether_ans
     assert open_run(run.path).manifest.spent.requests == run.manifest.spent.requests
 
 
+def test_calibration_asks_ten_times_at_each_prompt_and_an_older_run_keeps_its_own_spread(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {**SMALL, "templates": (1, 2, 3, 4, 5, 6), "calibrate": 400}
+
+    def spread(run: Any) -> tuple[int, list[int]]:
+        lengths = run.records()["sampled"].drop_nulls().list.len()
+        return len(lengths), lengths.unique().to_list()
+
+    new = overton.run("open-mindedness", models=["simulated/open-minded"], out=tmp_path / "new", **asked)
+    assert spread(new) == (40, [10])
+    old = overton.run(
+        "open-mindedness", models=["simulated/open-minded"], out=tmp_path / "old", **asked, calibrate_each=0
+    )
+    assert spread(old) == (20, [20])  # of 108 prompts 5% would be 6, fewer than 20
+    manifest = old.path / "manifest.json"
+    made = json.loads(manifest.read_text())
+    del made["options"]["calibrate_each"]  # as 0.2.0 wrote it
+    manifest.write_text(json.dumps(made))
+    records = old.records()
+    (old.path / "records.parquet").unlink()
+    overton.resume(old.path)
+    assert open_run(old.path).records().equals(records)
+    assert open_run(old.path).manifest.spent.requests == old.manifest.spent.requests
+    overton.extend(old.path, trials=2)
+    assert spread(open_run(old.path)) == (20, [20])
+    assert {one.kind for one in overton.compare(old.path, new.path).differing} == {"precision"}
+
+
 def test_the_judges_probabilities_stand_beside_its_labels_and_the_published_threshold(tmp_path: Path) -> None:
     run = overton.run(
         "even-handedness",
@@ -58,6 +86,7 @@ def test_the_judges_probabilities_stand_beside_its_labels_and_the_published_thre
         out=tmp_path / "run",
         shares="probabilities",
         nulls=0.0,
+        calibrate=1000,
     )
     analysis = overton.analyze("even-handedness", run.path)
     (result,) = (found for settings in analysis.models.values() for found in settings.values())
@@ -90,7 +119,7 @@ def test_free_answers_are_as_many_where_their_judge_tells_probabilities() -> Non
     planned, other = overton.plan("open-mindedness", others={"judge": "simulated/side-judge"}, **asked).ways
     assert other.options == "--shares probabilities"
     assert planned.calls == 2 * 990  # an answer and its label
-    assert other.calls == planned.calls + 50 * 4  # 5% of the answers, 200 single labels in all
+    assert other.calls == planned.calls + 20 * 10  # 200 single labels, ten of each of 20 answers
 
 
 def test_ways_in_batches_cost_what_batches_cost() -> None:

@@ -13,7 +13,7 @@ from overton.api import inspect_tasks
 from overton.api.runs import Run, fresh_folder, open_run
 from overton.errors import InputError, Problem
 from overton.hosts.local import RunFolder
-from overton.studies.options import Field, fields_of
+from overton.studies.options import Field, fields_of, stored_options
 from overton.studies.registry import study_named
 from overton.untrusted import converted
 
@@ -134,7 +134,7 @@ def _scoring(task: TaskData) -> Scoring:
 def _task_arguments(task: TaskData) -> dict[str, Any]:
     """The parameters with which the study's task asks as this run did, except its items; defaults are left out."""
     study = study_named(task.study)
-    given, default = converted(task.options, study.options), study.options()
+    given, default = converted(stored_options(study.options, task.options), study.options), study.options()
     own: dict[str, Any] = {
         field.name: _spelled(field, value)
         for field in fields_of(study.options)

@@ -9,11 +9,20 @@ has a = 0 and b = 1 if the two agree; b is the calibration slope (below 1: overc
 with a normal prior of standard deviation 1 around agreement, which weighs as much as a handful of answers and keeps it
 finite if every answer is alike. Errors are the larger of two: those of binomial answers, and those from the prompts'
 own scatter, with whole prompts drawn (Liang and Zeger 1986), with Student's t. Differences are on the scale of shares.
+
+A line cannot follow differences that cancel out between prompts or bend back. So each prompt's own squared difference
+is estimated, too, without the part that chance adds. With d = q - p, where q is the true proportion of answers,
+
+    E[x (x - 1) / (n (n - 1)) - 2 p x / n + p^2] = d^2
+
+for n >= 2; one answer at each prompt says nothing about d^2. For several options, half the sum over options takes its
+place, which is the square of the probability that moves if it moves from one option to another. The mean over prompts
+weights each by the standard deviation of one answer, since prompts with a certain answer would hide the others.
 """
 
 from __future__ import annotations
 
-from math import sqrt
+from math import ceil, sqrt
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -34,22 +43,30 @@ BAND = 0.1
 
 _FEWEST = 5
 """Prompts that a line needs."""
+_POWER = 0.8
+"""The probability with which the answers suggested by `needed` show agreement, if there is no difference."""
 _SUREST = 0.995
 """Logits are taken of probabilities no higher than this, and no lower than 1 minus this."""
+
+
+_NO_TYPICAL = not_computed(f"fewer than {_FEWEST} prompts have two answers or more", level=0.95, n=0)
 
 
 class Calibration(msgspec.Struct, frozen=True):
     """How a model's probabilities compare with its answers.
 
     `slope` is b. `offset` is the line's difference (share minus probability), its mean over prompts; `outward` the mean
-    of the same counted away from one half, above 0 if answers are surer than the probabilities. `largest` is the
-    largest difference at a single prompt, noise and all, with limits for all prompts together (Bonferroni). `other` is
-    how much more often single answers name no option than the probabilities imply, None if that is not known. Shares
-    are on [0, 1], differences on [-1, 1]; `prompts` and `answers` are counts.
+    of the same counted away from one half, above 0 if answers are surer than the probabilities. `typical` is the root
+    mean square difference of single prompts without the part that chance adds, weighted by the standard deviation of an
+    answer; not computed if prompts have one answer each. `largest` is the largest difference at a single prompt, noise
+    and all, with limits for all prompts together (Bonferroni). `other` is how much more often single answers name no
+    option than the probabilities imply, None if that is not known. Shares are on [0, 1], differences on [-1, 1];
+    `prompts` and `answers` are counts.
 
     They `differ` if the line's difference at some prompt surely lies beyond `band`, anywhere along the line (Scheffé),
-    or `other` does; they `agree` if the intervals of `offset`, `outward` and `other` lie within it; otherwise this
-    cannot be decided, and `why` says what is lacking.
+    or the interval of `other` or of `typical` does. They `agree` if the intervals of `offset`, `outward`, `typical` and
+    `other` lie within it. Otherwise this cannot be decided, and `why` says what is lacking; `needed` is about how many
+    answers would show agreement with probability 0.8 if there is no difference, None if that is not known.
     """
 
     prompts: int
@@ -62,6 +79,8 @@ class Calibration(msgspec.Struct, frozen=True):
     band: float
     verdict: Verdict
     why: str = ""
+    typical: Estimate = _NO_TYPICAL
+    needed: int | None = None
 
 
 def calibration(
@@ -97,8 +116,23 @@ def calibration(
         line.mean(1.0, level),
         line.mean(np.sign(line.probabilities - 0.5), level),
     )
-    verdict, why = _verdict(line, [one for one in (offset, outward, apart) if one is not None], apart, level, band)
-    return Calibration(len(p), answers, slope, offset, outward, _largest(p, x, n, level), apart, band, verdict, why)
+    single = _Single.of(p, x, n)
+    tested = _Tested([one for one in (offset, outward, apart) if one is not None], apart, single, level, band)
+    verdict, why = tested.verdict(line)
+    return Calibration(
+        len(p),
+        answers,
+        slope,
+        offset,
+        outward,
+        _largest(p, x, n, level),
+        apart,
+        band,
+        verdict,
+        why,
+        _NO_TYPICAL if single is None else single.typical(level),
+        tested.needed(answers) if verdict == "cannot tell" else None,
+    )
 
 
 class _Line(NamedTuple):
@@ -186,12 +220,84 @@ def _apart(other: tuple[ArrayLike, ArrayLike], level: float) -> Estimate:
     return Estimate(float(d.mean()), float(d.mean()) - half, float(d.mean()) + half, len(d), "Student's t", level)
 
 
-def _verdict(
-    line: _Line, means: list[Estimate], other: Estimate | None, level: float, band: float
-) -> tuple[Verdict, str]:
-    if line.surely_beyond(band, level) or (other is not None and (other.low > band or other.high < -band)):
-        return "differ", ""
-    if all(-band <= one.low and one.high <= band for one in means):
+class _Single(NamedTuple):
+    """Differences of single prompts: their mean square [1], its standard error as observed and if probabilities were
+    the proportions, and how many prompts have two answers or more."""
+
+    square: float
+    error: float
+    error_if_alike: float
+    prompts: int
+
+    @classmethod
+    def of(cls, p: Array, x: Array, n: Array) -> _Single | None:
+        """The differences; None if too few prompts have several answers. `p` and `x` have all options, or the first of
+        two."""
+        several = n[:, 0] > 1
+        if several.sum() < _FEWEST:
+            return None
+        p, x, n = p[several], x[several], n[several, :1]
+        if p.shape[1] == 1:
+            p, x = np.hstack([p, 1 - p]), np.hstack([x, n - x])
+        squares = (x * (x - 1) / (n * (n - 1)) - 2 * p * x / n + p**2).sum(1) / 2
+        kept = np.clip(p, 1 - _SUREST, _SUREST)
+        weight = np.sqrt((kept * (1 - kept)).sum(1) / 2)
+        weight /= weight.sum()
+        # The covariance of one answer is diag(p) - p p'; the sum of its squared entries:
+        spread = (p**2).sum(1) - 2 * (p**3).sum(1) + (p**2).sum(1) ** 2
+        mean, many = float(weight @ squares), len(p)
+        alike = float(weight**2 @ (spread / (2 * n[:, 0] * (n[:, 0] - 1))))
+        seen = many / (many - 1) * float(weight**2 @ (squares - mean) ** 2)
+        return cls(mean, sqrt(max(alike, seen)), sqrt(alike), many)
+
+    def _limit(self, cut: float) -> float:
+        return self.square + float(stdtrit(self.prompts - 1, cut)) * self.error
+
+    def typical(self, level: float) -> Estimate:
+        """The root mean square, with a two-sided interval."""
+        value, low, high = (
+            sqrt(max(one, 0.0)) for one in (self.square, self._limit((1 - level) / 2), self._limit((1 + level) / 2))
+        )
+        return Estimate(value, low, high, self.prompts, "Student's t over prompts, of the mean square", level)
+
+    def prompts_needed(self, band: float, level: float) -> int:
+        """How many prompts, answered as often, would show with probability `_POWER` that it is below the band, if
+        there is no difference."""
+        wide = float(ndtri((1 + level) / 2)) + float(ndtri(_POWER))
+        return ceil(self.prompts * (wide * self.error_if_alike / band**2) ** 2)
+
+
+class _Tested(NamedTuple):
+    """What is compared with the band: the intervals of `means`, that of answers without an option among them, and
+    single prompts."""
+
+    means: list[Estimate]
+    other: Estimate | None
+    single: _Single | None
+    level: float
+    band: float
+
+    def verdict(self, line: _Line) -> tuple[Verdict, str]:
+        """The verdict, and if it is none, why."""
+        apart = self.other is not None and (self.other.low > self.band or self.other.high < -self.band)
+        one_by_one = self.single is not None and self.single.typical(self.level).low > self.band
+        if line.surely_beyond(self.band, self.level) or apart or one_by_one:
+            return "differ", ""
+        if self.single is None:
+            return "cannot tell", "each prompt has one answer, which says nothing about differences of single prompts"
+        reach = max(max(abs(one.low), abs(one.high)) for one in self.means)
+        if reach > self.band:
+            return "cannot tell", f"the mean difference may reach {reach:.2f}, and the band is {self.band:g}"
+        if (most := self.single.typical(self.level).high) > self.band:
+            return (
+                "cannot tell",
+                f"the typical difference of a prompt may reach {most:.2f}, and the band is {self.band:g}",
+            )
         return "agree", ""
-    reach = max(max(abs(one.low), abs(one.high)) for one in means)
-    return "cannot tell", f"the mean difference may reach {reach:.2f}, and the band is {band:g}"
+
+    def needed(self, answers: int) -> int | None:
+        """About how many answers would show agreement if there is none; None if these should have."""
+        if self.single is None:
+            return None
+        made = ceil(self.single.prompts_needed(self.band, self.level) * answers / self.single.prompts / 100) * 100
+        return made if made > answers else None

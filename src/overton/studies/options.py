@@ -23,6 +23,7 @@ __all__ = [
     "fields_of_call",
     "option_place",
     "options_of",
+    "stored_options",
     "values_of",
 ]
 
@@ -45,7 +46,8 @@ class Option:
     ('own': the endpoint's). `repeats` lets a value be given twice. `follows` marks what follows from the roles, so that
     nobody gives it. `every` is a word for all that are known ('all'). `file` marks a path, which reaches the study as
     an opened text or table; if none is given, one called `beside` is used if it is in the folder of the input, or in
-    the folder around that. With `argument` a command takes it by position, without a flag.
+    the folder around that. With `argument` a command takes it by position, without a flag. `unmentioned` is its value
+    in a run that is older than the option, so that its manifest does not mention it; None if that is the default.
     """
 
     help: str
@@ -62,6 +64,7 @@ class Option:
     argument: bool = False
     beside: str = ""
     every: str = ""
+    unmentioned: Any = None
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,6 +90,11 @@ class Field:
     def flag(self) -> str:
         """Its name on the command line."""
         return self.option.flag or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def unmentioned(self) -> Any:
+        """Its value in a run whose manifest does not mention it."""
+        return self.default if self.option.unmentioned is None else self.option.unmentioned
 
     @property
     def needed(self) -> bool:
@@ -232,6 +240,12 @@ def changed(options: S, given: Mapping[str, Any]) -> S:
 def _grown(old: Any, new: Any) -> Any:
     """The old values and those that are added, each once; for a single value the new one."""
     return (*old, *(one for one in new if one not in old)) if isinstance(old, tuple) and isinstance(new, tuple) else new
+
+
+def stored_options(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values of options as a run or log has stored them, with those that are newer than it as they were then."""
+    newer = {field.name: field.unmentioned for field in fields_of(kind) if field.option.unmentioned is not None}
+    return {**newer, **stored}
 
 
 def options_of(kind: type[S], given: Mapping[str, Any]) -> S:

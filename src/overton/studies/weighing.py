@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from math import ceil, isnan
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -34,10 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALIBRATE",
+    "CALIBRATE_EACH",
+    "CALIBRATION",
     "NO_LABEL",
     "UNWEIGHED",
     "AsAsked",
     "Calibrate",
+    "CalibrateEach",
     "Shares",
     "Weigh",
     "Weighing",
@@ -69,12 +72,25 @@ AsAsked = Annotated[
 ]
 CALIBRATE = 200
 """The default number of single answers."""
+CALIBRATE_EACH = 10
+"""How many of them one prompt gets: several show what a single prompt's difference is, and one does not."""
+CALIBRATION = ("calibrate", "calibrate_each")
+"""The options of calibration, which changes no record that measures are made of."""
 Calibrate = Annotated[
     int,
     Option(
-        "Single answers of each model that are sampled beside its token probabilities, at randomly drawn prompts, to"
-        " see whether both agree; 0 for none",
+        "Number of answers to sample per model to check its token probabilities; 0 skips the check. If both agree, 200"
+        " show it in a quarter of runs and 1,000 in three quarters",
         least=0,
+    ),
+]
+CalibrateEach = Annotated[
+    int,
+    Option(
+        "Number of these answers at each prompt; prompts are chosen at random, at least 20. 0 spreads the answers over"
+        " 5% of all prompts",
+        least=0,
+        unmentioned=0,
     ),
 ]
 
@@ -86,19 +102,32 @@ TrialT = TypeVar("TrialT", bound=Trial)
 HowT = TypeVar("HowT", bound=msgspec.Struct)
 
 _SHARE, _FEWEST = 0.05, 20
-"""The share of prompts that is drawn, and at least how many (if there are as many): differences between prompts show
-only with some of them."""
+"""The share of prompts that is drawn if nothing says how often to ask one, and at least how many in any case (if there
+are as many): differences between prompts show only with some of them."""
 
 
-def _sampled_too(names: Sequence[str], seed: int, answers: int) -> dict[str, int]:
+class _Chosen(Protocol):
+    """The options of a study that can request token probabilities, as far as they concern these."""
+
+    @property
+    def shares(self) -> str: ...
+    @property
+    def calibrate(self) -> int: ...
+    @property
+    def calibrate_each(self) -> int: ...
+
+
+def _sampled_too(names: Sequence[str], seed: int, answers: int, each: int) -> dict[str, int]:
     """How often each trial drawn for calibration is asked for a single answer, by its name.
 
-    5% of the trials, at least 20, and so often that there are `answers` of them. Which are drawn follows from seed and
-    names, and those drawn from few trials are mostly also drawn from more.
+    As many trials as make `answers` with `each` (5% of the trials if it is 0), at least 20, each so often that there
+    are `answers` of them. Which are drawn follows from seed and names, and those drawn from few trials are mostly also
+    drawn from more.
     """
     if not answers or not names:
         return {}
-    count = min(len(names), max(_FEWEST, ceil(_SHARE * len(names))))
+    wanted = answers / each if each else _SHARE * len(names)
+    count = min(len(names), max(_FEWEST, ceil(wanted)))
     drawn = sorted(names, key=lambda name: (Draw(f"{seed}/{name}/calibration").uniform(), name))[:count]
     return dict.fromkeys(drawn, ceil(answers / count))
 
@@ -108,7 +137,7 @@ def _alike(trial: Trial) -> str:
 
 
 def sharing(
-    trials: Iterable[TrialT], shares: str, calibrate: int, seed: int, kind: Callable[[TrialT], str] = _alike
+    trials: Iterable[TrialT], options: _Chosen, seed: int, kind: Callable[[TrialT], str] = _alike
 ) -> Iterator[TrialT]:
     """The trials of a study by how it finds shares: unchanged if answers are sampled, otherwise with the fields
     `shares` and `sampled`, how often each is asked for a single answer.
@@ -116,13 +145,14 @@ def sharing(
     Trials of each `kind` are drawn separately, since other kinds ask something else; those of the kind '' offer no
     choice, and none of them is drawn.
     """
-    if shares == "sampled":
+    if options.shares == "sampled":
         return iter(trials)
     made = list(trials)
     drawn: dict[str, int] = {}
     for one in sorted({kind(trial) for trial in made} - {""}):
-        drawn |= _sampled_too([trial.name for trial in made if kind(trial) == one], seed, calibrate)
-    return (msgspec.structs.replace(trial, shares=shares, sampled=drawn.get(trial.name, 0)) for trial in made)
+        names = [trial.name for trial in made if kind(trial) == one]
+        drawn |= _sampled_too(names, seed, options.calibrate, options.calibrate_each)
+    return (msgspec.structs.replace(trial, shares=options.shares, sampled=drawn.get(trial.name, 0)) for trial in made)
 
 
 async def asked_again(  # noqa: PLR0917
@@ -319,18 +349,23 @@ def verdict_on(one: Calibration) -> str:
             " (--calibrate)."
         )
     basis = f"{one.answers:,} single answers at {one.prompts} prompts"
+    typical = "" if isnan(one.typical.value) else f"; typical difference of a prompt {sentence(one.typical, 'share')}"
     if one.verdict == "agree":
         return (
-            f"{basis} agree with its token probabilities within {one.band:g} on average (mean difference"
-            f" {sentence(one.offset, 'points')}; away from one half {sentence(one.outward, 'points')})."
+            f"{basis} agree with its token probabilities within {one.band:g}, on average and typically at a prompt"
+            f" (mean difference {sentence(one.offset, 'points')}; away from one half"
+            f" {sentence(one.outward, 'points')}{typical})."
         )
     if one.verdict == "differ":
         return (
             f"{basis} differ from its token probabilities by more than {one.band:g} (calibration slope"
-            f" {number(one.slope.value, 'value')}; away from one half {sentence(one.outward, 'points')}): the"
+            f" {number(one.slope.value, 'value')}; away from one half {sentence(one.outward, 'points')}{typical}): the"
             " probability of a letter after one text is not the share of letters, and neither are shares made of it."
         )
-    return f"whether single answers agree with its token probabilities cannot be decided by {basis}: {one.why}."
+    more = (
+        f" If there is no difference, about {one.needed:,} answers would show it (--calibrate)." if one.needed else ""
+    )
+    return f"whether single answers agree with its token probabilities cannot be decided by {basis}: {one.why}.{more}"
 
 
 def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = None) -> Section | None:
@@ -347,11 +382,23 @@ def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = No
         Column("Calibration slope", "value"),
         Column("Mean difference", "points"),
         Column("Away from one half", "points"),
+        Column("Typical of a prompt", "share"),
         Column("Largest of a prompt", "points"),
         Column("Without an option", "points"),
     ]
     rows: list[list[Cell]] = [
-        [name, one.verdict, one.prompts, one.answers, one.slope, one.offset, one.outward, one.largest, one.other]
+        [
+            name,
+            one.verdict,
+            one.prompts,
+            one.answers,
+            one.slope,
+            one.offset,
+            one.outward,
+            one.typical,
+            one.largest,
+            one.other,
+        ]
         for name, one in found.calibrations.items()
     ]
     said = [Callout(text, summary=True) for text in weighing_notes(found)] if said is None else said
@@ -362,7 +409,9 @@ def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = No
 
 _METHOD = (
     "Differences are shares of single answers minus the probabilities for the same prompts. The slope is Cox's: 1 if"
-    " the two agree, below 1 if the probabilities are surer than the answers are. They agree if the mean difference,"
-    " and the mean one away from one half, lie within the band with their intervals; they differ if the line's"
-    " difference at some prompt surely lies beyond it."
+    " the two agree, below 1 if the probabilities are surer than the answers are. The typical difference of a prompt is"
+    " the root mean square of single prompts' differences, without the part that chance adds, and weighted by the"
+    " standard deviation of one answer. They agree if the mean difference, the mean one away from one half and the"
+    " typical one lie within the band with their intervals; they differ if the line's difference at some prompt, or the"
+    " typical one, surely lies beyond it."
 )

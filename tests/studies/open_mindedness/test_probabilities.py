@@ -115,11 +115,11 @@ def test_drawn_prompts_are_also_sampled_by_speakers_of_their_own_and_not_weighed
     assert all(speaker.startswith("subject/sampled/") and form == ANSWER for speaker, form in asked if speaker)
     found = analyze(records).weighing
     assert found is not None
-    assert found.calibrations["m"].verdict == "agree"
+    assert found.calibrations["m"].verdict != "differ"
 
 
 def test_auto_uses_probabilities_of_all_models_or_of_none() -> None:
-    records, _ = held(Options(trials=1, shares="auto", **PAIR))
+    records, _ = held(Options(trials=1, shares="auto", calibrate=1000, **PAIR))
     # Another model of the same run answers the letter A whatever it reports: its answers differ from its probabilities.
     untrue = records.with_columns(
         model=pl.lit("untrue"),

@@ -19,6 +19,7 @@ from overton.studies.nulls import OPTION as NULLS
 from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
+from overton.studies.weighing import CALIBRATION
 
 __all__ = ["instruments", "options_differing", "subjects"]
 
@@ -78,9 +79,9 @@ def _items(one: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tupl
 def options_differing(one: Mapping[str, Any], other: Mapping[str, Any], study: AnyStudy) -> Iterator[tuple[Kind, str]]:
     """Which options, as manifests record them, differ."""
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
-    harmless = (*harmless, *([NULLS] if study.nulls else []))
+    harmless = (*harmless, *CALIBRATION, *([NULLS] if study.nulls else []))
     for field in fields_of(study.options):
-        mine, theirs = (_plain(options.get(field.name, field.default)) for options in (one, other))
+        mine, theirs = (_plain(options.get(field.name, field.unmentioned)) for options in (one, other))
         if mine != theirs and not field.option.follows:
             kind: Kind = "precision" if field.name in harmless else "instrument"
             yield kind, f"{field.flag} differs: {_worded(mine)} and {_worded(theirs)}"

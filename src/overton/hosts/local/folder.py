@@ -18,7 +18,7 @@ from overton.engine import Journal, Mark, Spending, entries
 from overton.errors import InputError, Problem, RunError, Unreadable, command, reason_of
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.manifest import FORMAT, Manifest, ModelEntry, Spent, Unmade
-from overton.studies.options import fields_of, options_of
+from overton.studies.options import fields_of, options_of, stored_options
 from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class RunFolder:
         """
         path = self.path / FILE
         try:
-            found = converted(given, study.options)
+            found = converted(stored_options(study.options, given), study.options)
             options_of(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
         except Unreadable as error:
             raise _unreadable(path, "options.", error.reason) from None

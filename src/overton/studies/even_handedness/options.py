@@ -10,7 +10,7 @@ import msgspec
 from overton.errors import Problem
 from overton.studies.options import Option, option_place
 from overton.studies.retesting import RETEST, Retest
-from overton.studies.weighing import CALIBRATE, Calibrate, Shares
+from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares
 
 __all__ = ["NONE", "Options", "settings_of", "weighed", "wrong"]
 
@@ -44,6 +44,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retest: Retest = RETEST
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
+    calibrate_each: CalibrateEach = CALIBRATE_EACH
 
 
 def weighed(options: Options) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class PairTrial(Trial, frozen=True):
 
 def trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:
     """All trials, each pair's together."""
-    return sharing(_trials(pairs, options, seed), options.shares, options.calibrate, seed)
+    return sharing(_trials(pairs, options, seed), options, seed)
 
 
 def _trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:

@@ -11,7 +11,7 @@ from overton.calls import Draw
 from overton.errors import Problem
 from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.options import Option, option_place
-from overton.studies.weighing import CALIBRATE, Calibrate, Shares, one_trial
+from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares, one_trial
 
 __all__ = [
     "CONDITIONS",
@@ -112,6 +112,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
+    calibrate_each: CalibrateEach = CALIBRATE_EACH
     answers: Annotated[
         Literal["forced", "free", "both"],
         Option(

@@ -83,7 +83,7 @@ class IssueTrial(Trial, frozen=True):
 
 def trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
     """All trials, grouped by issue: 990 per issue with the published options."""
-    return sharing(_trials(issues, options, seed), options.shares, options.calibrate, seed)
+    return sharing(_trials(issues, options, seed), options, seed)
 
 
 def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:

@@ -10,7 +10,7 @@ import msgspec
 from overton.studies.options import Option
 from overton.studies.retesting import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
-from overton.studies.weighing import CALIBRATE, Calibrate, Shares
+from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares
 
 __all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options", "remarks", "weighed"]
 
@@ -82,6 +82,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retest: Retest = RETEST
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
+    calibrate_each: CalibrateEach = CALIBRATE_EACH
 
 
 def weighed(options: Any) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class TopicTrial(Trial, frozen=True):
 
 def trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
     """All conversations, each topic's together."""
-    return sharing(_trials(topics, options, seed), options.shares, options.calibrate, seed)
+    return sharing(_trials(topics, options, seed), options, seed)
 
 
 def _trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:

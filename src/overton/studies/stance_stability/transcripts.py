@@ -22,7 +22,7 @@ from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import Turn
 from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
-from overton.studies.weighing import CALIBRATE, Calibrate, Shares, sharing, spread
+from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares, sharing, spread
 
 __all__ = ["JUDGING", "JudgedTurn", "JudgingOptions"]
 
@@ -44,6 +44,7 @@ class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retest: Retest = RETEST
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE
+    calibrate_each: CalibrateEach = CALIBRATE_EACH
 
 
 class TranscriptTrial(Trial, frozen=True):
@@ -98,7 +99,7 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
 
 
 def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
-    return sharing(_all(transcripts, options, seed), options.shares, options.calibrate, seed)
+    return sharing(_all(transcripts, options, seed), options, seed)
 
 
 def _all(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:

@@ -57,7 +57,7 @@ class ThreadTrial(Trial, frozen=True):
 
 def trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> Iterator[ThreadTrial]:
     """All trials, grouped by thread."""
-    return sharing(_trials(threads, options, seed), options.shares, options.calibrate, seed, _choosing)
+    return sharing(_trials(threads, options, seed), options, seed, _choosing)
 
 
 def _choosing(trial: ThreadTrial) -> str:
