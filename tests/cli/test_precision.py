@@ -34,7 +34,7 @@ def test_a_run_says_what_it_reached_and_why_it_stopped(overton: Any, tmp_path: P
     ):
         assert said in report
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert manifest["precision"] == {"measures": {"share": 0.35}}
+    assert manifest["precision"] == {"measures": {"share": 0.35}, "rule": "repeated"}
     assert manifest["trials"] < 2 * 66 * 4
     assert overton("resume", "run").returncode == 0
 

@@ -219,7 +219,7 @@ def run(
 
 def precision_of(measures: Mapping[str, float] | None, calls: int | None) -> Precision | None:
     """The precision that a run has to reach, None if it has to ask its whole plan."""
-    return None if not measures and calls is None else Precision(dict(measures or {}), calls)
+    return None if not measures and calls is None else Precision(dict(measures or {}), calls, "repeated")
 
 
 def resume(

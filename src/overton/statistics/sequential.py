@@ -1,21 +1,28 @@
 """Looking more than once: when to look, and limits that are valid however often one looked and why one stopped.
 
-Counts at which anything is looked at grow geometrically, so that there are few of them, and the level is divided among
-them: by the union bound all limits together are valid with the level's probability, whichever is the last (geometric
-looks with divided levels, as in Mnih, Szepesvari and Audibert 2008, "Empirical Bernstein stopping", ICML; Bonferroni's
-division is
-the plainest alpha spending of Lan and DeMets 1983, Biometrika 70:659).
+Counts at which anything is looked at grow geometrically, so that there are few of them. Limits of counted answers are
+exact, and divide the level among the looks: by the union bound all of them are valid together with the level's
+probability, whichever is the last (as in Mnih, Szepesvari and Audibert 2008, "Empirical Bernstein stopping", ICML;
+Bonferroni's division is the plainest alpha spending of Lan and DeMets 1983, Biometrika 70:659).
+
+Limits of numbers with a standard error are repeated confidence intervals (Jennison and Turnbull 2000, "Group sequential
+methods", chapter 9), equally wide in standard errors at each look (Pocock 1977, Biometrika 64:191). Their constant
+takes into account that later looks include the answers of earlier ones, so it is smaller than what a division of the
+level needs: 2.49 standard errors for seven looks at 95%, not 2.69.
 """
 
 from __future__ import annotations
 
-from math import ceil, log
+from functools import lru_cache
+from itertools import pairwise
+from math import ceil, log, pi, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtri
 
-__all__ = ["GROWTH", "divided", "exact_limits", "looks", "most_looks", "quantile"]
+__all__ = ["GROWTH", "divided", "exact_limits", "looks", "most_looks", "quantile", "repeated"]
 
 Array = NDArray[np.float64]
 
@@ -44,6 +51,37 @@ def divided(level: float, count: int) -> float:
 def quantile(level: float) -> float:
     """How many standard errors a normal interval of this level takes to either side."""
     return float(ndtri((1 + level) / 2))
+
+
+@lru_cache(maxsize=256)
+def repeated(level: float, information: tuple[float, ...]) -> float:
+    """How many standard errors to either side make intervals at several looks valid together with `level`.
+
+    `information` is what is known at each look, in any unit, such as numbers of answers; it grows. After equal steps
+    this is Pocock's constant.
+
+    Raises:
+        ValueError: there is no look, information does not grow, or `level` is not between 0 and 1.
+    """
+    grows = all(0 < one < other for one, other in pairwise(information))
+    if not information or information[0] <= 0 or not grows or not 0 < level < 1:
+        raise ValueError(f"no constant for looks at {information} and level {level}")
+    return float(brentq(lambda reach: _stays(reach, information) - level, quantile(level) - 1e-3, 10.0, xtol=1e-6))
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
+
+
+def _stays(reach: float, information: tuple[float, ...]) -> float:
+    """The probability that a random walk with a normal step of variance 1 per unit of information stays within `reach`
+    standard deviations at each look (the recursion of Armitage, McPherson and Rowe 1969, JRSS A 132:235)."""
+    at, weight, density, before = np.zeros(1), np.ones(1), np.ones(1), 0.0
+    for now in information:
+        wide, step = reach * sqrt(now), now - before
+        places = wide * _NODES
+        density = np.exp(-((places[:, None] - at) ** 2) / (2 * step)) @ (weight * density) / sqrt(2 * pi * step)
+        at, weight, before = places, wide * _WEIGHTS, now
+    return float(weight @ density)
 
 
 def exact_limits(count: ArrayLike, n: ArrayLike, level: ArrayLike) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from math import isnan
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -57,11 +57,19 @@ class Arm(NamedTuple):
     name: str
 
 
+Rule = Literal["divided", "repeated"]
+
+
 class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run is to reach: half-widths by measure, in the measure's units, and the most calls in all."""
+    """What a run is to reach: half-widths by measure, in the measure's units, and the most calls in all.
+
+    `rule` says how limits stay valid over several looks: by a level 'divided' among them, as in runs of 0.2.0, whose
+    manifests do not mention it; or as 'repeated' intervals, which are narrower.
+    """
 
     measures: dict[str, float] = {}
     calls: int | None = None
+    rule: Rule = "divided"
 
 
 class Limit(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -132,8 +140,8 @@ class Goal:
 
 
 class Looked(NamedTuple):
-    """The answers to judge: records by arm, how often an arm and the whole can have been looked at, the seed, and how
-    many trials a block of each arm has."""
+    """The answers to judge: records by arm, how often an arm and the whole can have been looked at, the seed, how many
+    trials a block of each arm has, and the rule by which limits stay valid."""
 
     records: Mapping[Arm, Sequence[Any]]
     arm_looks: int
@@ -141,6 +149,20 @@ class Looked(NamedTuple):
     level: float
     seed: int
     sizes: Mapping[Arm, int] = {}
+    rule: Rule = "divided"
+
+    @property
+    def reach(self) -> float:
+        """How many standard errors limits of the whole extend to either side.
+
+        Repeated intervals are for as many looks as there can be, each with `ROUND` times the information of the one
+        before: fewer looks with larger steps between them need less.
+        """
+        from overton.statistics.sequential import divided, quantile, repeated
+
+        if self.rule == "repeated":
+            return repeated(self.level, tuple(ROUND**look for look in range(self.looks)))
+        return quantile(divided(self.level, self.looks))
 
 
 def _one(arm: str) -> int:
@@ -313,9 +335,8 @@ def _looked(design: Design, ended: Mapping[str, Ended], have: Mapping[Arm, int])
         for arm, count in have.items()
     }
     most = max(len(counts) for counts in design.looks.values())
-    return Looked(
-        records, most, design.most_looks, LEVEL, design.seed, {a: len(own[0]) for a, own in design.arms.items()}
-    )
+    sizes = {arm: len(own[0]) for arm, own in design.arms.items()}
+    return Looked(records, most, design.most_looks, LEVEL, design.seed, sizes, design.wanted.rule)
 
 
 def _chosen(design: Design, have: Mapping[Arm, int], judged: Judged, spent: int, left: int | None) -> dict[Arm, int]:

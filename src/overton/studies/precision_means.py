@@ -83,8 +83,6 @@ def _limit(looked: Looked, mean: Mean, wanted: float | None) -> tuple[Limit, dic
     condition inform each other."""
     from math import sqrt
 
-    from overton.statistics.sequential import divided, quantile
-
     if not any(one.many for one in mean.answers.values()):
         return Limit(mean.name, mean.title, float("nan"), mean.low, mean.high, wanted), {}
     whole = sum(mean.weights.values())
@@ -95,7 +93,7 @@ def _limit(looked: Looked, mean: Mean, wanted: float | None) -> tuple[Limit, dic
         known = _condition(mean, arms, whole)
         value, variance = value + known[0], variance + known[1]
         parts |= dict(zip(arms, known[2], strict=True))
-    wide, half = mean.high - mean.low, quantile(divided(looked.level, looked.looks)) * sqrt(variance)
+    wide, half = mean.high - mean.low, looked.reach * sqrt(variance)
     low, high = (mean.low + wide * min(max(value + side * half, 0.0), 1.0) for side in (-1, 1))
     scaled = {arm: part * wide**2 for arm, part in parts.items()}
     return Limit(mean.name, mean.title, mean.low + wide * value, low, high, wanted), scaled

@@ -19,11 +19,17 @@ UNEQUAL = (
 )
 """What readers have to know about all other numbers of a run that stopped once it was precise."""
 
+_RULES = {
+    "divided": "with limits at a level divided among the looks; shares have exact limits, their level divided likewise.",
+    "repeated": (
+        "with limits that are repeated confidence intervals; shares have exact limits, whose level is divided among the"
+        " looks."
+    ),
+}
 _METHOD = (
     "These limits are for exactly the items and wordings that were asked, and are valid however often the run looked"
-    " before it stopped: a model's number is of chances pooled over its items, at a level divided among the looks;"
-    " shares have exact limits, their level divided likewise. The intervals elsewhere in this report are over items:"
-    " they say what other items like these would give, and no number of trials narrows them."
+    " before it stopped: a model's number is of chances pooled over its items, {rule} The intervals elsewhere in this"
+    " report are over items: they say what other items like these would give, and no number of trials narrows them."
 )
 
 
@@ -43,7 +49,7 @@ def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str)
         exhibits.append(Table("What was reached", columns, rows, summary=True))
     exhibits += _items(reached, noun)
     exhibits += _shares(reached, noun)
-    return Section("precision", "Precision", [*exhibits, Method(_METHOD)])
+    return Section("precision", "Precision", [*exhibits, Method(_METHOD.format(rule=_RULES[wanted.rule]))])
 
 
 def _asked(wanted: Wanted) -> Iterator[str]:

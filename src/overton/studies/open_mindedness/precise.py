@@ -2,7 +2,7 @@
 
 Shares have exact limits, at a level divided among the looks. The score (equation 1) of few answers is biased, since
 chance flips evenly divided issues; so its value and limits come from probabilities drawn for each issue given what all
-issues say together (`overton.statistics.pooling`), at a level divided among the looks.
+issues say together (`overton.statistics.pooling`), as repeated intervals.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ def _shares(looked: Looked, width: float) -> tuple[list[Limit], frozenset[Arm]]:
 
 
 def _score(looked: Looked, width: float | None) -> tuple[Limit, dict[Arm, float]]:
-    from overton.statistics.sequential import divided, quantile
     from overton.studies.open_mindedness.measures.scores import scores
 
     title = "open-mindedness of these issues in these wordings, 0 to 100"
@@ -105,7 +104,7 @@ def _score(looked: Looked, width: float | None) -> tuple[Limit, dict[Arm, float]
     shares = score_draws(counts[answered], signs[answered], np.random.default_rng((looked.seed, int(counts.sum()))))
     own = scores(shares[:, :, 0], shares[:, :, 1:])[..., 0]
     model = np.nanmean(own, 1)
-    half = quantile(divided(looked.level, looked.looks)) * float(model.std(ddof=1)) + _ROUNDING
+    half = looked.reach * float(model.std(ddof=1)) + _ROUNDING
     value = float(model.mean())
     limit = Limit(SCORE, title, value, max(value - half, 0.0), min(value + half, 100.0), width)
     return limit, _variances(shares, own, [issues[place] for place in answered])
