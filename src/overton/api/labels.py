@@ -14,6 +14,7 @@ from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.judging.people import People
+from overton.studies.arm_weights import UNEQUAL, is_weighted
 from overton.studies.exhibits import Callout, Section
 from overton.studies.labelled import LabelledShares, placed
 from overton.studies.labelled_tables import ALONE, CHECKED, labelled_section, too_few
@@ -214,7 +215,8 @@ def _shares(run: Run, results: Results, labels: Labels, place: str, how: How) ->
         raise InputError([Problem(place, "task", f"{wrong}: name the run that was labelled")])
     (facts,) = results.runs
     judged = sheet.rows(results, task.what)
-    shares = shares_by_people(labels, units_of(judged, task.design), facts.name, place, level=how.level)
+    why = UNEQUAL if is_weighted(results.records) else ""
+    shares = shares_by_people(labels, units_of(judged, task.design), facts.name, place, level=how.level, why=why)
     found = None if shares.why else _case(run, results, labels, judged.labels, how)
     if found is None:
         return shares, None

@@ -14,8 +14,9 @@ import msgspec
 from overton.api.label_files import kept_in
 from overton.api.runs import Run, items_of
 from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
-from overton.hosts.local import ModelEntry
+from overton.hosts.local import ModelEntry, RunFolder
 from overton.hosts.local.opening import published
+from overton.studies.arm_weights import with_weights
 from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts, TriedOn
 from overton.studies.nulls import apart
 from overton.studies.registry import study_named
@@ -64,7 +65,7 @@ def results_of(runs: Sequence[Run]) -> Results:
         RunError: one has no records.
     """
     study, labels = study_named(runs[0].manifest.study), _labels(runs)
-    whole = [run.records() for run in runs]
+    whole = [_weighted(run) for run in runs]
     judges = [judges_of(table) if study.several else [] for table in whole]
     led = [judge_of(table, own[0]) if own else table for table, own in zip(whole, judges, strict=True)]
     first = _put_together(study, [*zip(runs, led, labels, [own[0] if own else "" for own in judges], strict=True)])
@@ -80,6 +81,20 @@ def results_of(runs: Sequence[Run]) -> Results:
         for judge in dict.fromkeys(name for own in judges for name in own[1:])
     }
     return replace(first, others=others)
+
+
+def _weighted(run: Run) -> pl.DataFrame:
+    """A run's records, with weights if it asked some items more often than others.
+
+    Raises:
+        RunError: it has no records.
+    """
+    study, manifest = run.study, run.manifest
+    if manifest.precision is None or study.blocks is None:
+        return run.records()
+    options = RunFolder(run.path).options(study, manifest.options)
+    trials = study.trials(run.items(), options, manifest.seed)
+    return with_weights(run.records(), study.blocks, trials, together=study.together)
 
 
 _By = tuple[Run, "pl.DataFrame", str, str]

@@ -20,7 +20,7 @@ UNEQUAL = (
 """What readers have to know about all other numbers of a run that stopped once it was precise."""
 
 _RULES = {
-    "divided": "with limits at a level divided among the looks; shares have exact limits, their level divided likewise.",
+    "divided": "with limits at a level divided among the looks; shares have exact limits, divided likewise.",
     "repeated": (
         "with limits that are repeated confidence intervals; shares have exact limits, whose level is divided among the"
         " looks."

@@ -103,9 +103,10 @@ class Jackknife:
     seed: int = 0
     unit: str = "issues"
 
-    def over(self, cluster: int | Ints) -> Resampling:
-        """Intervals of many numbers. `cluster` says how many clusters there are, or numbers each row's."""
-        return Resampling(self, np.arange(cluster) if isinstance(cluster, int) else cluster)
+    def over(self, cluster: int | Ints, weight: Array | None = None) -> Resampling:
+        """Intervals of many numbers. `cluster` says how many clusters there are, or numbers each row's; `weight` is
+        each row's, None if all count alike."""
+        return Resampling(self, np.arange(cluster) if isinstance(cluster, int) else cluster, weight)
 
     def mean(self, values: Sequence[float] | Array, within: Range = ANYTHING) -> Estimate:
         """The mean of one value per cluster, leaving out NaN; `n` counts the clusters that have one."""
@@ -136,9 +137,12 @@ class Resampling:
     """Intervals over the clusters that rows belong to.
 
     `cluster` [rows] numbers each row's cluster from 0; `group` [rows] the group with which it is left out, of `groups`.
+    `weight` [rows] is what a row counts in numbers that are computed from rows; None if all count 1.
     """
 
-    def __init__(self, jackknife: Jackknife, cluster: Ints) -> None:
+    def __init__(self, jackknife: Jackknife, cluster: Ints, weight: Array | None = None) -> None:
+        self._jackknife = jackknife
+        self.weight = weight
         self.level = jackknife.level
         self.unit = jackknife.unit
         self.cluster = cluster
@@ -147,6 +151,11 @@ class Resampling:
         self.groups = min(many, MOST)
         self._group = grouped(many, jackknife.seed)
         self.group = self._group[cluster]
+
+    @cached_property
+    def unweighted(self) -> Resampling:
+        """The same with all rows counting alike."""
+        return self if self.weight is None else Resampling(self._jackknife, self.cluster)
 
     def ratios(self, counts: Iterable[Counts | Sums], nothing: str, within: Range = SHARE) -> list[list[Estimate]]:
         """The ratios of each of `counts`, one after another; `nothing` says why one has no value.
@@ -214,6 +223,7 @@ class Resampling:
         [any number, blocks, K] to one number each.
         """
         chosen = np.ones(len(parts), bool) if use is None else use
+        parts = parts if self.weight is None else parts * self.weight[:, None]
         block = np.zeros(len(parts), np.int64) if block is None else block
         shape = (self.groups, int(block.max(initial=0)) + 1, parts.shape[1])
         cell = (self.group * shape[1] + block)[chosen]
@@ -231,9 +241,10 @@ class Resampling:
         """Values by cluster, summed by group."""
         above, below = self._by_group(counts.above), self._by_group(counts.below)
         of = np.broadcast_to(np.arange(below.shape[1]), above.shape[1])
-        n = _in_pairs(below)[of]
+        whole = _in_pairs(below)[of]
+        n = whole if counts.many is None else _in_pairs(self._by_group(counts.many))[of]
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = _in_pairs(above) / n
+            value = _in_pairs(above) / whole
         clusters = np.count_nonzero(counts.below.reshape(len(counts.below), -1), axis=0)[of].astype(float)
         return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n, clusters))
 

@@ -18,11 +18,13 @@ class Counts(NamedTuple):
     """What K means or ratios of sums are made of, by cluster: the sum of `above` over that of `below`.
 
     Both are [clusters, K], or [clusters] for a single one, or for a `below` that all K share. A cluster with nothing
-    below says nothing.
+    below says nothing. If what is counted has weights, `many` [as below] says how much there is without them; None if
+    that is `below`.
     """
 
     above: Array
     below: Array
+    many: Array | None = None
 
 
 class Numbers(NamedTuple):

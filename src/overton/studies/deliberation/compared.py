@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics.resampling import Counts
+from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.comparing import WHOLE, Contribution, Measure, Sides, of_pairs
 from overton.studies.deliberation.measures.endings import ROUNDS, rounds_of
 from overton.studies.deliberation.measures.partners import inherited, similarity
@@ -73,6 +74,9 @@ def by_chance(results: Results, how: DeliberationHow) -> Sides:
 
 def _of_values(talks: Talks, rng: np.random.Generator | None = None) -> dict[str, list[Contribution]]:
     none, dilemmas = (None, None), talks.dilemmas
+    if talks.weight is not None:
+        whole: dict[str, list[Contribution]] = {WHOLE: [_nothing(SIMILARITY, LEFT_OUT)]}
+        return whole | {model: [_nothing(INHERITED, LEFT_OUT)] for model in talks.models}
     shared = _made(SIMILARITY, dilemmas, similarity(talks, rng), "no two messages with values", none)
     return {WHOLE: list(shared)} | {
         model: list(_made(INHERITED, dilemmas, inherited(talks, model, rng), "no new value after a change", none))
@@ -96,7 +100,7 @@ def _sides(decisions: pl.DataFrame) -> Sides:
     models = {
         model: [
             *_made(_CHANGED, dilemmas, everything.changes(model), "no verdict could be read", gone),
-            *(Contribution(one, (), np.empty((0, 2)), why=_NOT_ADDITIVE) for one in (INERTIA, CONFORMITY)),
+            *(_nothing(one, _NOT_ADDITIVE) for one in (INERTIA, CONFORMITY)),
             *valued.get(model, ()),
         ]
         for model in parts.talks.models
@@ -106,10 +110,15 @@ def _sides(decisions: pl.DataFrame) -> Sides:
 
 def _made(measure: Measure, dilemmas: Sequence[str], counts: Counts, why: str, gone: Gone) -> Iterator[Contribution]:
     above, below = counts.above.reshape(-1), counts.below.reshape(-1)
-    found = of_pairs(
-        measure, dilemmas, above, below, lost=gone[0], moot=None if gone[1] is None else np.minimum(gone[1], below)
-    )
-    yield found if found.items else Contribution(measure, (), np.empty((0, 2)), why=why)
+    many = below if counts.many is None else counts.many.reshape(-1)
+    each = np.divide(below, many, out=np.ones_like(below), where=many > 0)
+    lost, moot = (None if one is None else one * each for one in gone)
+    found = of_pairs(measure, dilemmas, above, below, lost=lost, moot=None if moot is None else np.minimum(moot, below))
+    yield found if found.items else _nothing(measure, why)
+
+
+def _nothing(measure: Measure, why: str) -> Contribution:
+    return Contribution(measure, (), np.empty((0, 2)), why=why)
 
 
 def _deliberations(decisions: pl.DataFrame, dilemmas: Sequence[str], column: str) -> Array:

@@ -86,10 +86,12 @@ class LabelledShares(msgspec.Struct, frozen=True):
     measures: LabelledNumbers | None = None
 
 
-def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, level: float = 0.95) -> LabelledShares:
+def shares_by_people(
+    labels: Labels, units: Units, run: str, place: str, *, level: float = 0.95, why: str = ""
+) -> LabelledShares:
     """Shares of every label, for units like those of this run.
 
-    `place` is where the labels were read from, for messages.
+    `place` is where the labels were read from, for messages; `why` says why nothing can be corrected, '' if it can.
 
     Raises:
         InputError: a labelled unit is not among the units, or the judge gave it another label.
@@ -98,7 +100,7 @@ def shares_by_people(labels: Labels, units: Units, run: str, place: str, *, leve
 
     check(labels.task, units, place)
     said = usable_shares(labels)
-    why = why_not(labels.task, units, len(said))
+    why = why or why_not(labels.task, units, len(said))
     made = None if why else _Made(labels.task, said, units, level)
     return LabelledShares(
         run,

@@ -58,7 +58,9 @@ def _sides(turns: pl.DataFrame, how: StanceHow) -> Sides:
     models, code = _numbered(traces.about, "model")
     lost, moot = _by_item(named, items, models, "failure"), _by_item(named, items, models, "refused")
     return {
-        name: list(_contributions(values, items, np.where(code == number, unit, -1), lost[name], moot[name]))
+        name: list(
+            _contributions(values, items, np.where(code == number, unit, -1), lost[name], moot[name], traces.weight)
+        )
         for number, name in enumerate(models)
     }
 
@@ -70,14 +72,24 @@ def _numbered(about: pl.DataFrame, column: str) -> tuple[tuple[str, ...], NDArra
     return tuple(map(str, names)), np.array([places[name] for name in about[column].to_list()], np.int64)
 
 
-def _contributions(
-    values: Mapping[str, Array], items: tuple[str, ...], unit: NDArray[np.int64], lost: Array, moot: Array
+def _contributions(  # noqa: PLR0917
+    values: Mapping[str, Array],
+    items: tuple[str, ...],
+    unit: NDArray[np.int64],
+    lost: Array,
+    moot: Array,
+    weight: Array | None,
 ) -> Iterator[Contribution]:
     for name, column in values.items():
         use = np.isfinite(column) & (unit >= 0)
-        above = np.bincount(unit[use], column[use], len(items))
-        below = np.bincount(unit[use], minlength=len(items)).astype(float)
-        made = of_pairs(_measure(name), items, above, below, lost=lost, moot=np.minimum(moot, below))
+        many = np.bincount(unit[use], minlength=len(items)).astype(float)
+        if weight is None:
+            above, below, each = np.bincount(unit[use], column[use], len(items)), many, np.ones(len(items))
+        else:
+            above = np.bincount(unit[use], weight[use] * column[use], len(items))
+            below = np.bincount(unit[use], weight[use], len(items))
+            each = np.divide(below, many, out=np.ones(len(items)), where=many > 0)
+        made = of_pairs(_measure(name), items, above, below, lost=lost * each, moot=np.minimum(moot * each, below))
         yield made if made.items else Contribution(made.measure, (), np.empty((0, 2)), why=reason(name))
 
 

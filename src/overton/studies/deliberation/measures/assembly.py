@@ -13,6 +13,7 @@ import polars as pl
 
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling import Jackknife, Resampling
+from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.cautions import few
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import (
@@ -27,7 +28,7 @@ from overton.studies.deliberation.measures.analysis import (
     Values,
     Verdicts,
 )
-from overton.studies.deliberation.measures.choice import Fitting, fit_again, fit_choices
+from overton.studies.deliberation.measures.choice import Fitting, fit_again, fit_choices, unfitted_choices
 from overton.studies.deliberation.measures.endings import (
     changes_by_model,
     measure_archetypes,
@@ -68,7 +69,8 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
     found = _tally(parts, decisions)
     resampling = jackknife.over(len(parts.talks.dilemmas))
     made = _measured(parts, resampling)
-    choice, others = fit_choices(parts, how, jackknife.level)
+    weighted = parts.talks.weight is not None
+    choice, others = unfitted_choices(parts, how) if weighted else fit_choices(parts, how, jackknife.level)
     faults = count_faults(decisions, "format")
     if faults:
         rest = Parts(parts.talks.without_faults()) if any(one.faulty for one in faults) else None
@@ -86,7 +88,11 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
         seed=jackknife.seed,
         faults=faults,
         warnings=(*_mute(parts, found), *_regardless(parts, jackknife.level)),
-        not_computed={name: reason for name, reason in _REASONS.items() if not getattr(made, name)},
+        not_computed={
+            name: LEFT_OUT if weighted and name == "values" and parts.talks.masks is not None else reason
+            for name, reason in _REASONS.items()
+            if not getattr(made, name)
+        },
         notes=_notes_on(found),
     )
 
@@ -100,7 +106,7 @@ def _beside(
     else:
         consensus = overall_consensus(rest, resampling)
         changes = changes_by_model(rest, resampling)
-        fits = fit_again(rest, choice, how, resampling.level)
+        fits = choice if rest.talks.weight is not None else fit_again(rest, choice, how, resampling.level)
     return (
         replace(
             made,
@@ -127,7 +133,8 @@ def _measured(parts: Parts, resampling: Resampling) -> _Measured:
         def started(measure: Callable[[Parts, Resampling], Made]) -> Future[Made]:
             return pool.submit(measure, parts, resampling)
 
-        of_values = (measure_use, measure_similarity, measure_inheritance) if parts.talks.masks is not None else ()
+        has_values = parts.talks.masks is not None and parts.talks.weight is None
+        of_values = (measure_use, measure_similarity, measure_inheritance) if has_values else ()
         values: list[Future[Any]] = [started(one) for one in of_values]
         consensus, changes, verdicts = started(measure_consensus), started(measure_changes), started(measure_verdicts)
         archetypes, order = started(measure_archetypes), started(measure_order)

@@ -20,11 +20,12 @@ from overton.statistics.choice import (
     fit,
 )
 from overton.statistics.choice import Parameter as Fit
+from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.parts import Part, Parts, in_order
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
 
-__all__ = ["Fitting", "decisions_of", "fit_again", "fit_choices"]
+__all__ = ["Fitting", "decisions_of", "fit_again", "fit_choices", "unfitted_choices"]
 
 
 class Fitting(NamedTuple):
@@ -47,6 +48,16 @@ def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice,
         if name != one.estimator
     ]
     return tuple(first), tuple(more)
+
+
+def unfitted_choices(parts: Parts, how: Fitting) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
+    """No fits, with the reason, for decisions of deliberations that have weights: the likelihood has none."""
+    made = []
+    for goal, part in _by_goal(parts, how.goals):
+        decisions = decisions_of(part)
+        nothing = Choice(goal, how.estimator, len(decisions), decisions.dilemmas, {}, {}, {}, {}, not_computed=LEFT_OUT)
+        made.append(nothing)
+    return tuple(made), ()
 
 
 def fit_again(parts: Parts, first: Sequence[Choice], how: Fitting, level: float) -> tuple[Choice, ...]:

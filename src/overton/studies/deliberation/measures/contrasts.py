@@ -16,7 +16,7 @@ from overton.statistics.resampling import Counts, Resampling
 from overton.statistics.significance import holm, signed_rank
 from overton.studies.deliberation.measures.results import Contrast, Significance
 
-__all__ = ["NOTHING", "Pair", "compared", "corrected", "mann_whitney", "mcnemar", "proportions"]
+__all__ = ["NOTHING", "Pair", "compared", "corrected", "mann_whitney", "mcnemar", "proportions", "two"]
 
 Array = NDArray[np.float64]
 
@@ -45,8 +45,17 @@ class Pair(NamedTuple, Generic[Key]):
     observed: tuple[Array, Array] | None = None
 
 
+def two(sides: Iterable[Counts]) -> tuple[Counts, Counts]:
+    """Both sides of a pair."""
+    first, second = sides
+    return first, second
+
+
 def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[Key, Contrast]]:
-    """Every pair's contrast, in order, K of them for a pair of K; tests are not yet corrected for their number."""
+    """Every pair's contrast, in order, K of them for a pair of K; tests are not yet corrected for their number.
+
+    There are no tests (NaN) of counts with weights.
+    """
     keys: list[Key] = []
     tests: list[tuple[tuple[str, str], Significance, Significance]] = []
 
@@ -66,8 +75,11 @@ def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[K
 
 
 def _tests(pair: Pair[Key]) -> list[tuple[Significance, Significance]]:
-    (first, first_n), (second, second_n) = pair.first, pair.second
-    if pair.observed is None:
+    (first, first_n, _), (second, second_n, _) = pair.first, pair.second
+    if pair.first.many is not None:  # weighted counts are no sample for these tests
+        unpaired = paired = np.full(first.reshape(len(first), -1).shape[1], nan)
+        names = (_PROPORTIONS, _MCNEMAR)
+    elif pair.observed is None:
         wide = [side.reshape(len(side), -1) for side in (first, second)]
         unpaired = proportions(wide[0].sum(0), first_n.sum(), wide[1].sum(0), second_n.sum())
         paired = mcnemar(wide[0], first_n[:, None], wide[1], second_n[:, None])

@@ -72,30 +72,33 @@ def overall_consensus(parts: Parts, resampling: Resampling) -> Consensus:
 def _consensus_in(parts: Sequence[Part], resampling: Resampling) -> Iterator[Consensus]:
     every = [part.without_mutes for part in parts]
     endings = [_endings(part) for part in every]
-    shares = resampling.ratios(map(_shares, every, endings), _UNREAD if parts[0].talks.mute else NOTHING)
-    rounds = resampling.ratios(map(_rounds, endings), _NEVER, ROUNDS)
+    many = [None if part.weight is None else _endings(part.unweighted) for part in every]
+    shares = resampling.ratios(map(_shares, every, endings, many), _UNREAD if parts[0].talks.mute else NOTHING)
+    rounds = resampling.ratios(map(_rounds, endings, many), _NEVER, ROUNDS)
     return map(_consensus, every, shares, rounds)
 
 
 def _endings(part: Part) -> Array:
     """Deliberations on each dilemma by the round of their consensus, 0 for none [dilemmas, rounds + 1]."""
     shape = (len(part.talks.dilemmas), part.talks.verdict.shape[2] + 1)
-    return summed([part.dilemma, part.agreement], shape)
+    return summed([part.dilemma, part.agreement], shape, part.weight)
 
 
-def _shares(part: Part, endings: Array) -> Counts:
-    """Consensus by majority, in any round, in no round, and in each round."""
+def _shares(part: Part, endings: Array, many: Array | None = None) -> Counts:
+    """Consensus by majority, in any round, in no round, and in each round; `many` are endings without weights."""
     majority = part.count(part.talks.majority[part.rows] >= 0)
-    return Counts(np.column_stack([majority, endings[:, 1:].sum(1), endings]), endings.sum(1))
+    above = np.column_stack([majority, endings[:, 1:].sum(1), endings])
+    return Counts(above, endings.sum(1), None if many is None else many.sum(1))
 
 
 def rounds_of(part: Part) -> Counts:
     """The rounds of the deliberations that reach consensus, and how many these are, by dilemma."""
-    return _rounds(_endings(part))
+    return _rounds(_endings(part), None if part.weight is None else _endings(part.unweighted))
 
 
-def _rounds(endings: Array) -> Counts:
-    return Counts(endings @ np.arange(endings.shape[1]), endings[:, 1:].sum(1))
+def _rounds(endings: Array, many: Array | None = None) -> Counts:
+    above, below = endings @ np.arange(endings.shape[1]), endings[:, 1:].sum(1)
+    return Counts(above, below, None if many is None else many[:, 1:].sum(1))
 
 
 def _consensus(part: Part, shares: list[Estimate], rounds: list[Estimate]) -> Consensus:
@@ -141,7 +144,7 @@ def changes_by_model(parts: Parts, resampling: Resampling) -> dict[str, Estimate
 
 def _changes(part: Part, speaker: Speaker) -> Counts:
     seats = list(speaker.seats)
-    return Counts(part.count_agents(part.changed[:, seats]), part.count_agents(part.heard[:, seats]))
+    return part.share_of_agents(part.changed[:, seats], part.heard[:, seats])
 
 
 _NAMES = (*VERDICTS, INVALID_NAME)
@@ -166,8 +169,10 @@ def _given(part: Part) -> Iterator[Counts]:
 
 def _by_verdict(part: Part, verdicts: Ints) -> Counts:
     """How often each dilemma got each verdict, the invalid ones last."""
-    counts = _coded(part, verdicts != ABSENT, verdicts % len(_NAMES), len(_NAMES))
-    return Counts(counts, counts.sum(1))
+    there, codes = verdicts != ABSENT, verdicts % len(_NAMES)
+    counts = _coded(part, there, codes, len(_NAMES))
+    many = None if part.weight is None else _coded(part.unweighted, there, codes, len(_NAMES)).sum(1)
+    return Counts(counts, counts.sum(1), many)
 
 
 def _verdicts(part: Part, estimates: Iterator[list[Estimate]]) -> Verdicts:
@@ -198,8 +203,8 @@ _NOT_BEYOND = "no deliberation went beyond round 1"
 def measure_archetypes(parts: Parts, resampling: Resampling) -> tuple[Archetypes, ...]:
     """Changes and holdouts of each model against each set of others."""
     pairs = [(part.beyond_round_1, model) for part in parts.pooled for model in part.models]
-    counts = [_kinds(*one) for one in pairs]
-    estimates = resampling.ratios(counts, _NOT_BEYOND)
+    counts = [_kinds(part.unweighted, model) for part, model in pairs]
+    estimates = resampling.ratios((_kinds(*one) for one in pairs), _NOT_BEYOND)
     return tuple(_archetypes(*one, *made) for one, made in zip(pairs, zip(counts, estimates, strict=True), strict=True))
 
 
@@ -214,13 +219,15 @@ def _kinds(part: Part, model: str) -> Counts:
         _coded(part, unresolved, first, _V),
         part.count_agents(seated & changed & (first == last))[:, None],
     ]
-    return Counts(np.concatenate(columns, axis=1), part.count_agents(seated))
+    many = None if part.weight is None else part.unweighted.count_agents(seated)
+    return Counts(np.concatenate(columns, axis=1), part.count_agents(seated), many)
 
 
 def _coded(part: Part, chosen: Flags, codes: Ints, width: int) -> Array:
     """How often each dilemma has each code among the chosen agents [dilemmas, width]."""
     dilemma = np.broadcast_to(part.dilemma[:, None], chosen.shape)
-    return summed([dilemma[chosen], codes[chosen]], (len(part.talks.dilemmas), width))
+    weight = None if part.weight is None else np.broadcast_to(part.weight[:, None], chosen.shape)[chosen]
+    return summed([dilemma[chosen], codes[chosen]], (len(part.talks.dilemmas), width), weight)
 
 
 def _archetypes(part: Part, model: str, counts: Counts, estimates: list[Estimate]) -> Archetypes:

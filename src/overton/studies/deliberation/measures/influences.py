@@ -19,7 +19,7 @@ from overton.studies.deliberation.measures.analysis import (
     OrderEffects,
     Steering,
 )
-from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
+from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected, two
 from overton.studies.deliberation.measures.parts import Part, Parts, in_order
 from overton.studies.deliberation.measures.results import ContrastIn, ContrastOf, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
@@ -54,7 +54,7 @@ def _endings(part: Part) -> Counts:
     own = part.talks.agreed_verdict[part.rows] == part.talks.verdict[part.rows, 0, 0]
     reached = part.agreement > 0
     flags = (part.agreement == 1, reached, reached & own, reached & ~own)
-    return Counts(np.stack([part.count(flag) for flag in flags], axis=1), part.count())
+    return part.share(flags)
 
 
 def _at_once(part: Part) -> Iterator[Pair[Setting]]:
@@ -62,7 +62,7 @@ def _at_once(part: Part) -> Iterator[Pair[Setting]]:
     for pair in combinations(part.models, 2):
         led = [_led_by(part, model) for model in pair]
         if all(one.rows.size for one in led):
-            yield Pair(part.setting, pair, *(Counts(one.count(one.agreement == 1), one.count()) for one in led))
+            yield Pair(part.setting, pair, *two(one.share(one.agreement == 1) for one in led))
 
 
 def _changes(part: Part) -> Iterator[Pair[tuple[Setting, str]]]:
@@ -72,8 +72,8 @@ def _changes(part: Part) -> Iterator[Pair[tuple[Setting, str]]]:
         first = seated & (np.arange(seated.shape[1]) == 0)
         sides = (first, seated & ~first)
         if all(side.any() for side in sides):
-            counts = (Counts(part.count_agents(side & part.changed), part.count_agents(side)) for side in sides)
-            yield Pair((part.setting, model), ("first", "later"), *counts)
+            counts = (part.share_of_agents(side & part.changed, side) for side in sides)
+            yield Pair((part.setting, model), ("first", "later"), *two(counts))
 
 
 _Key = tuple[Setting, str | None]
@@ -94,8 +94,8 @@ def _goals_compared(setting: Setting, by_goal: dict[str | None, Part]) -> Iterat
     for goal in others:
         parts, names = (by_goal[first], by_goal[goal]), (first or "", goal or "")
         for model in parts[0].models:
-            yield Pair((setting, model), names, *(part.changes(model) for part in parts))
-        yield Pair((setting, None), names, *(part.reached for part in parts))
+            yield Pair((setting, model), names, *two(part.changes(model) for part in parts))
+        yield Pair((setting, None), names, *two(part.reached for part in parts))
 
 
 _ROUNDS = ("round 1", "last round")
@@ -135,14 +135,14 @@ def _first_and_last(part: Part) -> Iterator[Pair[tuple[str | None, str]]]:
         there = [part.seated(model) & (verdicts != ABSENT) for verdicts in rounds]
         if all(one.any() for one in there):
             counts = (
-                Counts(part.count_agents(one & (verdicts == crowd)), part.count_agents(one))
+                part.share_of_agents(np.asarray(one & (verdicts == crowd)), one)
                 for one, verdicts in zip(there, rounds, strict=True)
             )
-            yield Pair((part.setting.goal, model), _ROUNDS, *counts)
+            yield Pair((part.setting.goal, model), _ROUNDS, *two(counts))
 
 
 def _the_crowds(part: Part) -> Counts:
     """Consensus verdicts that are the crowd's, out of those on dilemmas whose crowd is known."""
     crowd, agreed = part.talks.crowd[part.dilemma], part.talks.agreed_verdict[part.rows]
     both = (crowd >= 0) & (agreed >= 0)
-    return Counts(part.count(both & (crowd == agreed)), part.count(both))
+    return part.share(both & (crowd == agreed), both)

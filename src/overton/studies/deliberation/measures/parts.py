@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -107,24 +107,46 @@ class Part:
         """The deliberations that had a second round because the first brought no consensus."""
         return self.where((self.talks.rounds[self.rows] > 1) & (self.agreement != 1))
 
+    @cached_property
+    def weight(self) -> Array | None:
+        """What each deliberation counts; None if all count alike."""
+        return None if self.talks.weight is None else self.talks.weight[self.rows]
+
+    @cached_property
+    def unweighted(self) -> Part:
+        """The same with all deliberations counting alike."""
+        return self if self.weight is None else Part(self.setting, replace(self.talks, weight=None), self.rows)
+
     def count(self, flags: Flags | None = None) -> Array:
-        """For each dilemma, how many deliberations there are, or how many have a flag."""
-        return summed([self.dilemma], (len(self.talks.dilemmas),), flags)
+        """For each dilemma, how many deliberations there are, or how many have a flag; each by its weight."""
+        weights = flags if self.weight is None else self.weight if flags is None else flags * self.weight
+        return summed([self.dilemma], (len(self.talks.dilemmas),), weights)
 
     def count_agents(self, flags: Flags) -> Array:
-        """For each dilemma, how many agents [rows, seats] have a flag."""
-        return summed([self.dilemma], (len(self.talks.dilemmas),), flags.sum(1))
+        """For each dilemma, how many agents [rows, seats] have a flag; each by its deliberation's weight."""
+        many = flags.sum(1)
+        return summed([self.dilemma], (len(self.talks.dilemmas),), many if self.weight is None else many * self.weight)
+
+    def share(self, flags: Flags | Sequence[Flags], of: Flags | None = None) -> Counts:
+        """How many deliberations have a flag (or each of several), out of how many there are, or have the flag `of`."""
+        above = self.count(flags) if isinstance(flags, np.ndarray) else np.stack([self.count(one) for one in flags], 1)
+        return Counts(above, self.count(of), None if self.weight is None else self.unweighted.count(of))
+
+    def share_of_agents(self, flags: Flags, of: Flags) -> Counts:
+        """How many agents [rows, seats] have a flag, out of how many have the flag `of`."""
+        many = None if self.weight is None else self.unweighted.count_agents(of)
+        return Counts(self.count_agents(flags), self.count_agents(of), many)
 
     def changes(self, model: str) -> Counts:
         """How many of a model's agents change their verdict, out of how many that gave one."""
         seated = self.seated(model) & self.heard
-        return Counts(self.count_agents(seated & self.changed), self.count_agents(seated))
+        return self.share_of_agents(seated & self.changed, seated)
 
     @cached_property
     def reached(self) -> Counts:
         """How many deliberations reach consensus, out of how many that could."""
         part = self.without_mutes
-        return Counts(part.count(part.agreement > 0), part.count())
+        return part.share(part.agreement > 0)
 
 
 class Parts:

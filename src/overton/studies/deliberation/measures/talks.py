@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.studies.arm_weights import weights_of
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.results import Setting
 from overton.studies.deliberation.tables import DECISIONS
@@ -43,6 +44,7 @@ class Talks:
     faulty [N]                 whether its form has a fault; None if faults were not looked for
     crowd [dilemmas]           the crowd's verdict, INVALID if unknown
     failed                     deliberations left out because one of their calls failed for good
+    weight [T]                 what a deliberation counts; None if all count alike
     """
 
     dilemmas: tuple[str, ...]
@@ -59,6 +61,7 @@ class Talks:
     faulty: Flags | None
     crowd: Ints
     failed: int
+    weight: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.dilemma)
@@ -194,6 +197,7 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
         faulty=_faulty(kept),
         crowd=_crowd(kept, coded["dilemma"], names["dilemma"]),
         failed=failed,
+        weight=weights_of(decisions, kept.select("deliberation")[first]),
     )
 
 

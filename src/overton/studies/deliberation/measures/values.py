@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from overton.statistics import Estimate
 from overton.statistics.resampling import Counts, Resampling
 from overton.studies.deliberation.measures.analysis import Inheritance, RoundSimilarity, Similarity, ValueUse
-from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
+from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected, two
 from overton.studies.deliberation.measures.parts import Part, Parts, summed
 from overton.studies.deliberation.measures.results import Contrast, ContrastBy
 from overton.studies.deliberation.measures.talks import Talks
@@ -70,7 +70,7 @@ def _use(part: Part, resampling: Resampling) -> ValueUse:
     for pair in combinations(part.models, 2):
         sides = [counts[model] for model in pair]
         used = np.flatnonzero((sides[0].above + sides[1].above).any(0))
-        one = Pair("", pair, *(Counts(side.above[:, used], side.below) for side in sides))
+        one = Pair("", pair, *two(Counts(side.above[:, used], side.below) for side in sides))
         found = [contrast for _, contrast in compared(resampling, [one])] if used.size else []
         named = [(values[value], made) for value, made in zip(used, found, strict=True)]
         differences += starmap(ContrastBy, corrected(named))

@@ -47,7 +47,7 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
     scores = score(traces, reading)
     jackknife = replace(asked, unit=_unit(traces, over))
     units = _units(traces, jackknife.unit)
-    partition, resampling = Partition(traces.about, traces.void), jackknife.over(units)
+    partition, resampling = Partition(traces.about, traces.void), jackknife.over(units, traces.weight)
     groups = measure_groups(scores.values, _bare(traces, reading), partition, resampling)
     models, whole = partition.of("model"), _tallied(traces, scores, np.ones(len(traces), bool))
     tallies = {name: _tallied(traces, scores, models.code == code) for code, name in enumerate(models.names)}
@@ -57,7 +57,7 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
         models=groups.models,
         **cast("dict[str, Any]", groups.kinds),
         judge_alone={
-            name: _judge_alone(traces.length[(models.code == code) & ~traces.void], groups.models[name].overall)
+            name: _judge_alone(traces, (models.code == code) & ~traces.void, groups.models[name].overall)
             for code, name in enumerate(models.names)
         },
         faults=count_faults(_named(turns), "temperature"),
@@ -97,10 +97,13 @@ def _bare(traces: Traces, reading: Reading) -> dict[str, Array]:
     return {name: values[name] for name in _WITHOUT_FAULTS if name in values}
 
 
-def _judge_alone(lengths: Ints, group: Group) -> JudgeAlone:
-    """Over the model's scored conversations of several turns, by their length."""
+def _judge_alone(traces: Traces, own: Flags, group: Group) -> JudgeAlone:
+    """Over the model's `own` scored conversations [N] of several turns, by their length."""
+    own = own & (traces.length > 1)
+    weight = None if traces.weight is None else traces.weight[own]
     confidence, reuse = (group.measures[name].mean.value if name in group.measures else np.nan for name in _PARTS)
-    long, counts = np.unique(lengths[lengths > 1], return_counts=True)
+    long, which = np.unique(traces.length[own], return_inverse=True)
+    counts = np.bincount(which, weight, len(long))
     alone = [changes_by_errors(int(turns)) for turns in long]
 
     def expected(each: Iterable[float]) -> float:

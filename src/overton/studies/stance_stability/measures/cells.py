@@ -188,15 +188,21 @@ def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Array]:
     kept, cell, conversation = of.values, of.cell, of.conversation
     if not use.all():
         kept, cell, conversation = kept[use], cell[use], conversation[use]
+    weight = None if resampling.weight is None else resampling.weight[conversation]
+
+    def weighted(values: Array | None) -> Array | None:
+        return values if weight is None else weight if values is None else weight * values
+
     with np.errstate(invalid="ignore"):
-        mean = np.bincount(cell, kept, of.cells) / np.bincount(cell, minlength=of.cells)
+        mean = np.bincount(cell, weighted(kept), of.cells) / np.bincount(cell, weight, minlength=of.cells)
     kept = kept - mean[cell]
     shape = (resampling.groups, of.cells)
     flat = resampling.group[conversation] * of.cells + cell
-    sums = (np.bincount(flat, part, shape[0] * shape[1]).reshape(shape) for part in (None, kept, kept**2))
+    sums = (np.bincount(flat, weighted(part), shape[0] * shape[1]).reshape(shape) for part in (None, kept, kept**2))
     count, total, square = (np.asarray(part, float) for part in sums)
-    behind = count.sum(0) if resampling.apart else how_many_different(resampling.cluster[conversation], cell, of.cells)
-    numbers = Numbers(np.round(mean, _DIGITS), count.sum(0), np.asarray(behind, float))
+    many = count.sum(0) if weight is None else np.bincount(cell, minlength=of.cells).astype(float)
+    behind = many if resampling.apart else how_many_different(resampling.cluster[conversation], cell, of.cells)
+    numbers = Numbers(np.round(mean, _DIGITS), many, np.asarray(behind, float))
     return Sums(total, count, np.arange(of.cells), numbers), square
 
 

@@ -125,13 +125,15 @@ def _by_topic(
     if "topic" not in about.columns:
         return _Topics(dict.fromkeys(names, none), dict.fromkeys(names, empty))
     frame = pl.DataFrame({"at": np.arange(about.height), "model": models.code, **{n: values[n] for n in names}})
-    frame = frame.with_columns(about["topic"], temperature=partition.of("temperature").code).drop_nulls("topic")
+    weight = np.ones(about.height) if resampling.weight is None else resampling.weight
+    frame = frame.with_columns(about["topic"], temperature=partition.of("temperature").code, weight=weight)
+    frame = frame.drop_nulls("topic")
     keys = ("model", "topic", "temperature")
     # Sorted, so that sums are rounded alike whatever the order of rows.
     at_each = (
         frame.sort(*keys, "at")
         .group_by(keys, maintain_order=True)
-        .agg(pl.col("at").min(), *(pl.col(name).fill_nan(None).mean() for name in names))
+        .agg(pl.col("at").min(), *(_mean(name, resampling) for name in names))
     )
     topics = at_each.group_by(keys[:2], maintain_order=True).agg(
         pl.col("at").min(), *(pl.col(name).var() for name in names)
@@ -140,10 +142,19 @@ def _by_topic(
     parts = [Values(topics[name].fill_null(nan).to_numpy(), at, model, len(models.names), POSITIVE) for name in names]
     made = [
         [empty if isnan(one.value) else one for one, empty in zip(part, none, strict=True)]
-        for part in means(parts, resampling)
+        for part in means(parts, resampling.unweighted)
     ]
     tables = {name: _in_table(at_each, name, len(models.names), len(temperatures)) for name in names}
     return _Topics(dict(zip(names, made, strict=True)), tables)
+
+
+def _mean(name: str, resampling: Resampling) -> pl.Expr:
+    """A topic's mean at a temperature; conversations in several orders may have been held unequally often."""
+    value = pl.col(name).fill_nan(None)
+    if resampling.weight is None:
+        return value.mean()
+    weight = pl.col("weight").filter(value.is_not_null()).sum()
+    return ((value * pl.col("weight")).sum() / pl.when(weight > 0).then(weight)).alias(name)
 
 
 def _in_table(at_each: pl.DataFrame, name: str, models: int, temperatures: int) -> list[Array]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging import Fault
+from overton.studies.arm_weights import weights_of
 from overton.studies.stance_stability.measures.documents import Documents, documents_of
 from overton.studies.stance_stability.questions import OVERALL
 from overton.studies.stance_stability.record import STANCES
@@ -46,6 +47,7 @@ class Traces:
     overall [T]     whether the question asks for the overall view; None if questions are not known
     faulty [T]      whether the answer's form has a fault; None if not known
     nothing [T]     whether the answer has a fault in `_NOTHING`, or was flagged as a refusal; None if neither is known
+    weight [N]      what a conversation counts; None if all count alike
     failed          conversations left out because one of their calls failed for good
     gapped          conversations that lack a turn between their first and last
     """
@@ -66,6 +68,7 @@ class Traces:
     nothing: Flags | None
     failed: int
     gapped: int
+    weight: Array | None = None
 
     def __len__(self) -> int:
         return len(self.length)
@@ -146,6 +149,7 @@ def traces_from(turns: pl.DataFrame) -> Traces:
         nothing=_nothing(table, rows),
         failed=failed,
         gapped=rows.gapped,
+        weight=weights_of(turns, about.select(KEY)),
     )
 
 
