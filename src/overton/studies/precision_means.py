@@ -1,10 +1,9 @@
 """How precise means over conversations are so far: what studies share that stop once they are precise.
 
 A headline of such a study is a mean of one value per conversation, a yes or no or a number with bounds. In a run that
-stops, items have unequal numbers of conversations, and the usual measures weigh conversations alike. So a headline's
-limits are those of its own mean over arms (an item in a condition), each with its weight in the whole design
-(`overton.statistics.strata`). The usual measures stay as they are: weighted by arms, they would rest on other numbers
-of conversations than they say, and those of the choice model are no means.
+stops, items have unequal numbers of conversations. A headline's limits are those of its mean over arms (an item in a
+condition), each with its weight in the whole design (`overton.statistics.strata`), which allow for having stopped. The
+usual measures have the same weights (`overton.studies.arm_weights`), and the usual intervals over items.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from overton.studies.precision import LEVEL, Limit, Reached, Stop, Wanted
 __all__ = ["UNEQUAL", "precision_section"]
 
 UNEQUAL = (
-    "asked about each item only as often as needed. Numbers elsewhere are computed as usual, from unequal and perhaps"
-    " few answers, which can raise scores and gives more weight to items that were asked more often; use those of the"
-    " section 'Precision' where it has them."
+    "asked about each item only as often as needed. Numbers elsewhere weight each item in each condition by planned"
+    " over asked trials, or are left out. They do not correct for stopping early, so use those of the section"
+    " 'Precision' where it has them."
 )
 """What readers have to know about all other numbers of a run that stopped once it was precise."""
 

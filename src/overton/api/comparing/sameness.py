@@ -42,14 +42,14 @@ def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Di
 
 
 def _stopped(base: Source, candidate: Source) -> Iterator[Differing]:
-    """Which of the two are runs that stopped once precise: their items are weighted by how often each was asked."""
+    """Which of the two are runs that stopped once precise, and so asked some items more often than others."""
     found = [one.label for one in (base, candidate) if one.run is not None and one.run.manifest.precision is not None]
     if found:
         said = (
-            f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required: items asked"
-            " more often weigh more here, and not alike for both models"
+            f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required: items count"
+            " here as in the whole design, but some rest on few trials"
         )
-        yield Differing("unknown", base.label, candidate.label, said)
+        yield Differing("precision", base.label, candidate.label, said)
 
 
 def _between(one: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:

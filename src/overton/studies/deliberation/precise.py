@@ -1,8 +1,7 @@
 """How precise deliberations are so far: consensus, and changes of verdict, on these very dilemmas.
 
-In a run that stops when it is precise, some dilemmas are discussed more often than others, and the analysis weighs
-deliberations alike, as published. So here both headlines are means over dilemmas and conditions, each with the weight
-that it has in the whole design (`overton.studies.precision_means`). Inertia and conformity are parameters of a model
+Both headlines are means over dilemmas and conditions, each with the weight that it has in the whole design
+(`overton.studies.precision_means`). Inertia and conformity are parameters of a model
 fitted to all decisions, not means, so no half-width can be requested for them. Nor can one for rounds to consensus, a
 mean over the deliberations that reach it, of which some dilemmas have none.
 """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
+from overton.studies.arm_weights import LEFT_OUT, is_weighted
 from overton.studies.cautions import about_judges, agreed, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, Unread
@@ -78,7 +79,8 @@ def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
 
     analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
-    analysis = msgspec.structs.replace(analysis, chances=measures.label_chances(_named(results.records), how))
+    chances = None if is_weighted(results.records) else measures.label_chances(_named(results.records), how)
+    analysis = msgspec.structs.replace(analysis, chances=chances)
     return _REPEATED.beside(analysis, results.records, how)
 
 
@@ -126,8 +128,15 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
         sections=figures.sections(analysis, _judges(results, analysis), _titled(results.items)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
         without=_unlisted(analysis),
-        warnings=[*_of_judges(results, analysis), *refused(results.records, "answers")],
+        warnings=[*_of_judges(results, analysis), *_left_out(results), *refused(results.records, "answers")],
     )
+
+
+def _left_out(results: Results) -> Iterator[str]:
+    """That probabilities of labels were requested and are not shown."""
+    asked = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
+    if asked and is_weighted(results.records):
+        yield f"How sure the judge is of its labels is {LEFT_OUT}."
 
 
 def _titled(items: Sequence[object]) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """How precise conversations are so far: change rate, Chameleon score and drift, on these very topics.
 
-In a run that stops when it is precise, some topics are discussed more often than others, and the analysis weighs
-conversations alike, as published. So here each headline is a mean over topics and conditions, each with the weight that
-it has in the whole design (`overton.studies.precision_means`); formulas are read as the analysis does by default.
+Each headline is a mean over topics and conditions, each with the weight that it has in the whole design
+(`overton.studies.precision_means`); formulas are read as the analysis does by default.
 Conversations at all temperatures that share a shuffle are one answer, since they share the order of their questions.
 """
 

@@ -11,6 +11,7 @@ import numpy as np
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import proportion
 from overton.statistics.resampling import SHARE, Jackknife
+from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.open_mindedness.measures.analysis import (
     Analysis,
     DrawDependence,
@@ -84,14 +85,14 @@ def assemble(
     reading: Literal["strict", "published"],
 ) -> Analysis:
     """Every measure that the cells allow."""
-    arguments = argument_table(cells)
+    arguments = None if cells.unequal else argument_table(cells)
     draws = min(max(_ALL_DRAWS // (len(cells.models) * len(cells.issues)), _LEAST_DRAWS), jackknife.resamples)
     shared = _Shared(
         cells,
         jackknife,
         arguments,
         draw_dependence(cells, arguments, jackknife),
-        fit_respondents(cells, jackknife.level),
+        None if cells.unequal else fit_respondents(cells, jackknife.level),
         draws,
     )
     tables = [_tables(cells, model, jackknife, draws) for model in range(len(cells.models))]
@@ -185,7 +186,7 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
         refusals=measure_refusals(cells, model, issues, jackknife),
         counter_shifts=counter_shifts(tables.answered, cells.issues, asked, jackknife),
         pulls=pulls.overall if pulls else None,
-        following=tables.following,
+        following=None if cells.unequal else tables.following,
         letter_followers=tuple(one.issue for one in issues if _follows_letter(one)),
         draws=shared.draws[model] if shared.draws else None,
         respondent=shared.respondents[model] if shared.respondents else None,
@@ -286,7 +287,9 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
         absent |= dict.fromkeys((*names, "letter_followers", "corrected_shares", "corrected_shifts"), why)
     elif tables.corrected is None:
         absent |= dict.fromkeys(("corrected", "corrected_shares", "corrected_shifts"), UNCORRECTED)
-    if shared.cells.design is not None and shared.arguments is None:
+    if shared.cells.unequal:
+        absent |= dict.fromkeys(("draws", "respondent", "arguments", "following"), LEFT_OUT)
+    elif shared.cells.design is not None and shared.arguments is None:
         absent |= dict.fromkeys(("draws", "arguments"), "no prompt contained arguments")
     if not shared.cells.topics or not any(shared.cells.topics):
         absent["topics"] = "the issues have no topics"
@@ -306,8 +309,8 @@ def _tally(cells: Cells, model: int, level: float) -> Tally:
         failures=int(cells.failures[model].sum()),
         stances=dict(zip(STANCES, by_stance.tolist(), strict=True)),
         flagged=None if cells.design is None else int(cells.design.readings[model][..., 1].sum()),
-        read_differently=not_computed(_ONE_READING[cells.way], level=level)
-        if cells.design is None
+        read_differently=not_computed(LEFT_OUT if cells.unequal else _ONE_READING[cells.way], level=level)
+        if cells.design is None or cells.unequal
         else Estimate(*proportion(differ, answers, level), answers, "Wilson", level),
         readings=readings,
     )

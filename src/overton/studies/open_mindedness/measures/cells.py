@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.studies.arm_weights import is_weighted
 from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.open_mindedness.items import SIDES
 from overton.studies.open_mindedness.measures.free import with_answers
@@ -81,6 +82,7 @@ class Cells:
     sampled    answers by stance as they were drawn [models, stance], if probabilities are used
     weighing   what shares are made of, None if no probabilities were requested
     way        whether the model had to choose a letter; free answers name none, so that they have no `design`
+    unequal    some issues and conditions were asked more often than others, so that sums over them say little
     """
 
     models: tuple[str, ...]
@@ -95,6 +97,7 @@ class Cells:
     sampled: Ints | None = None
     weighing: Weighing | None = None
     way: Literal["forced", "free"] = "forced"
+    unequal: bool = False
 
     @property
     def weighed(self) -> bool:
@@ -182,6 +185,7 @@ def _cells(records: pl.DataFrame, reading: str, shares: str) -> Cells:
         ),
         sampled=_count(answered, ("m", "s"), (shape[0], 3)),
         weighing=weighing,
+        unequal=is_weighted(records),
     )
     return _with_faults(made, answered, axes)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from overton.statistics import Estimate, not_computed
 from overton.statistics.proportions import DifferenceParts, mantel_haenszel
 from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
+from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells, Design
 from overton.studies.open_mindedness.measures.results import LetterOrPosition, Pulls
 from overton.studies.open_mindedness.measures.shares import (
@@ -65,10 +66,13 @@ def measure_pulls(cells: Cells, model: int, jackknife: Jackknife) -> ModelPulls 
     request, last = request_parts(cells.design, model), last_parts(cells.design, model)
     request_estimates = _of_parts(request, asked, _NO_REQUEST, jackknife.level)
     last_estimates = _of_parts(last, asked, _NO_LAST, jackknife.level)
+    left_out = not_computed(LEFT_OUT, level=jackknife.level)  # these pool configurations
+    if cells.unequal:
+        request_estimates = last_estimates = [left_out] * len(asked)
     overall = Pulls(
         **{name: mean_over_issues(made, jackknife, _reason(name), DIFFERENCE) for name, made in by_contrast.items()},
-        request=_overall(request, request_estimates, jackknife, _NO_REQUEST),
-        last=_overall(last, last_estimates, jackknife, _NO_LAST),
+        request=left_out if cells.unequal else _overall(request, request_estimates, jackknife, _NO_REQUEST),
+        last=left_out if cells.unequal else _overall(last, last_estimates, jackknife, _NO_LAST),
     )
     rows = zip(*by_contrast.values(), request_estimates, last_estimates, strict=True)
     return ModelPulls(overall, {issue: Pulls(*row) for issue, row in zip(asked, rows, strict=True)})

@@ -178,7 +178,7 @@ def _change(issue: IssueResult) -> float:
 
 
 def _flagged(cells: Cells, model: int, level: float) -> dict[str, Estimate]:
-    if cells.design is None:
+    if cells.design is None or cells.unequal:
         return {}
     counted = cells.design.readings[model].sum((1, 2))
     rows = zip(cells.conditions, counted.sum(1).tolist(), counted[:, 1].tolist(), strict=True)
