@@ -54,6 +54,7 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(BIN)/python benchmarks/coverage.py --simulations 20 --items 5 --answers 5 --trials 3
 	@$(BIN)/python benchmarks/recovery.py --quick
 	@$(BIN)/python benchmarks/calibration.py --quick
+	@$(BIN)/python benchmarks/precise.py --quick
 
 docs: .venv/installed-docs ## the documentation as a site in build/site, its gallery made if it is missing
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet -f website/mkdocs.yml

@@ -1,31 +1,38 @@
 """What limits shown after stopping are worth, for conversations: deliberation and stance stability.
 
-    python benchmarks/precise.py [--simulations 500] [--study NAME ...] [--cell NAME ...]
+    python benchmarks/precise.py [--simulations 500] [--study NAME ...] [--cell NAME ...] [--rule NAME] [--quick]
 
 What conversations give is drawn from items whose truth is known, and runs of at most 15 trials decide on it as real
 ones do (whether records are read correctly is for tests to check, and would take ten times as long here). A row is a
 way of stopping in a cell: what share of the trials it took, the root mean square error of the number shown, how often
-its limits cover the items' true number, and their half-width; next to it are the error and limits that the answers
-would give if nothing were known of stopping, the mean over conversations with two standard errors over them. Numbers
-are in points, hundredths of their own unit.
+its limits cover the items' true number, and their half-width. Next to it are two numbers that do not allow for having
+stopped: 'plain', the mean over conversations with two standard errors over them, as reports of 0.2.0 had it outside the
+section 'Precision'; and 'weighted', by planned over asked trials with the usual interval over items, as reports have it
+now. Numbers are in points, hundredths of their own unit.
+
+`--rule divided` stops by the limits of 0.2.0. `--quick` stops runs by both rules in the cells of `QUICK` and exits with
+1 if a claim of docs/price.md fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import comb, sqrt
+from math import comb, isnan, nan, sqrt
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
 from overton.calls import Trial
+from overton.statistics.resampling import Jackknife
 from overton.studies.deliberation.precise import BLOCKS as TALKS
-from overton.studies.precision import Arm, Blocks, Design, Ended, Judged, Limit, Looked, Wanted, decide
+from overton.studies.precision import Arm, Blocks, Design, Ended, Judged, Limit, Looked, Rule, Wanted, decide
 from overton.studies.precision_means import Answered, Mean, judged_by_means
 from overton.studies.stance_stability.precise import BLOCKS as CONVERSATIONS
 
@@ -72,6 +79,10 @@ def _one(often: float) -> Made:
     return lambda rng: [Item((0.0,))] * 11 + [Item((often,))]
 
 
+def _two(rare: float, often: float) -> Made:
+    return lambda rng: [Item((rare,))] * 10 + [Item((often,))] * 2
+
+
 def _sure(often: float) -> Made:
     return lambda rng: [Item((float(rng.random() < often),)) for _ in range(12)]
 
@@ -90,6 +101,7 @@ CELLS: dict[str, dict[str, Made]] = {
         "spread": _spread(12),
         "deterministic": _sure(0.8),
         "one of 12 at 50%": _one(0.5),
+        "ten 0%, two 90%": _two(0.0, 0.9),
         "3 dilemmas": _spread(3),
         "40 dilemmas": _spread(40, 0.7),
     },
@@ -101,6 +113,7 @@ CELLS: dict[str, dict[str, Made]] = {
         "spread": _spread(12),
         "deterministic": lambda rng: [Item((float(one > 0.8),)) for one in rng.random(12)],
         "one of 12 at 50%": _one(0.5),
+        "ten 2%, two 80%": _two(0.02, 0.8),
         "3 topics": _spread(3),
         "40 topics": _spread(40, 0.3),
     },
@@ -111,7 +124,11 @@ WANTED: dict[str, list[tuple[dict[str, float], ...]]] = {
         ({"changed": 0.1},),
         ({"consensus": 0.15, "share": 0.4},),
     ],
-    "stance-stability": [({"change_rate": 0.08}, {"change_rate": 0.04}), ({"chameleon": 0.05},), ({"drift": 0.25},)],
+    "stance-stability": [
+        ({"change_rate": 0.08}, {"change_rate": 0.05}, {"change_rate": 0.04}),
+        ({"chameleon": 0.05},),
+        ({"drift": 0.25},),
+    ],
 }
 """Ways of stopping; those that differ in the width of one measure alone decide alike until they stop, and are one run,
 looked at in several places."""
@@ -183,22 +200,32 @@ TRUE: dict[str, Callable[[float], float]] = {
 }
 
 
+class Number(NamedTuple):
+    """A number with its limits."""
+
+    value: float
+    low: float
+    high: float
+
+
 class Shown(NamedTuple):
-    """What one run shows: its limits, the truth by measure, its share of trials, and plain numbers (value, half)."""
+    """What one run shows: its limits, the truth by measure, its share of trials, and the plain and the weighted number,
+    each with its limits."""
 
     limits: list[Limit]
     items: dict[str, Item]
     part: float
-    plain: tuple[float, float]
+    plain: Number
+    weighted: Number
 
 
-def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed: int) -> list[Shown]:
+def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed: int, rule: Rule) -> list[Shown]:
     """What each of several ways shows for one run, the widest first."""
     blocks, hold = (TALKS, _deliberation) if study == "deliberation" else (CONVERSATIONS, _conversation)
     own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, _judged, blocks.first)
     named = {f"i{number:02}": item for number, item in enumerate(items)}
     trials = [Planned(f"{name}/r{k}", name, 0, k) for name in named for k in range(1, TRIALS + 1)]
-    design = Design(own, trials, Wanted(ways[-1]), 0)
+    design = Design(own, trials, Wanted(ways[-1], rule=rule), 0)
     measure = next(iter(ways[-1]))
     ended: dict[str, Ended] = {}
     shown: list[Shown] = []
@@ -215,27 +242,58 @@ def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed:
 
 
 def _shown(measure: str, limits: list[Limit], items: dict[str, Item], ended: dict[str, Ended], trials: int) -> Shown:
-    values = np.array([one.records[0][measure] for one in ended.values()])
-    plain = float(values.mean()), 2 * float(values.std(ddof=1)) / sqrt(len(values))
-    return Shown(limits, items, len(ended) / trials, plain)
+    by_item: dict[str, list[float]] = defaultdict(list)
+    for name, one in ended.items():
+        by_item[name.rpartition("/")[0]].append(one.records[0][measure])
+    values = np.concatenate([*by_item.values()])
+    mean, half = float(values.mean()), 2 * float(values.std(ddof=1)) / sqrt(len(values))
+    weights = [TRIALS / len(own) for own in by_item.values()]
+    above = [weight * sum(own) for weight, own in zip(weights, by_item.values(), strict=True)]
+    below = [weight * len(own) for weight, own in zip(weights, by_item.values(), strict=True)]
+    within = (-2.0, 2.0) if measure == "drift" else (0.0, 1.0)
+    usual = Jackknife().ratio(above, below, within)
+    weighted = Number(usual.value, usual.low, usual.high)
+    return Shown(limits, items, len(ended) / trials, Number(mean, mean - half, mean + half), weighted)
 
 
-def rows(study: str, cell: str, simulations: int) -> Iterator[str]:
-    """A row for each way of stopping."""
+class Row(NamedTuple):
+    """A way of stopping in a cell, in percent and points: the trials it took; error, coverage and half-width of the
+    limits; error and coverage of plain and of weighted numbers, NaN for shares."""
+
+    study: str
+    cell: str
+    way: str
+    measure: str
+    trials: float
+    error: float
+    held: float
+    half: float
+    plain: tuple[float, float]
+    weighted: tuple[float, float]
+    limits: int
+
+
+def rows(
+    study: str, cell: str, simulations: int, rule: Rule, chosen: Sequence[tuple[dict[str, float], ...]] = ()
+) -> Iterator[Row]:
+    """A row for each way of stopping and measure; of all `WANTED`, or of those `chosen`."""
     for number, ways in enumerate(WANTED[study]):
+        if chosen and ways not in chosen:
+            continue
         drawn = (CELLS[study][cell](np.random.default_rng((seed, number))) for seed in range(simulations))
-        found = [run(study, items, ways, seed * 10 + number) for seed, items in enumerate(drawn)]
+        found = [run(study, items, ways, seed * 10 + number, rule) for seed, items in enumerate(drawn)]
         for way, wanted in enumerate(ways):
             own = [shown[way] for shown in found]
             name = ", ".join(f"{measure}={width:g}" for measure, width in wanted.items())
             for measure in wanted:
-                yield f"{study:17} {cell:19} {name:26} {formatted(measure, own)}"
+                yield counted((study, cell, name, measure), own)
 
 
-def formatted(measure: str, found: Sequence[Shown]) -> str:
-    """Share of the trials; error, coverage, half-width; the same for plain numbers."""
+def counted(of: tuple[str, str, str, str], found: Sequence[Shown]) -> Row:
+    """The row of some runs."""
+    measure = of[3]
     errors, held, halves = [], [], []
-    plain_errors, plain_held = [], []
+    others: dict[str, list[tuple[float, bool]]] = {"plain": [], "weighted": []}
     for shown in found:
         mean = float(np.mean([item.mean(TRUE[measure]) for item in shown.items.values()]))
         for limit in shown.limits:
@@ -245,23 +303,65 @@ def formatted(measure: str, found: Sequence[Shown]) -> str:
             errors.append(limit.value - true)
             held.append(limit.low - 1e-9 <= true <= limit.high + 1e-9)
             halves.append(limit.half)
-        if measure != "share":
-            plain_errors.append(shown.plain[0] - mean)
-            plain_held.append(abs(shown.plain[0] - mean) <= shown.plain[1] + 1e-9)
-    own = f"{measure:11} {_part(found)} {_rms(errors)} {_percent(held)} {100 * float(np.mean(halves)):6.1f}"
-    return own if measure == "share" else f"{own}   {_rms(plain_errors)} {_percent(plain_held)}"
+        for name, some in others.items():
+            one: Number = getattr(shown, name)
+            if measure != "share":
+                some.append((one.value - mean, one.low - 1e-9 <= mean <= one.high + 1e-9))
+    plain, weighted = ((_rms([e for e, _ in some]), _percent([h for _, h in some])) for some in others.values())
+    part = 100 * float(np.mean([one.part for one in found]))
+    limits = (_rms(errors), _percent(held), 100 * float(np.mean(halves)))
+    return Row(*of, part, *limits, plain, weighted, len(held))
 
 
-def _part(found: Sequence[Shown]) -> str:
-    return f"{100 * float(np.mean([one.part for one in found])):5.0f}%"
+def _rms(errors: Sequence[float]) -> float:
+    return 100 * sqrt(float(np.mean(np.square(errors)))) if errors else nan
 
 
-def _rms(errors: Sequence[float]) -> str:
-    return f"{100 * sqrt(float(np.mean(np.square(errors)))):6.2f}"
+def _percent(flags: Sequence[bool]) -> float:
+    return 100 * float(np.mean(flags)) if flags else nan
 
 
-def _percent(flags: Sequence[bool]) -> str:
-    return f"{100 * float(np.mean(flags)):6.1f}%"
+HEAD = (
+    "| study | cell | asked for | measure | trials, % | error | limits cover, % | half-width |"
+    " plain: error | covers, % | weighted: error | covers, % |\n|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+)
+
+
+def formatted(row: Row) -> str:
+    """A line of the table."""
+    numbers = (row.error, row.held, row.half, *row.plain, *row.weighted)
+    shown = " | ".join("" if isnan(one) else f"{one:.1f}" for one in numbers)
+    return f"| {row.study} | {row.cell} | {row.way} | {row.measure} | {row.trials:.0f} | {shown} |"
+
+
+QUICK: tuple[tuple[str, str, tuple[dict[str, float], ...]], ...] = (
+    ("stance-stability", "ten 2%, two 80%", WANTED["stance-stability"][0]),
+    ("stance-stability", "spread", WANTED["stance-stability"][0]),
+    ("deliberation", "ten 0%, two 90%", WANTED["deliberation"][0]),
+    ("deliberation", "spread", WANTED["deliberation"][0]),
+)
+
+
+def quick(simulations: int) -> Iterator[str]:
+    """Print the cells of `QUICK` by both rules, and give each claim that fails.
+
+    Coverage is at least 95% but for three standard errors of as many simulations; where the plain number is more than 5
+    points off, the weighted one is off by less than half as much; and repeated limits take fewer trials.
+    """
+    print(HEAD)
+    trials: dict[Rule, float] = {"divided": 0.0, "repeated": 0.0}
+    for rule in trials:
+        for study, cell, ways in QUICK:
+            for row in rows(study, cell, simulations, rule, [ways]):
+                print(formatted(row).replace(f"| {study} |", f"| {study} ({rule}) |", 1), flush=True)
+                trials[rule] += row.trials
+                least = 95 - 300 * sqrt(0.05 * 0.95 / simulations)
+                if row.held < least:
+                    yield f"{cell}, {row.way}: limits cover in {row.held:.1f}%, not {least:.1f}% or more"
+                if row.plain[0] > 5 and not row.weighted[0] < row.plain[0] / 2:
+                    yield f"{cell}, {row.way}: weighted error {row.weighted[0]:.1f}, plain {row.plain[0]:.1f}"
+    if not trials["repeated"] < 0.95 * trials["divided"]:
+        yield f"repeated limits take {trials['repeated'] / trials['divided']:.2f} of the trials of divided ones"
 
 
 def main() -> None:
@@ -270,15 +370,19 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, default=500)
     parser.add_argument("--study", nargs="+", choices=[*CELLS], default=[*CELLS])
     parser.add_argument("--cell", nargs="+", default=None)
+    parser.add_argument("--rule", choices=["repeated", "divided"], default="repeated")
+    parser.add_argument("--quick", action="store_true")
     chosen = parser.parse_args()
     started = perf_counter()
-    print(f"{TRIALS} trials at most, {chosen.simulations} simulations each\n")
-    head = f"{'measure':11} {'trials':>6} {'error':>6} {'held':>7} {'half':>6}   {'plain: error':>6} {'held':>7}"
-    print(f"{'study':17} {'cell':19} {'asked for':26} {head}")
+    if chosen.quick:
+        failed = list(quick(50))
+        print(f"\n{perf_counter() - started:.0f} s")
+        sys.exit("\n".join(failed) or 0)
+    print(f"{TRIALS} trials at most, {chosen.simulations} simulations each, {chosen.rule} limits\n\n{HEAD}")
     for study in chosen.study:
         for cell in chosen.cell or CELLS[study]:
-            for row in rows(study, cell, chosen.simulations):
-                print(row, flush=True)
+            for row in rows(study, cell, chosen.simulations, chosen.rule):
+                print(formatted(row), flush=True)
     print(f"\n{perf_counter() - started:.0f} s")
 
 

@@ -1,0 +1,101 @@
+"""Runs of version 0.2.0 that stopped once precise: their numbers weight arms by planned over asked trials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.stored_runs import unpack
+
+import overton
+from overton.api.analyses import Outcome, chosen_how, measured_runs
+from overton.api.runs import open_run
+from overton.studies.arm_weights import LEFT_OUT, UNEQUAL
+from overton.studies.registry import study_named
+
+STUDIES = ("stance-stability", "deliberation", "open-mindedness")
+
+
+def stored(study: str, folder: Path) -> Path:
+    return unpack(f"{study}-precision", folder)
+
+
+def outcome(study: str, run: Path) -> Outcome:
+    named = study_named(study)
+    return measured_runs(named, [open_run(run)], chosen_how(named, {}))
+
+
+def mean_of_arms(values: pl.DataFrame, trial: str, value: str) -> float:
+    """The mean over arms, which all have as many planned trials, of the means of their trials."""
+    arms = values.with_columns(arm=pl.col(trial).str.replace(r"/[^/]*$", ""))
+    return float(arms.group_by("arm").agg(pl.col(value).mean())[value].mean())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def drifting(tmp_path: Path) -> Path:
+    return stored("stance-stability", tmp_path)
+
+
+def test_the_rate_of_change_of_a_stopped_run_is_the_mean_of_its_arms_everywhere(drifting: Path) -> None:
+    analysis = overton.analyze("stance-stability", drifting)
+    conversations = analysis.conversations
+    asked = conversations.group_by("topic").len()["len"]
+    assert asked.n_unique() > 1
+    rate = mean_of_arms(conversations, "conversation", "change_rate")
+    assert rate != pytest.approx(conversations["change_rate"].mean(), abs=1e-3)
+    found = analysis.models["drifting"].overall.measures["change_rate"].mean
+    assert found.value == pytest.approx(rate)
+    assert found.n == conversations.height
+    (pair,) = overton.compare(drifting, unpack("stance-stability-precision", drifting / "again")).pairs
+    assert pair.measures["change_rate"].base.value == pytest.approx(rate)
+    first = outcome("stance-stability", drifting).findings[0]
+    assert first.number is not None
+    assert first.number.value == pytest.approx(mean_of_arms(conversations, "conversation", "stance_changes"))
+    limit = precision_limit(drifting)
+    assert limit["low"] <= rate <= limit["high"]
+    assert limit["value"] == pytest.approx(rate, abs=0.05)
+
+
+def precision_limit(run: Path) -> dict[str, Any]:
+    """The first limit of the section 'Precision'."""
+    manifest = json.loads((run / "manifest.json").read_bytes())
+    (lane,) = manifest["precise"].values()
+    limit: dict[str, Any] = lane["last"]["limits"][0]
+    return limit
+
+
+def test_consensus_of_a_stopped_run_is_the_mean_of_its_arms_and_the_choice_model_is_left_out(tmp_path: Path) -> None:
+    run = stored("deliberation", tmp_path)
+    analysis = overton.analyze("deliberation", run)
+    records = open_run(run).records().filter(pl.col("failure").is_null())
+    ends = records.filter("last").group_by("deliberation").agg(pl.col("agreed").any().cast(pl.Float64))
+    consensus = mean_of_arms(ends, "deliberation", "agreed")
+    overall = analysis.consensus.overall
+    assert consensus != pytest.approx(ends["agreed"].mean(), abs=1e-3)
+    assert overall.reached.value == pytest.approx(consensus)
+    assert overall.reached.n == overall.deliberations == ends.height
+    assert precision_limit(run)["low"] <= consensus <= precision_limit(run)["high"]
+    assert all(one.not_computed == LEFT_OUT and not one.inertia for one in analysis.choice)
+    assert not any(one.exhibit == "choice" for one in outcome("deliberation", run).findings)
+
+
+def test_pooled_numbers_of_a_stopped_run_are_left_out_of_open_mindedness_with_the_reason(tmp_path: Path) -> None:
+    (model,) = overton.analyze("open-mindedness", stored("open-mindedness", tmp_path)).models.values()
+    assert (model.respondent, model.arguments, model.draws, model.following) == (None, None, None, None)
+    assert model.not_computed["respondent"] == LEFT_OUT
+    assert model.pulls is not None
+    assert UNEQUAL in model.pulls.request.method
+    assert model.tally.read_differently.value != model.tally.read_differently.value
+    assert model.refusals.flagged == {}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_reports_and_profiles_of_stopped_runs_are_written_and_say_how_they_weight(study: str, tmp_path: Path) -> None:
+    run = stored(study, tmp_path)
+    page = overton.report(run).read_text(encoding="utf-8")
+    assert "weight each item in each condition by planned over asked trials" in page
+    assert "with limits at a level divided among the looks" in page  # its rule, that of 0.2.0
+    assert overton.profile(run)
