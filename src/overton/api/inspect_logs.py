@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from overton.api import inspect_tasks
+from overton.api.precise import is_weighted
 from overton.api.runs import Run, fresh_folder, open_run
 from overton.errors import InputError, Problem
 from overton.hosts.local import RunFolder
@@ -51,7 +52,8 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
     from overton.hosts.inspect import exporting
 
     folder, place = RunFolder(opened.path), Path(out)
-    return _apart(lambda: exporting.write_logs(folder, study, opened.manifest, place, _scoring))
+    scoring = partial(_scoring, weighted=is_weighted(opened))
+    return _apart(lambda: exporting.write_logs(folder, study, opened.manifest, place, scoring))
 
 
 def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
@@ -110,8 +112,8 @@ def _apart(work: Callable[[], T]) -> T:
         return thread.submit(work).result()
 
 
-def _scoring(task: TaskData) -> Scoring:
-    """Scores and figures as in the study's task."""
+def _scoring(task: TaskData, *, weighted: bool) -> Scoring:
+    """Scores and figures as in the study's task; no figures if trials have weights, since Inspect counts them alike."""
     from overton.hosts.inspect.exporting import Scoring
 
     study = study_named(task.study)
@@ -124,7 +126,7 @@ def _scoring(task: TaskData) -> Scoring:
     return Scoring(
         scorer=inspect_tasks.scorer_name(study.name),
         score=partial(inspect_tasks.score_of, study.name),
-        metrics=lambda table: inspect_tasks.figures(table=table, **options),
+        metrics=lambda table: {} if weighted else inspect_tasks.figures(table=table, **options),
         metric="overton/figures",
         options=options,
         arguments={"seed": task.seed} | _task_arguments(task),

@@ -12,7 +12,13 @@ from overton.studies.precision import Wanted
 if TYPE_CHECKING:
     from overton.studies.exhibits import Section
 
-__all__ = ["precision_sections"]
+__all__ = ["is_weighted", "precision_sections"]
+
+
+def is_weighted(run: Run) -> bool:
+    """Whether a run asked some items more often than others, and its numbers weight them by planned over asked
+    trials."""
+    return run.manifest.precision is not None and run.study.blocks is not None and run.study.blocks.weighted
 
 
 def _section(run: Run) -> Section | None:
@@ -22,7 +28,7 @@ def _section(run: Run) -> Section | None:
     wanted: Wanted | None = run.manifest.precision
     if wanted is None or not run.manifest.precise:
         return None
-    return precision_section(wanted, run.manifest.precise, run.study.items.noun.capitalize())
+    return precision_section(wanted, run.manifest.precise, run.study.items.noun.capitalize(), weighted=is_weighted(run))
 
 
 def precision_sections(runs: Sequence[Run]) -> Iterator[Section]:

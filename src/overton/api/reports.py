@@ -9,7 +9,7 @@ from typing import Any
 
 from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.nulls import not_asked
-from overton.api.precise import precision_sections
+from overton.api.precise import is_weighted, precision_sections
 from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
@@ -17,7 +17,7 @@ from overton.studies.cautions import failing
 from overton.studies.exhibits import Section, TrialTable
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
-from overton.studies.precision_shown import UNEQUAL
+from overton.studies.precision_shown import unequal
 from overton.studies.registry import study_named
 from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
@@ -183,7 +183,7 @@ def warnings_of(runs: Sequence[Run]) -> Iterator[str]:
 def _warnings_of(run: Run) -> Iterator[str]:
     manifest = run.manifest
     if manifest.precision is not None:
-        yield f"{run.path.name} {UNEQUAL}"
+        yield f"{run.path.name} {unequal(weighted=is_weighted(run))}"
     if manifest.left_out:
         yield f"{run.path.name} leaves out {manifest.left_out}."
     for model, items in manifest.missing.items():

@@ -90,7 +90,7 @@ def _weighted(run: Run) -> pl.DataFrame:
         RunError: it has no records.
     """
     study, manifest = run.study, run.manifest
-    if manifest.precision is None or study.blocks is None:
+    if manifest.precision is None or study.blocks is None or not study.blocks.weighted:
         return run.records()
     options = RunFolder(run.path).options(study, manifest.options)
     trials = study.trials(run.items(), options, manifest.seed)

@@ -92,11 +92,6 @@ class Field:
         return self.option.flag or f"--{self.name.replace('_', '-')}"
 
     @property
-    def unmentioned(self) -> Any:
-        """Its value in a run whose manifest does not mention it."""
-        return self.default if self.option.unmentioned is None else self.option.unmentioned
-
-    @property
     def needed(self) -> bool:
         """Whether it has no default."""
         return self.default is msgspec.NODEFAULT
@@ -244,7 +239,7 @@ def _grown(old: Any, new: Any) -> Any:
 
 def stored_options(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values of options as a run or log has stored them, with those that are newer than it as they were then."""
-    newer = {field.name: field.unmentioned for field in fields_of(kind) if field.option.unmentioned is not None}
+    newer = {one.name: one.option.unmentioned for one in fields_of(kind) if one.option.unmentioned is not None}
     return {**newer, **stored}
 
 

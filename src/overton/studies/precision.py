@@ -14,16 +14,27 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from math import isnan
-from typing import Any, Literal, NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from overton.calls import Trial
 from overton.errors import InputError, Problem
 from overton.studies.nulls import null_of
 from overton.studies.options import option_place
+from overton.studies.precision_stored import (
+    LEVEL,
+    PRECISE,
+    SPENT,
+    WHOLE,
+    Decision,
+    Limit,
+    Reached,
+    Rule,
+    Stop,
+    Wanted,
+)
 
 __all__ = [
+    "LEVEL",
     "Arm",
     "Blocks",
     "Decision",
@@ -33,6 +44,7 @@ __all__ = [
     "Judged",
     "Limit",
     "Reached",
+    "Rule",
     "Stop",
     "Wanted",
     "decide",
@@ -40,14 +52,10 @@ __all__ = [
 
 ROUND = 1.35
 """By what factor a round multiplies the number of calls, at least, while the headline is still too wide."""
-LEVEL = 0.95
 _LEAST_ROUND = 0.15
 """What a round adds at least, as a share of the calls so far, if the calls allowed cut it short. Trials that take fewer
 calls than they may leave some for another such round, again and again: there are `_CUT_SHORT` of these at most."""
 _CUT_SHORT = 4
-
-PRECISE, SPENT, WHOLE = "precise enough", "no more calls were allowed", "all of its trials were asked"
-"""Why an arm got no further block."""
 
 
 class Arm(NamedTuple):
@@ -55,70 +63,6 @@ class Arm(NamedTuple):
 
     item: str
     name: str
-
-
-Rule = Literal["divided", "repeated"]
-
-
-class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run is to reach: half-widths by measure, in the measure's units, and the most calls in all.
-
-    `rule` says how limits stay valid over several looks: by a level 'divided' among them, as in runs of 0.2.0, whose
-    manifests do not mention it; or as 'repeated' intervals, which are narrower.
-    """
-
-    measures: dict[str, float] = {}
-    calls: int | None = None
-    rule: Rule = "divided"
-
-
-class Limit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A number for these items and wordings, with limits that are valid at `LEVEL` after stopping; for a whole model if
-    `item` is ''. `wanted` is the half-width requested, None if none was."""
-
-    measure: str
-    title: str
-    value: float
-    low: float
-    high: float
-    wanted: float | None = None
-    item: str = ""
-    arm: str = ""
-
-    @property
-    def half(self) -> float:
-        """Its half-width."""
-        return (self.high - self.low) / 2
-
-
-class Stop(msgspec.Struct, frozen=True):
-    """How many blocks an arm got, of how many trials in all, and why no more."""
-
-    item: str
-    arm: str
-    blocks: int
-    trials: int
-    why: str
-
-
-class Decision(msgspec.Struct, frozen=True):
-    """What follows from the records so far: the new number of blocks of each arm that gets more; empty if all stop.
-
-    `calls` were made until then. `limits` are what is known; `stops` say for every arm why, if all stop.
-    """
-
-    blocks: list[tuple[str, str, int]] = []
-    calls: int = 0
-    limits: list[Limit] = []
-    stops: list[Stop] = []
-
-
-class Reached(msgspec.Struct, frozen=True):
-    """What a run stores for a lane: how many rounds it took, the last decision, and how many trials it has."""
-
-    rounds: int
-    last: Decision
-    trials: int
 
 
 class Judged(NamedTuple):
@@ -194,6 +138,8 @@ class Blocks:
     trial     the column of records that names the trial
     like      `like(record, trial)` gives a pilot's record as if it were one of another trial of its condition
     longest   `longest(trial)` gives the trial as one that makes as many calls as any of its condition can
+    weighted  whether the study's measures weight records by the column `overton.studies.arm_weights.WEIGHT`, or leave
+              numbers out; otherwise reports say that items asked more often count more
     """
 
     of: Callable[[Any], tuple[str, int]]
@@ -204,6 +150,7 @@ class Blocks:
     trial: str = "trial"
     like: Callable[[Any, Any], Any] = _as_it_is
     longest: Callable[[Any], Any] = _itself
+    weighted: bool = False
 
     def problems(self, wanted: Wanted, options: Any) -> Iterator[Problem]:
         """What is wrong with the request."""

@@ -10,14 +10,22 @@ from overton.statistics import Estimate
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.precision import LEVEL, Limit, Reached, Stop, Wanted
 
-__all__ = ["UNEQUAL", "precision_section"]
+__all__ = ["precision_section", "unequal"]
 
-UNEQUAL = (
-    "asked about each item only as often as needed. Numbers elsewhere weight each item in each condition by planned"
-    " over asked trials, or are left out. They do not correct for stopping early, so use those of the section"
-    " 'Precision' where it has them."
+_WEIGHTED = (
+    "Numbers elsewhere weight each item in each condition by planned over asked trials, or are left out. They do not"
+    " correct for stopping early, so use those of the section 'Precision' where it has them."
 )
-"""What readers have to know about all other numbers of a run that stopped once it was precise."""
+_UNWEIGHTED = (
+    "Numbers elsewhere count trials alike, which gives more weight to items that were asked more often; use those of"
+    " the section 'Precision' where it has them."
+)
+
+
+def unequal(*, weighted: bool) -> str:
+    """What readers have to know about all other numbers of a run that stopped once it was precise, after its name."""
+    return f"asked about each item only as often as needed. {_WEIGHTED if weighted else _UNWEIGHTED}"
+
 
 _RULES = {
     "divided": "with limits at a level divided among the looks; shares have exact limits, divided likewise.",
@@ -33,11 +41,12 @@ _METHOD = (
 )
 
 
-def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str) -> Section:
-    """The section on precision; `reached` by model name, `noun` what the study calls an item."""
+def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str, *, weighted: bool) -> Section:
+    """The section on precision; `reached` by model name, `noun` what the study calls an item, and whether other numbers
+    are `weighted`."""
     rows = [row for model, one in reached.items() for row in _rows(model, one)]
     exhibits: list[Exhibit] = [Prose(" ".join(_asked(wanted))), *_stopped(reached)]
-    exhibits.append(Callout(f"This run {UNEQUAL}", "warning", summary=True))
+    exhibits.append(Callout(f"This run {unequal(weighted=weighted)}", "warning", summary=True))
     if rows:
         columns = [
             Column("Model"),

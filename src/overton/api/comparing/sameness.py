@@ -15,9 +15,10 @@ from overton.api.comparing.conduct import conduct_differences
 from overton.api.comparing.provenance import NOBODY, Answering, Provenance
 from overton.api.comparing.results import Differing, Kind
 from overton.api.comparing.source import Side, Source
+from overton.api.precise import is_weighted
 from overton.studies.nulls import OPTION as NULLS
 from overton.studies.nulls import prompts_changed
-from overton.studies.options import fields_of
+from overton.studies.options import fields_of, stored_options
 from overton.studies.study import AnyStudy
 from overton.studies.weighing import CALIBRATION
 
@@ -43,13 +44,16 @@ def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Di
 
 def _stopped(base: Source, candidate: Source) -> Iterator[Differing]:
     """Which of the two are runs that stopped once precise, and so asked some items more often than others."""
-    found = [one.label for one in (base, candidate) if one.run is not None and one.run.manifest.precision is not None]
+    runs = [one.run for one in (base, candidate) if one.run is not None and one.run.manifest.precision is not None]
+    found = [one.label for one in (base, candidate) if one.run in runs]
     if found:
-        said = (
-            f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required: items count"
-            " here as in the whole design, but some rest on few trials"
-        )
-        yield Differing("precision", base.label, candidate.label, said)
+        asked = f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required"
+        if all(map(is_weighted, runs)):
+            said = f"{asked}: items count here as in the whole design, but some rest on few trials"
+            yield Differing("precision", base.label, candidate.label, said)
+        else:
+            said = f"{asked}: items asked more often count more here, and not alike for both models"
+            yield Differing("unknown", base.label, candidate.label, said)
 
 
 def _between(one: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
@@ -80,8 +84,9 @@ def options_differing(one: Mapping[str, Any], other: Mapping[str, Any], study: A
     """Which options, as manifests record them, differ."""
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
     harmless = (*harmless, *CALIBRATION, *([NULLS] if study.nulls else []))
+    one, other = (stored_options(study.options, options) for options in (one, other))
     for field in fields_of(study.options):
-        mine, theirs = (_plain(options.get(field.name, field.unmentioned)) for options in (one, other))
+        mine, theirs = (_plain(options.get(field.name, field.default)) for options in (one, other))
         if mine != theirs and not field.option.follows:
             kind: Kind = "precision" if field.name in harmless else "instrument"
             yield kind, f"{field.flag} differs: {_worded(mine)} and {_worded(theirs)}"

@@ -150,5 +150,6 @@ BLOCKS: Blocks = Blocks(
     trial="deliberation",
     like=_like,
     longest=_longest,
+    weighted=True,
 )
 """A block is a repetition of a format and goal: the same agents in all their orders."""

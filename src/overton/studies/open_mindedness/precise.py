@@ -168,5 +168,6 @@ BLOCKS: Blocks = Blocks(
     first=_first,
     check=_wrong,
     like=_like,
+    weighted=True,
 )
 """A block is a repetition of a configuration: each template once in each wording."""

@@ -143,5 +143,6 @@ BLOCKS: Blocks = Blocks(
     trial="conversation",
     like=_like,
     longest=_longest,
+    weighted=True,
 )
 """A block is a conversation at a temperature; if questions are shuffled, one at each temperature: they share it."""
