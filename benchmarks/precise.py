@@ -293,7 +293,7 @@ def counted(of: tuple[str, str, str, str], found: Sequence[Shown]) -> Row:
     """The row of some runs."""
     measure = of[3]
     errors, held, halves = [], [], []
-    others: dict[str, list[tuple[float, bool]]] = {"plain": [], "weighted": []}
+    others: dict[str, list[tuple[float, bool | None]]] = {"plain": [], "weighted": []}
     for shown in found:
         mean = float(np.mean([item.mean(TRUE[measure]) for item in shown.items.values()]))
         for limit in shown.limits:
@@ -306,8 +306,11 @@ def counted(of: tuple[str, str, str, str], found: Sequence[Shown]) -> Row:
         for name, some in others.items():
             one: Number = getattr(shown, name)
             if measure != "share":
-                some.append((one.value - mean, one.low - 1e-9 <= mean <= one.high + 1e-9))
-    plain, weighted = ((_rms([e for e, _ in some]), _percent([h for _, h in some])) for some in others.values())
+                held_ = None if isnan(one.low) else one.low - 1e-9 <= mean <= one.high + 1e-9
+                some.append((one.value - mean, held_))
+    plain, weighted = (
+        (_rms([e for e, _ in some]), _percent([h for _, h in some if h is not None])) for some in others.values()
+    )
     part = 100 * float(np.mean([one.part for one in found]))
     limits = (_rms(errors), _percent(held), 100 * float(np.mean(halves)))
     return Row(*of, part, *limits, plain, weighted, len(held))
