@@ -1,14 +1,14 @@
 """Looking more than once: when to look, and limits that are valid however often one looked and why one stopped.
 
-Counts at which anything is looked at grow geometrically, so that there are few of them. Limits of counted answers are
-exact, and divide the level among the looks: by the union bound all of them are valid together with the level's
-probability, whichever is the last (as in Mnih, Szepesvari and Audibert 2008, "Empirical Bernstein stopping", ICML;
-Bonferroni's division is the plainest alpha spending of Lan and DeMets 1983, Biometrika 70:659).
+Counts at which one looks grow geometrically, so that there are few of them. Limits of counted answers are exact and
+divide the level among the looks. By the union bound all of them are valid together with the level's probability,
+whichever is the last (Mnih, Szepesvari and Audibert 2008, "Empirical Bernstein stopping", ICML). Bonferroni's division
+is the plainest alpha spending of Lan and DeMets (1983, Biometrika 70:659).
 
 Limits of numbers with a standard error are repeated confidence intervals (Jennison and Turnbull 2000, "Group sequential
-methods", chapter 9), equally wide in standard errors at each look (Pocock 1977, Biometrika 64:191). Their constant
-takes into account that later looks include the answers of earlier ones, so it is smaller than what a division of the
-level needs: 2.49 standard errors for seven looks at 95%, not 2.69.
+methods", chapter 9), equally wide in standard errors at each look (Pocock 1977, Biometrika 64:191). Later looks include
+the answers of earlier ones, so their constant is smaller than that of a divided level: 2.49 standard errors for seven
+looks at 95%, not 2.69.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Weights of trials in a run that asked some items more often than others: planned over asked trials of each arm.
 
-A run that stops once it is precise asks an arm (an item in one condition) only as often as needed. A number that counts
-its trials alike would lie where answers vary most. With these weights each arm counts as in the whole design, in every
-number outside the section 'Precision'. Numbers that cannot be weighted are left out, with `LEFT_OUT` as the reason.
+A run with `--precision` asks an arm (an item in one condition) only as often as needed. A number that counts its trials
+alike would lie where answers vary most. With these weights each arm counts as in the whole design, in every number
+outside the section 'Precision'. Measures leave out numbers that they cannot weight, with `LEFT_OUT` as the reason.
 """
 
 from __future__ import annotations
