@@ -5,14 +5,30 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from typing import get_args
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overton.api.runs import precision_of
 from overton.calls import Trial
 from overton.errors import InputError
-from overton.studies.precision import Arm, Blocks, Decision, Design, Ended, Goal, Judged, Limit, Looked, Wanted, decide
+from overton.studies.precision import (
+    Arm,
+    Blocks,
+    Decision,
+    Design,
+    Ended,
+    Goal,
+    Judged,
+    Limit,
+    Looked,
+    Rule,
+    Wanted,
+    decide,
+)
 
 ITEMS, ARMS, TEMPLATES, BLOCKS = ("a", "b", "c"), ("plain", "argued"), (1, 2, 3), 12
 
@@ -167,3 +183,12 @@ def test_nulls_are_not_asked_in_part() -> None:
     null = Asked("null/none/a/plain/1/1", "a", 0, "plain", 1, 1)
     with pytest.raises(InputError, match="nulls are asked whole"):
         design(Wanted({"mean": 1.0}), asked=[*trials(), null])
+
+
+def test_limits_of_the_whole_are_repeated_intervals_unless_the_manifest_is_older_than_the_rule() -> None:
+    reach = {rule: Looked({}, 7, 7, 0.95, 0, rule=rule).reach for rule in get_args(Rule)}
+    assert reach == {"divided": pytest.approx(2.690, abs=1e-3), "repeated": pytest.approx(2.490, abs=1e-3)}
+    assert msgspec.convert({"measures": {"mean": 0.1}}, Wanted).rule == "divided"
+    asked = precision_of({"mean": 0.1}, None)
+    assert asked is not None
+    assert asked.rule == "repeated"

@@ -268,8 +268,8 @@ class _Single(NamedTuple):
 
 
 class _Tested(NamedTuple):
-    """Numbers to compare with the band: the intervals of `means`, among them `other`, that of answers without an option;
-    and the differences of single prompts."""
+    """Numbers to compare with the band: the intervals of `means`, among them `other`, that of answers without an
+    option; and the differences of single prompts."""
 
     means: list[Estimate]
     other: Estimate | None
