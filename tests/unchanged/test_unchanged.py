@@ -43,7 +43,7 @@ def analyses_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iter
         moves = bounds_may_move(resamples)
         yield (
             f"analysis '{name}' of {study}",
-            differences(value, new.get(name), form(study, "analysis"), moves=moves, close=CLOSE),
+            differences(value, new.get(name), form(study, "analysis", case), moves=moves, close=CLOSE),
         )
 
 
