@@ -403,10 +403,11 @@ _SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES)
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
 FORMS["even-handedness", "analysis"] = _SINCE_0_2["even-handedness", "analysis"]
 
-_WEIGHTED = ("** > estimate", "** > interval > *", "findings > **")
+_WEIGHTED = ("** > estimate", "** > interval > *")
 _LEFT_OUT = {
-    "stance-stability": ("judge_alone > * > chameleon",),
+    "stance-stability": (*_WEIGHTED, "judge_alone > * > chameleon"),
     "deliberation": (
+        *_WEIGHTED,
         *(
             "choice_model > **",
             "choice_models > **",
@@ -420,13 +421,13 @@ _LEFT_OUT = {
     "open-mindedness": (
         *(f"models > * > {name}{more}" for name in ("arguments", "draws", "respondent") for more in ("", " > **")),
         *("models > * > following", "models > * > following > **", "models > * > not_computed > *"),
-        *("** > pulls > last > plain > *", "** > pulls > request > plain > *"),
-        *("** > read_differently > plain > *", "** > refusals > flagged", "** > refusals > flagged > **"),
+        *("** > pulls > last > plain > **", "** > pulls > request > plain > **"),
+        *("** > read_differently > plain > **", "** > refusals > flagged", "** > refusals > flagged > **"),
     ),
 }
 FORMS |= {
     (f"stored-{study}-precision", "analysis"): replace(
-        _LIMITS, added=(*_LIMITS.added, *_WEIGHTED, *names), gone=(*_LIMITS.gone, *_WEIGHTED, *names)
+        _LIMITS, added=(*_LIMITS.added, *names), gone=(*_LIMITS.gone, *names)
     )
     for study, names in _LEFT_OUT.items()
 }
