@@ -1,10 +1,15 @@
 """How often corrected numbers cover what people say about all rows, and how wide they are compared with labels alone.
 
     python -m benchmarks.judge_correction TABLE --label COLUMN --names NAME [NAME ...] [...]
+    python -m benchmarks.judge_correction [--draws 2000] [--quick]
 
 TABLE has people's labels of every row and columns 'judge:NAME'. In each draw a number of labels is shown and the others
 hidden; each judge corrects with the same draws. `--group pro=1,2`, `--value 1=1` as for `overton judge correct`. It is
 compared with ppi-python (Angelopoulos et al.) if installed, which describes rows like these and so covers more.
+
+Without a table, rows of known truth are simulated, and labels drawn from them in every way that Overton allows: with
+equal chances, label by label, and with other unequal chances. `--quick` simulates the cells in which labels are drawn
+with unequal chances, and fails unless they cover the truth as they should.
 """
 
 from __future__ import annotations

@@ -112,6 +112,7 @@ def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged
         plain if table.chance is None else np.array(table.chance, float),
         np.unique(table.cluster, return_inverse=True)[1] if table.cluster else np.arange(len(judged)),
         these,
+        np.unique(judged, return_inverse=True)[1],
     )
     names = sorted({one for one in table.by or () if one is not None})
     inside = [np.array([one == name for one in table.by or ()]) for name in names]

@@ -144,7 +144,7 @@ def mean_of(values: Sequence[float], rows: Weighed, *, level: float = 0.95) -> E
 
     if not values:
         return not_computed("there is no row", level=level)
-    return _share(np.array(values, float), *_weighed(rows), level)
+    return _mean(np.array(values, float), *_weighed(rows), level)
 
 
 def mean_gap(gaps: Sequence[float], rows: Weighed, *, level: float = 0.95) -> Estimate:
@@ -228,29 +228,32 @@ def _numbered(groups: Sequence[str]) -> NDArray[np.int64]:
 def _same(said: _Said, level: float) -> Estimate:
     """How much of people's label is the judge's."""
     people, judged, weight, groups = said
-    return _share((people * judged).sum(1), weight, groups, level)
+    return _mean((people * judged).sum(1), weight, groups, level, label=judged.argmax(1))
 
 
 def _confirmed(column: int, said: _Said, level: float) -> Estimate:
     """How many of the rows to which the judge gives one label people confirm."""
     people, judged, weight, groups = said
     rows = judged[:, column] > 0
-    return _share(people[rows, column], weight[rows], groups[rows], level)
+    return _mean(people[rows, column], weight[rows], groups[rows], level)
 
 
-def _share(values: Array, weight: Array, groups: NDArray[np.int64], level: float) -> Estimate:
-    return _mean(values, weight, groups, level)
-
-
-def _mean(values: Array, weight: Array, groups: NDArray[np.int64], level: float, *, lowest: float = 0.0) -> Estimate:
+def _mean(  # noqa: PLR0917
+    values: Array,
+    weight: Array,
+    groups: NDArray[np.int64],
+    level: float,
+    lowest: float = 0.0,
+    label: NDArray[np.int64] | None = None,
+) -> Estimate:
     """A weighted mean of values from `lowest` to 1, by the rule for labelled rows alone (`statistics.correction`): that
-    of a share if nothing is below 0."""
+    of a share if nothing is below 0. `label` numbers the judge's label of each row, by which rows may be drawn."""
     import numpy as np
 
     from overton.statistics.correction import Draw, Labels, corrected
 
     every = np.ones(len(values))
-    draw = Draw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1])
+    draw = Draw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1], label=label)
     labels = Labels(values, 0 * every, every, every, lowest=lowest, share=lowest == 0)
     return corrected(draw, labels, [], level)[0].labelled
 

@@ -4,23 +4,23 @@ The judge has read every row, people a random draw of them. The judge's errors a
 everywhere (prediction-powered inference: Angelopoulos et al. 2023, Science 382:669), as far as the judge deserves
 trust (power tuning: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, section 6); for a mean that is the regression
 estimator of survey sampling (Cochran 1977, chapter 7). Textbook limits miss for rare labels and small groups, so those
-of shares are Wilson's, allowing for errors that were never seen; docs/judges.md has the formulas and the coverage of
-the limits.
+of shares are Wilson's, allowing for errors that were never seen. If rows were drawn with unequal chances, shares are
+corrected by stratum (`statistics.stratified`). docs/judges.md has the formulas and the coverage of the limits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
 from math import hypot, inf, isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from overton.statistics.draws import Draw, Labels
 from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling.limits import FEWEST, Spread, gaps
+from overton.statistics.stratified import strata_of, stratified_share
 
 __all__ = ["COVERED", "NEEDED", "Draw", "Labels", "Moves", "Three", "corrected", "difference", "moves"]
 
@@ -45,69 +45,13 @@ have some elsewhere."""
 _BORROWED = 10.0
 """The number of rows with all groups' spread that are added to a group's own."""
 
+_ROWS_OF_STRATUM = 5
+"""Strata with fewer labelled rows on average than this have no variances of their own."""
+
 _NOTHING = 1e-18
 _OF_TAILS = 2.0
 """The factor on the degrees of freedom from the residues' fourth moment (Satterthwaite): a judge's few errors say less
 about their spread than as many even values, but taken in full, limits of rare labels become too wide."""
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Which of N rows people labelled.
-
-    labelled  [N]
-    chance    [N] how likely each row was to be drawn, in (0, 1]
-    cluster   [N] rows of one cluster (a conversation) are alike; numbers from 0
-    these     the numbers describe these N rows; otherwise rows like these
-    """
-
-    labelled: Flags
-    chance: Array
-    cluster: NDArray[np.int64]
-    these: bool = False
-
-    def of(self, rows: Flags) -> Draw:
-        """The part of the draw that lies in some rows."""
-        return replace(self, labelled=self.labelled[rows], chance=self.chance[rows], cluster=self.cluster[rows])
-
-    @cached_property
-    def whole_clusters(self) -> bool:
-        """Whether clusters of several rows were drawn, each labelled whole or not at all."""
-        sizes, drawn = np.bincount(self.cluster), np.bincount(self.cluster, self.labelled)
-        return bool(((drawn == 0) | (drawn == sizes)).all()) and bool((sizes > 1).any())
-
-    @cached_property
-    def by_row(self) -> bool:
-        """Whether each labelled row is an independent draw, however alike rows of one cluster are."""
-        return self.these and not self.whole_clusters
-
-
-@dataclass(frozen=True)
-class Labels:
-    """What people and judge say of N rows, as numbers [N]; people's values of rows without a label are ignored.
-
-    A share has 1 if the label is given, otherwise 0, and values between if people differ. A mean is over the rows that
-    count: `counts` and `judged_counts` are 0 if a label has no number. `lowest` and `highest` are the range of a
-    value.
-    """
-
-    people: Array
-    judged: Array
-    counts: Array
-    judged_counts: Array
-    lowest: float = 0.0
-    highest: float = 1.0
-    share: bool = True
-
-    def of(self, rows: Flags) -> Labels:
-        """The same for some rows."""
-        return replace(
-            self,
-            people=self.people[rows],
-            judged=self.judged[rows],
-            counts=self.counts[rows],
-            judged_counts=self.judged_counts[rows],
-        )
 
 
 class Three(NamedTuple):
@@ -140,13 +84,16 @@ class _Known(NamedTuple):
 
 class _Left(NamedTuple):
     """What judge and labels leave unexplained in the labelled rows: residues [n] and weights [n] that add up to one,
-    their variance as observed and with unobserved errors, and what share of the rows counts."""
+    their variance as observed and with unobserved errors, and what share of the rows counts. `added` rows of the
+    `usual` variance stand for the unobserved errors."""
 
     residues: Array
     weight: Array
     seen: float
     variance: float
     below: float
+    usual: float
+    added: float
 
 
 def corrected(
@@ -158,6 +105,8 @@ def corrected(
     and how many have an interval.
     """
     whole = np.ones(len(draw.labelled), bool)
+    if labels.share and not draw.has_equal_chances:
+        return _stratified(draw, labels, groups, (level, enough))
     tuned = _tuned(draw, labels)
     every = _three((draw, labels), whole, tuned, None, (level, enough))
     return every, [_three((draw, labels), group, tuned, tuned, (level, enough)) for group in groups]
@@ -182,7 +131,7 @@ def moves(draw: Draw, labels: Labels) -> Moves:
     left = _left(draw, labels, value, tuned.power, None)
     people, judged = _moved(draw, labels, value, tuned.power, left)
     error = sqrt(_spread(draw, labels, value, tuned.power, left)) / left.below
-    free = _freedom(left, _clusters(draw), tuned.power)
+    free = _freedom(left, draw.independent, tuned.power)
     known = _of_both(draw, (people, judged), _Known(error, free, 0.0, 0.95))
     parts += np.bincount(draw.cluster, people + judged, len(parts)) / left.below
     return Moves(value, parts, error, known.freedom)
@@ -208,10 +157,46 @@ def _three(both: _Both, rows: Flags, tuned: _Tuned, lent: _Tuned | None, asked: 
     judge = float(said.judged @ said.judged_counts / total) if total else nan
     alone = _estimate((part, said), _Tuned(0.0, 0.0, 0), None, "labelled rows alone", level)
     if tuned.labels < needed:
-        why = f"too few labels ({tuned.labels}; {needed} are needed to correct a judge)"
-        return Three(judge, not_computed(why, level=level, n=int(part.labelled.sum())), alone)
+        return Three(judge, _too_few_labels(tuned.labels, needed, level, int(part.labelled.sum())), alone)
     found = _estimate((part, said), tuned, lent, "prediction-powered", level)
     return Three(judge, found if tuned.labels >= covered else _without_limits(found, tuned.labels, covered), alone)
+
+
+def _stratified(
+    draw: Draw, labels: Labels, groups: list[Flags], asked: tuple[float, Enough]
+) -> tuple[Three, list[Three]]:
+    """The same for a share whose rows were drawn with unequal chances; a group without a label of some stratum is
+    lent its share in all groups."""
+    level, (needed, covered) = asked
+    stratum, many = strata_of(draw, labels), int(draw.labelled.sum())
+    lent = stratified_share(draw, labels, stratum, level).by_stratum
+
+    def estimate(rows: Flags, name: str, *, alone: bool) -> Estimate:
+        part, n = draw.of(rows), int(draw.labelled[rows].sum())
+        if not n:
+            return not_computed("no labelled row counts here", level=level)
+        found = stratified_share(part, labels.of(rows), stratum[rows], level, lent, alone=alone)
+        if part.independent < FEWEST:
+            return Estimate(found.value, nan, nan, n, _few_draws(part.independent), level)
+        return Estimate(found.value, found.low, found.high, n, name, level, found.error)
+
+    def three(rows: Flags) -> Three:
+        judge = float(labels.judged[rows].mean()) if rows.any() else nan
+        alone = estimate(rows, "labelled rows alone, by stratum", alone=True)
+        if many < needed:
+            return Three(judge, _too_few_labels(many, needed, level, int(draw.labelled[rows].sum())), alone)
+        found = estimate(rows, "by stratum of the judge's labels", alone=False)
+        return Three(judge, found if many >= covered else _without_limits(found, many, covered), alone)
+
+    return three(np.ones(len(draw.labelled), bool)), [three(rows) for rows in groups]
+
+
+def _too_few_labels(labels: int, needed: int, level: float, n: int) -> Estimate:
+    return not_computed(f"too few labels ({labels}; {needed} are needed to correct a judge)", level=level, n=n)
+
+
+def _few_draws(draws: int) -> str:
+    return f"{NO_INTERVAL}too few labels ({draws}; five are needed)"
 
 
 def _without_limits(found: Estimate, labels: int, covered: int) -> Estimate:
@@ -267,7 +252,7 @@ def _left(draw: Draw, labels: Labels, value: float, power: float, lent: _Tuned |
     seen = float(weight @ (residues * residues)) * n / max(free, 1)
     usual, rows = (_usual(labels, people, value, n), _UNSEEN) if lent is None else (lent.variance, _BORROWED)
     variance = (free * seen + rows * usual) / (free + rows)
-    return _Left(residues, weight, seen, variance, float(weight @ labels.counts[draw.labelled]))
+    return _Left(residues, weight, seen, variance, float(weight @ labels.counts[draw.labelled]), usual, rows)
 
 
 def _usual(labels: Labels, people: Array, value: float, n: int) -> float:
@@ -294,9 +279,9 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
         return not_computed("judge and labels leave no row that counts", level=level, n=n)
     if n == len(draw.labelled) and draw.these:
         return Estimate(value, value, value, n, "every row is labelled", level, 0.0)
-    left, clusters = _left(draw, labels, value, power, lent), _clusters(draw)
+    left, clusters = _left(draw, labels, value, power, lent), draw.independent
     if clusters < FEWEST:
-        return Estimate(value, nan, nan, n, f"{NO_INTERVAL}too few labels ({clusters}; five are needed)", level)
+        return Estimate(value, nan, nan, n, _few_draws(clusters), level)
     error = sqrt(_spread(draw, labels, value, power, left)) / left.below
     if error**2 < _NOTHING:
         return Estimate(value, nan, nan, n, f"{NO_INTERVAL}nothing varies among the labelled rows", level)
@@ -308,21 +293,29 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
     return Estimate(value, low, high, n, name, level, error, (labels.lowest, labels.highest))
 
 
-def _clusters(draw: Draw) -> int:
-    """How many independent draws the labels are: clusters if rows of one are alike or were drawn together."""
-    if draw.by_row:
-        return int(draw.labelled.sum())
-    return len(np.unique(draw.cluster[draw.labelled]))
-
-
 def _spread(draw: Draw, labels: Labels, value: float, power: float, left: _Left) -> float:
     """The variance of the number: of the draw alone, or with that of `these` rows as a draw from others like them."""
     weight = left.weight
     missed = 1 - draw.chance[draw.labelled] if draw.these else np.ones(len(weight))
-    by_rows = left.seen * float((weight * weight) @ missed)
     people, judged = _moved(draw, labels, value, power, left)
+    by_rows = left.seen * float((weight * weight) @ missed)
     unseen = (left.variance - left.seen) * float((weight * weight) @ missed)
-    return max(_over_clusters(draw, people + judged), by_rows) + unseen
+    if not draw.has_equal_chances:  # the larger of two: each is too small for some draws
+        by_rows, unseen = max((by_rows, unseen), _by_stratum(draw, labels, left, missed), key=sum)
+    return max(0.0 if draw.by_row else draw.variance(people + judged), by_rows) + unseen
+
+
+def _by_stratum(draw: Draw, labels: Labels, left: _Left, missed: Array) -> tuple[float, float]:
+    """The same two variances if chances were unequal: as observed in each stratum, and what unobserved errors in each
+    add. With hardly more labelled rows than strata all rows are one."""
+    stratum = strata_of(draw, labels)[draw.labelled]
+    rows, n = np.bincount(stratum), len(stratum)
+    if _ROWS_OF_STRATUM * len(rows) > n:
+        stratum, rows = np.zeros(n, np.int64), np.array([n])
+    weights = np.bincount(stratum, left.weight**2 * missed)
+    observed = np.bincount(stratum, left.weight**2 * missed * left.residues**2) * n / max(n - 1, 1)
+    all_errors = (rows * observed + left.added * left.usual * weights) / (rows + left.added)
+    return float(observed.sum()), float((all_errors - observed).sum())
 
 
 def _moved(draw: Draw, labels: Labels, value: float, power: float, left: _Left) -> tuple[Array, Array]:
@@ -351,16 +344,6 @@ def _of_both(draw: Draw, moved: tuple[Array, Array], known: _Known) -> _Known:
 
 def _by_cluster(draw: Draw, moved: Array) -> Array:
     return np.bincount(draw.cluster, moved).astype(float)[np.unique(draw.cluster)]
-
-
-def _over_clusters(draw: Draw, moved: Array) -> float:
-    """The variance of a sum of each row's moves [N], adding up rows of one cluster."""
-    if draw.by_row:
-        return 0.0
-    within = draw.labelled if draw.these else np.ones(len(moved), bool)
-    sums = np.bincount(draw.cluster[within], moved[within])[np.unique(draw.cluster[within])]
-    drawn = len(np.unique(draw.cluster[draw.labelled]))
-    return float(((sums - sums.mean()) ** 2).sum()) * drawn / (drawn - 1)
 
 
 def _freedom(left: _Left, clusters: int, power: float) -> float:

@@ -14,7 +14,7 @@ from overton.statistics.correction import Draw, Labels, Three, corrected, moves
 from overton.statistics.estimate import Estimate
 from overton.statistics.misread.limits import Moved
 from overton.statistics.proportions import wilson_limits
-from overton.statistics.resampling import FEWEST, Range
+from overton.statistics.resampling import FEWEST, SHARE, Range
 from overton.statistics.resampling.limits import Influence
 
 __all__ = ["WHOLE", "moved_by_units", "whole_units"]
@@ -56,15 +56,17 @@ def moved_by_units(draw: Draw, people: Array, judged: Array, within: Range) -> M
 
 
 def _labels(draw: Draw, people: Array, judged: Array, within: Range) -> Labels:
-    """Units' values as numbers; those without a value do not count."""
+    """Units' values as numbers; those without a value do not count. A judge's that are 0 or 1 form strata, if units
+    were drawn with unequal chances."""
     known, said = np.isfinite(people) & draw.labelled, np.isfinite(judged)
+    in_strata = within == SHARE and bool(np.isin(judged, (0, 1)).all()) and bool((known == draw.labelled).all())
     return Labels(
         np.where(known, people, 0.0),
         np.where(said, judged, 0.0),
         known.astype(float),
         said.astype(float),
         *within,
-        share=False,
+        share=in_strata and not draw.has_equal_chances,
     )
 
 

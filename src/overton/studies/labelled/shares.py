@@ -145,9 +145,8 @@ class _Made:
         chance, labelled = np.ones(len(units.id)), np.zeros(len(units.id), bool)
         chance[self.at] = [task.rows[place].chance for place in said]
         labelled[self.at] = True
-        self.draw: Draw = Draw(
-            labelled, chance, np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
-        )
+        alike = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
+        self.draw: Draw = Draw(labelled, chance, alike, label=np.unique(self.judged, return_inverse=True)[1])
         self.names = sorted({one for one in units.model or () if one is not None})
         self.inside = [np.array([one == name for one in units.model or ()]) for name in self.names]
         known = [*task.labels, *([CANNOT_TELL] if self._unsure else [])]

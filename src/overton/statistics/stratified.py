@@ -1,0 +1,163 @@
+"""A judge's numbers, corrected by labels that were drawn with unequal chances: stratum by stratum, then added up.
+
+Rows to which the judge gives one label form a stratum. Its part of all rows is known, and people's share in it has
+Wilson's limits; the limits of the sum follow from those of its parts (MOVER: Zou and Donner 2008, Statistics in
+Medicine 27:1693, equation 7). One variance for all strata is wrong for such draws, since the stratum with more errors
+is drawn more often, or less often; and the variance observed in each is too small for a stratum without an observed
+error. docs/judges.md has the coverage of both.
+"""
+
+from __future__ import annotations
+
+import itertools
+from math import hypot, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.draws import Draw, Labels
+from overton.statistics.proportions import wilson_limits
+
+__all__ = ["StratifiedShare", "strata_of", "stratified_share"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_NOTHING = 1e-18
+_ALIKE = 1e-9
+_DIGITS = 12
+_VARIED = -1.0
+"""Stands for the chance of a label whose rows were drawn with different chances."""
+
+
+class StratifiedShare(NamedTuple):
+    """A share, its limits and standard error, and people's share in each stratum: the judge's if none is labelled."""
+
+    value: float
+    low: float
+    high: float
+    error: float
+    by_stratum: Array
+
+
+def strata_of(draw: Draw, labels: Labels) -> Ints:
+    """The stratum of each row [N], numbered from 0.
+
+    The judge's labels with one value form a stratum if their rows were drawn with one chance, or with chances that
+    vary within a label, and so do not follow it. A label of which people labelled no row joins the only stratum with
+    its value; if there are none or several, it is a stratum of its own, of which nothing is known.
+    """
+    label = draw.label if draw.label is not None else np.zeros(len(draw.labelled), np.int64)
+    kinds, kind = np.unique(np.stack([labels.judged, label]), axis=1, return_inverse=True)
+    kind, values = kind.reshape(-1), kinds[0].tolist()
+    chance, drawn = draw.chance[draw.labelled], kind[draw.labelled]
+    lowest, highest = np.full(len(values), np.inf), np.zeros(len(values))
+    np.minimum.at(lowest, drawn, chance)
+    np.maximum.at(highest, drawn, chance)
+    rows = np.bincount(drawn, minlength=len(values))
+    varies = highest - lowest > _ALIKE * highest
+    varies |= varies.any() & (rows == 1)  # one row cannot show that its label was drawn with one chance
+    chances = [_VARIED if some else round(one, _DIGITS) for some, one in zip(varies, highest, strict=True)]
+    keys = list(zip(values, chances, strict=True))
+    strata = {key: number for number, key in enumerate(dict.fromkeys(itertools.compress(keys, rows)))}
+    found = []
+    for number, (value, _) in enumerate(keys):
+        same = [key for key in strata if key[0] == value]
+        joined = keys[number] if rows[number] else same[0] if len(same) == 1 else (value, number + 2.0)
+        found.append(strata.setdefault(joined, len(strata)))
+    return np.array(found, np.int64)[kind]
+
+
+def stratified_share(
+    draw: Draw, labels: Labels, stratum: Ints, level: float, lent: Array | None = None, *, alone: bool = False
+) -> StratifiedShare:
+    """People's share over all rows: that in each stratum, weighted by how many rows it has.
+
+    `stratum` [N] numbers each row's. In one without a label the share is `lent` [strata], or else the judge's, and may
+    be anything. `alone` takes the strata's sizes from the labelled rows, each weighted by 1 / chance; these sizes are
+    uncertain, unless they are those of all rows.
+    """
+    shown, many = draw.labelled, int(stratum.max()) + 1 if lent is None else len(lent)
+    of, people, weight = stratum[shown], labels.people[shown], 1 / draw.chance[shown]
+    rows, stood_for = np.bincount(stratum, minlength=many), np.bincount(of, weight, many)
+    size, by_labels = rows / len(stratum), stood_for / stood_for.sum()
+    sizes_vary = alone and not np.allclose(by_labels, size, rtol=0, atol=_ALIKE)
+    size = by_labels if alone else size
+    inside = weight / stood_for[of]
+    others = np.bincount(stratum, labels.judged, many) / np.maximum(rows, 1) if lent is None else lent
+    share = np.where(stood_for > 0, np.bincount(of, inside * people, many), others)
+    value, residue, missed = float(size @ share), people - share[of], np.ones(len(of))
+    if draw.these:  # if fewer rows were labelled than drawn, each was labelled with a smaller chance than it was drawn
+        missed -= np.minimum(draw.chance[shown] * (stood_for / np.maximum(rows, 1))[of], 1)
+    by_people, by_sizes = np.zeros(len(shown)), np.zeros(len(shown))
+    by_people[shown] = size[of] * inside * np.sqrt(missed) * residue
+    if sizes_vary:
+        by_sizes[shown] = size[of] * inside * np.sqrt(missed) * (share[of] - value)
+    elif not draw.these:
+        by_sizes += (share[stratum] - value) / len(shown)
+    by_weights = np.bincount(of, inside**2 * missed, many) * _in_parts(of, people, many)
+    by_residues = np.bincount(of, inside**2 * missed * residue**2, many) / np.maximum(share * (1 - share), _NOTHING)
+    spread = np.maximum(by_weights, by_residues) * _clustering(draw, stratum, by_people, by_sizes, many)
+    strata = _Strata(size, share, np.where(stood_for > 0, spread, np.inf))
+    return _added(strata, draw, draw.variance(by_sizes), level)
+
+
+class _Strata(NamedTuple):
+    """For each stratum its part of all rows, people's share in it, and the variance of that share over p (1 - p):
+    infinite if none of its rows is labelled."""
+
+    size: Array
+    share: Array
+    spread: Array
+
+
+def _in_parts(of: Ints, people: Array, many: int) -> Array:
+    """How much people's labels vary in each stratum compared with whole ones of the same mean: less than 1 if people
+    differ, so that a row has a part of a label. As if one whole error more had been seen."""
+    rows = np.maximum(np.bincount(of, minlength=many), 1)
+    mean = np.bincount(of, people, many) / rows
+    varies = np.bincount(of, (people - mean[of]) ** 2, many)
+    return (varies + 1) / (rows * mean * (1 - mean) + 1)
+
+
+def _clustering(draw: Draw, stratum: Ints, by_people: Array, by_sizes: Array, many: int) -> Array:
+    """By how much rows of one cluster raise the variance of each stratum's share (Kish's design effect), at least 1;
+    if all labels in it are equal, as if rows of one cluster always were."""
+    if draw.by_row:
+        return np.ones(many)
+    alone = np.bincount(stratum, by_people**2, many)
+    inside = [np.where(stratum == number, by_people, 0.0) for number in range(many)]
+    clustered = np.maximum([draw.variance(one) for one in inside], alone)
+    found = np.ones(many)
+    for number in range(many):
+        rows = draw.labelled & (stratum == number)
+        alike = rows.sum() / max(len(np.unique(draw.cluster[rows])), 1)
+        found[number] = clustered[number] / alone[number] if alone[number] > _NOTHING else max(alike, 1.0)
+    jointly = draw.variance(by_people + by_sizes) - draw.variance(by_sizes)
+    return found * max(1.0, jointly / max(float(clustered.sum()), _NOTHING))
+
+
+def _added(strata: _Strata, draw: Draw, of_sizes: float, level: float) -> StratifiedShare:
+    """The sum over strata with its limits; `of_sizes` is the variance that comes from the strata's sizes."""
+    size, share, spread = strata
+    freedom = None if draw.by_row else max(draw.independent - 1.0, 1.0)
+    is_unknown, rows, value = np.isinf(spread), int(draw.labelled.sum()), float(size @ share)
+    with np.errstate(divide="ignore"):
+        limits = wilson_limits(share, 1 / spread, level, freedom)
+    lows, highs = np.where(is_unknown, 0.0, limits[0]), np.where(is_unknown, 1.0, limits[1])
+    below, above = size * (share - lows), size * (highs - share)
+    if of_sizes > _NOTHING:
+        least, most = wilson_limits(value, _varies(np.array(value), rows) / of_sizes, level, freedom)
+        below, above = np.append(below, value - least), np.append(above, most - value)
+    variance = np.where(is_unknown, 0.25, _varies(share, rows) * np.where(is_unknown, 1, spread))
+    error = sqrt(float(size**2 @ variance) + of_sizes)
+    low, high = max(value - hypot(*below), 0.0), min(value + hypot(*above), 1.0)
+    return StratifiedShare(value, low, high, error, share)
+
+
+def _varies(share: Array, rows: int) -> Array:
+    """p (1 - p), never zero."""
+    least = 1 / (2 * rows + 4)
+    some = np.clip(share, least, 1 - least)
+    return np.asarray(some * (1 - some))
