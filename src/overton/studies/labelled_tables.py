@@ -109,7 +109,9 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
 def _measures(found: LabelledNumbers) -> Iterator[Exhibit]:
     """Measures of many labels, group by group; those of all models and of whole models in the summary too."""
     said = _UNITS if found.how == "whole units" else _ERRORS
-    yield Callout(f"Measures of many labels together: {said} {found.together}", summary=True)
+    by_units = found.how == "whole units"
+    tests = " ".join([found.together, *(one.sentence(by_units=by_units) for one in found.equal_errors)])
+    yield Callout(f"Measures of many labels together: {said} {tests}", summary=True)
     for group, measures in found.groups.items():
         heads = ["Measure", "Corrected", "Judge alone", "Labelled alone", "Takes"]
         rows: list[list[Cell]] = [

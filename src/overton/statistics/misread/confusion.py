@@ -63,6 +63,18 @@ class Readings:
         return np.asarray(self._by_group.sum(0))
 
     @property
+    def errors(self) -> Array:
+        """How wrong the judge is about each row [n], from 0 to 1."""
+        inside = np.append(self.people, np.zeros((len(self.judged), 1)), axis=1)
+        return np.asarray(1 - inside[np.arange(len(self.judged)), np.minimum(self.judged, self.labels)])
+
+    @property
+    def residues(self) -> Array:
+        """Each row's error less the rate of errors for its true label [n]."""
+        truth, errors = self.people.argmax(1), self.errors
+        return np.asarray(errors - (np.bincount(truth, errors) / np.maximum(np.bincount(truth), 1))[truth])
+
+    @property
     def _by_group(self) -> Array:
         """The same by group [groups, S, outcomes]."""
         weight = self.weight / self.weight.mean()

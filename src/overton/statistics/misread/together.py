@@ -52,10 +52,7 @@ def together(readings: Readings, seed: int = 0) -> Together:
     """The correlation of errors within groups: the mean product of two rows' residues over their variance, where a
     residue is an error (0 to 1) less the rate of errors for the row's true label."""
     truth = readings.people.argmax(1)
-    inside = np.append(readings.people, np.zeros((len(truth), 1)), axis=1)
-    error = 1 - inside[np.arange(len(truth)), np.minimum(readings.judged, readings.labels)]
-    count = np.bincount(truth)
-    residue = error - (np.bincount(truth, error) / np.maximum(count, 1))[truth]
+    residue = readings.residues
     sizes = np.bincount(readings.group).astype(float)
     pairs, variance = int((sizes * (sizes - 1) / 2).sum()), float((residue**2).mean())
     several = int((sizes > 1).sum())

@@ -7,7 +7,7 @@ the judge's errors are undone label by label (`overton.statistics.misread`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.correction import Draw, difference
+from overton.statistics.judge_errors import EqualErrors
 from overton.statistics.misread import (
     WHOLE,
     Moved,
@@ -25,6 +26,7 @@ from overton.statistics.misread import (
     Together,
     Undone,
     corrected_ratio,
+    equal_errors,
     gaps_of,
     moved_by,
     moved_by_units,
@@ -67,10 +69,12 @@ class Resting:
 
 @dataclass(frozen=True)
 class Over:
-    """A number over some items, and what moves it by item; None if it has no interval."""
+    """A number over some items, and what moves it by item; None if it has no interval. `alone` says why it cannot be
+    compared with numbers of other groups, '' if it can."""
 
     variants: Variants
     moved: Moved | None
+    alone: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,29 @@ class Case(ABC):
         """Whether errors in one unit cluster."""
         return together(self.readings, self.seed)
 
+    @property
+    @abstractmethod
+    def kinds(self) -> Mapping[str, Sequence[str]]:
+        """What units belong to, by kind: for 'model' the name of each unit's model [U], for 'condition' its condition.
+        The judge may err more often for some of them."""
+
+    @cached_property
+    def equal_errors(self) -> tuple[EqualErrors, ...]:
+        """For each kind of group whether errors depend on it; none if nothing is labelled."""
+        if not len(self.people.id):
+            return ()
+        of = self.labelled.unit[self.labelled.place]
+        several = {kind: names for kind, names in self.kinds.items() if len(set(names)) > 1}
+        groups = {kind: [names[unit] for unit in of.tolist()] for kind, names in several.items()}
+        return equal_errors(self.readings, groups, self.seed)
+
+    def depends_on(self, kinds: Collection[str]) -> str:
+        """Why numbers of one group are not compared with those of others of the same kind, if the judge's errors depend
+        on one of these kinds; '' if they do not, or if whole units are corrected."""
+        if self.by_units:
+            return ""
+        return next((one.why for one in self.equal_errors if one.by in kinds and one.fails), "")
+
     @cached_property
     def listed(self) -> list[Resting]:
         """All numbers in order."""
@@ -189,6 +216,7 @@ class Case(ABC):
             int(self.labelled.whole.sum()),
             str(self.together) if len(self.people.id) else "Nothing is labelled.",
             groups,
+            self.equal_errors,
         )
 
     def placed(self) -> dict[Place, Variants]:
@@ -243,6 +271,16 @@ class UnitCase(Case):
         """Why a measure whose errors were undone still has no interval; '' if it has one."""
         return ""
 
+    def differs_between(self, name: str) -> Collection[str]:
+        """The kinds of groups between which a measure is a difference."""
+        return ()
+
+    def _part_of(self, units: Flags) -> str:
+        """Why numbers of these units are not compared with those of others, if they are some groups of a kind on which
+        the judge's errors depend."""
+        kinds = [kind for kind, names in self.kinds.items() if not _has_all(names, units)]
+        return self.depends_on(kinds)
+
     def complete(self, name: str) -> Flags:
         """The units [U] that people labelled completely, as far as a measure needs."""
         return self.labelled.whole
@@ -265,7 +303,8 @@ class UnitCase(Case):
         units = one.units & (at >= 0)
         among = over_clusters(resampling, np.where(at >= 0, at, len(items) - 1))
         found = self.variant(one.name, units, among)
-        return Over(found, None if isnan(found.corrected.low) else self._moved(one.name, units, among))
+        moved = None if isnan(found.corrected.low) else self._moved(one.name, units, among)
+        return Over(found, moved, self._part_of(one.units))
 
     def _from_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
         """Corrected by the units that are completely labelled, and by these alone."""
@@ -280,8 +319,10 @@ class UnitCase(Case):
     def _from_errors(self, name: str, units: Flags, over: Resampling) -> Estimate:
         if name not in self.undone:
             return not_computed(self.absent(name), level=over.level)
-        labels = len(self.people.id)
-        return corrected_ratio(self.undone[name].of(units), self.within(name), over, labels, self.flaw(name))
+        if why := self.depends_on(self.differs_between(name)):
+            return not_computed(why, level=over.level)
+        flaw = self.flaw(name) or self._part_of(units)
+        return corrected_ratio(self.undone[name].of(units), self.within(name), over, len(self.people.id), flaw)
 
     def _known(self, name: str, units: Flags) -> Flags:
         return units & (np.isfinite(self.plain[name]) | np.isfinite(self.of_people[name]))
@@ -294,6 +335,11 @@ class UnitCase(Case):
         return moved_by_units(draw, self.of_people[name][known], self.plain[name][known], self.within(name))
 
 
+def _has_all(names: Sequence[str], units: Flags) -> bool:
+    """Whether some units [U] include units of every group."""
+    return {name for name, inside in zip(names, units.tolist(), strict=True) if inside} == set(names)
+
+
 def over_clusters(resampling: Resampling, cluster: Ints) -> Resampling:
     """The same rule over other clusters."""
     return Jackknife(resampling.level, unit=resampling.unit).over(cluster)
@@ -303,10 +349,13 @@ def between(base: Over, candidate: Over, within: Range, level: float, *, alike: 
     """Candidate minus base over the same items: corrected, and by the labelled units alone.
 
     Both are moved by the same items, which are left out of both together; `alike` ones are corrected by the same
-    labels. If the two cannot be combined in this way, limits come from both intervals (MOVER).
+    labels. If the two cannot be combined in this way, limits come from both intervals (MOVER). There is no corrected
+    difference of groups on which one judge's errors depend.
     """
     one, other = candidate.variants, base.variants
     labelled = difference(one.labelled, other.labelled)
+    if why := base.alone or candidate.alone:
+        return not_computed(why, level=level), labelled
     apart = difference(one.corrected, other.corrected)
     if candidate.moved is None or base.moved is None:
         return apart, labelled

@@ -18,6 +18,7 @@ import msgspec
 from overton.judging.labelling import CANNOT_TELL, Labels, Task
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.statistics.estimate import not_computed
+from overton.statistics.judge_errors import EqualErrors
 from overton.studies.labelled.units import Units, check, usable_shares, why_not
 from overton.studies.labelled.variants import ENOUGH, Variants, leading
 from overton.studies.plain import with_key
@@ -47,6 +48,7 @@ class LabelledNumbers(msgspec.Struct, frozen=True):
     `how` says whether 'whole units' are corrected by their own values, or the judge's 'errors undone' label by label;
     `labels` are the rows of measured units that people labelled, `cannot_tell` those whose label they could not tell;
     `whole` units are completely labelled, and `together` says in a sentence whether errors in one unit cluster.
+    `equal_errors` are tests of whether they depend on the model or the condition, one for each kind of group.
     """
 
     how: str
@@ -55,6 +57,7 @@ class LabelledNumbers(msgspec.Struct, frozen=True):
     whole: int
     together: str
     groups: dict[str, dict[str, Variants]]
+    equal_errors: tuple[EqualErrors, ...] = ()
 
 
 class LabelledShares(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ every value, model and round.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -71,10 +71,11 @@ def corrected_values(
 @dataclass(frozen=True)
 class _Number:
     """A number as in the analysis, and as sums by dilemma with the judge's errors undone; for a difference, those of
-    its second and of its first side."""
+    its second and of its first side. It is of one group of each kind in `part_of`, or a difference of two."""
 
     plain: Estimate
     undone: Undone | tuple[Undone, Undone]
+    part_of: tuple[str, ...] = ()
 
 
 class ValueCase(Case):
@@ -131,6 +132,11 @@ class ValueCase(Case):
         return self.labelled.readings(self.judged.ravel(), 2)
 
     @cached_property
+    def kinds(self) -> Mapping[str, Sequence[str]]:
+        """The model and the round of each explanation [N]."""
+        return {name: self.kept[name].cast(pl.String).to_list() for name in ("model", "round")}
+
+    @cached_property
     def weights(self) -> Array:
         """The weight of 'not used' if the judge says that a value is used, and if it says it is not [1 + draws, 2];
         empty if the judge's errors cannot be undone."""
@@ -180,10 +186,12 @@ class ValueCase(Case):
         if not self.weights.size:
             why = "the judge barely distinguishes the values" if len(self.place) else "nothing is labelled"
             return not_computed(why, level=self.level)
-        labels = len(self.people.id)
+        labels, why = len(self.people.id), self.depends_on(number.part_of)
         if isinstance(number.undone, Undone):
-            found = corrected_ratio(number.undone, SHARE, self.resampling, labels)
+            found = corrected_ratio(number.undone, SHARE, self.resampling, labels, why)
             return msgspec.structs.replace(found, n=number.plain.n)
+        if why:
+            return not_computed(why, level=self.level)
         second, first = (corrected_ratio(one, SHARE, self.resampling, labels) for one in number.undone)
         apart = difference(second, first)
         if np.isnan(apart.low):
@@ -221,10 +229,10 @@ class ValueCase(Case):
                 ("agreement", pairs.agree, one.agreement),
             ):
                 undone = self._sums(pairs, side & inside)
-                yield f"round {one.round}, {name}", ("by_round", place, name), _Number(number, undone)
+                yield f"round {one.round}, {name}", ("by_round", place, name), _Number(number, undone, ("round",))
         for name, chosen, contrast in (("consensus", True, plain.consensus), ("without", False, plain.without)):
             both = self._first_and_last(pairs, consensus=chosen)
-            yield from _contrast(f"first and last round, {name}", name, contrast, both)
+            yield from _contrast(f"first and last round, {name}", name, contrast, both, ("round",))
 
     def _pairs(self, part: Part) -> _Pairs:
         """Pairs of agents in each round, with the weights of their similarity and of either using a value."""
@@ -300,7 +308,7 @@ class ValueCase(Case):
             sums[:, changed] = above[:, :, self.values.index(value)]
             undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
             place = ("values", "inheritance", number, "values", value)
-            yield (None, f"inherited {value}", place), _Number(one, undone)
+            yield (None, f"inherited {value}", place), _Number(one, undone, ("model",))
 
     def _taken(self, part: Part, row: Ints, seat: Ints) -> Array:
         """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
@@ -328,10 +336,10 @@ class _Pairs:
 
 
 def _contrast(
-    title: str, field: str, plain: object, sides: tuple[Undone, Undone]
+    title: str, field: str, plain: object, sides: tuple[Undone, Undone], part_of: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, Place, _Number]]:
     for name, undone in (("first", sides[0]), ("second", sides[1]), ("difference", (sides[1], sides[0]))):
-        yield f"{title}, {name}", (field, name), _Number(getattr(plain, name), undone)
+        yield f"{title}, {name}", (field, name), _Number(getattr(plain, name), undone, part_of)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)

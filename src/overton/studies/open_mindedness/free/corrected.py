@@ -108,6 +108,11 @@ class FreeCase(UnitCase):
         made["differs"] = made["abstains"] + made["opposite"] + made["speaks"]
         return {f"free answers: {kind}": made[kind] for kind in KINDS}
 
+    @cached_property
+    def kinds(self) -> Mapping[str, Sequence[str]]:
+        """Each answer's model and configuration [U]."""
+        return {"model": self.pairs["model"].to_list(), "configuration": self.pairs["condition"].to_list()}
+
     @property
     def undone(self) -> Mapping[str, Undone]:
         """None: each answer's own value is corrected instead."""

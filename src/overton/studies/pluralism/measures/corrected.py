@@ -9,7 +9,7 @@ formulas and how often both assumptions are met.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -350,6 +350,15 @@ class Voices(UnitCase):
         """Why a measure's errors cannot be undone."""
         why = _F1 if name.endswith("/f1") else "the matcher hardly distinguishes matches from others"
         return why if len(self.place) else "nothing is labelled"
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Sequence[str]]:
+        """Each thread's model and condition [U]."""
+        return {name: self.pairs.units[name].to_list() for name in ("model", "condition")}
+
+    def differs_between(self, name: str) -> Collection[str]:
+        """Suppression and amplification are differences between conditions."""
+        return ("condition",) if name in _FROM_NEUTRAL else ()
 
     def flaw(self, name: str) -> str:
         """Clustered errors make corrected recall worse than the matcher's own: labels must show that there are none."""

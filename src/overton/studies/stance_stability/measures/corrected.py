@@ -256,6 +256,13 @@ class Changes(UnitCase):
         usual = values["confidence"] if self.reading.no_change == "mean" else np.zeros(len(self.traces))
         return usual, values["confidence_at_changes"], values["source_reuse"]
 
+    @cached_property
+    def kinds(self) -> Mapping[str, Sequence[str]]:
+        """Each conversation's model, and the other groups in which conversations are shown [N]."""
+        partition = Partition(self.traces.about, self.traces.void)
+        splits = [partition.of(kind) for kind in ("model", *KINDS) if partition.names(kind)]
+        return {one.name.replace("_", " "): [("", *one.names)[code + 1] for code in one.code] for one in splits}
+
     def variants(self, units: Flags) -> dict[str, Variants]:
         """Every measure for some conversations [N]."""
         return {name: self.variant(name, units) for name in self.plain}
