@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.label_draws import SETTINGS, UNEQUAL, Found, measured
 
 from overton.corpora.tables import read_table
 from overton.errors import InputError
@@ -71,7 +72,7 @@ Key = tuple[str, str, str]
 """Judge, number, and which of its intervals: 'corrected', 'labelled', 'ppi-python'."""
 
 
-def measured(found: Judged, names: Sequence[str]) -> Iterator[tuple[str, Corrected]]:
+def numbers_of(found: Judged, names: Sequence[str]) -> Iterator[tuple[str, Corrected]]:
     """The named shares and the mean of all rows, and between groups."""
     for name in names:
         yield name, found.all.shares[name]
@@ -104,8 +105,53 @@ def ppi(people: Flags, judged: Flags, shown: Flags) -> tuple[float, float]:
     return float(np.squeeze(low)), float(np.squeeze(high))
 
 
+def simulated(draws: int, *, quick: bool) -> None:
+    """Print how often intervals of simulated shares cover the truth, their widths, and the widths that the errors have.
+
+    Raises:
+        SystemExit: with `quick`, a cell's coverage or width is not what docs/judges.md says.
+    """
+    sizes = (100, 300) if quick else (50, 100, 300)
+    print(f"| draw and judge | {' | '.join(f'{size} labels' for size in sizes)} | labels alone, {sizes[-1]} |")
+    print(f"|---|{'--:|' * (len(sizes) + 1)}")
+    failed = []
+    for name, setting in (WITH_WIDTHS if quick else SETTINGS).items():
+        said = []
+        for size in sizes:
+            found, alone = measured(setting, size, draws)
+            said.append(str(found))
+            failed += check_cell(name, size, found, draws) if quick else []
+        print(f"| {name} | {' | '.join(said)} | {alone} |", flush=True)
+    if failed:
+        raise SystemExit("\n".join(failed))
+
+
+def check_cell(name: str, labels: int, found: Found, draws: int) -> Iterator[str]:
+    """What is wrong with a cell, beyond what chance explains."""
+    widest = WIDEST[name][labels]
+    off = 3 * 100 * (0.05 * 0.95 / draws) ** 0.5
+    if not 93 - off <= found.coverage <= 97 + off:
+        yield f"{name}, {labels} labels: {found.coverage:.1f}% of the intervals cover the truth"
+    if found.width > widest:
+        yield f"{name}, {labels} labels: intervals are {found.width:.3f} wide on average, not {widest}"
+
+
+WIDEST = {
+    "`--stratified`, share 0.08, errs 5%": {100: 0.082, 300: 0.026},
+    "`--stratified`, errs 15%": {100: 0.132, 300: 0.066},
+    "2:1 towards judged negatives, errs 15%": {100: 0.15, 300: 0.082},
+    "10:1 at random, errs 15%": {100: 0.25, 300: 0.14},
+}
+"""The widths that a referee found for intervals that cover in 95%, and a twentieth more."""
+
+WITH_WIDTHS = {name: UNEQUAL[name] for name in WIDEST}
+
+
 def main() -> None:
     asked = arguments()
+    if asked.table is None:
+        simulated(300 if asked.quick else asked.draws, quick=asked.quick)
+        return
     table = read_table(asked.table)
     label = table[asked.label].to_numpy().astype(str)
     by = None if asked.by is None else table[asked.by].fill_null("").to_numpy().astype(str)
@@ -130,7 +176,7 @@ def main() -> None:
         for name, labels in judged.items():
             drawn = Table(labels.tolist(), people, of_group, groups=groups, values=values)
             found = correct(drawn, these=asked.population == "these")
-            for number, three in measured(found, asked.names):
+            for number, three in numbers_of(found, asked.names):
                 for way in ("corrected", "labelled"):
                     one = getattr(three, way)
                     cells[name, number, way].add(one.low, one.high, known[number])
@@ -175,14 +221,15 @@ def together(cells: dict[Key, Cell], judge: str, pairs: Sequence[str], start: st
 def arguments() -> argparse.Namespace:
     """The command line."""
     reader = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    reader.add_argument("table", type=Path)
-    reader.add_argument("--label", required=True, help="column of people's labels, filled in everywhere")
+    reader.add_argument("table", type=Path, nargs="?")
+    reader.add_argument("--quick", action="store_true", help="without a table: a few cells, which are checked")
+    reader.add_argument("--label", default="label", help="column of people's labels, filled in everywhere")
     reader.add_argument("--by", help="column of groups")
     reader.add_argument("--draws", type=int, default=1000)
     reader.add_argument("--labels", type=int, default=100, help="labels shown in each draw")
     reader.add_argument("--seed", type=int, default=0)
     reader.add_argument("--population", choices=("these", "like-these"), default="these")
-    reader.add_argument("--names", nargs="+", required=True, help="labels and groups whose shares are wanted")
+    reader.add_argument("--names", nargs="+", default=[], help="labels and groups whose shares are wanted")
     reader.add_argument("--group", action="append", default=[], type=_group, help="NAME=LABEL,LABEL")
     reader.add_argument("--value", action="append", default=[], type=_value, help="LABEL=NUMBER")
     return reader.parse_args()

@@ -105,6 +105,11 @@ class Found:
         """The width that the error really has: 3.92 times its root mean square."""
         return float(3.92 * np.sqrt(np.mean(self.errors**2)))
 
+    def __str__(self) -> str:
+        if self.none == len(self.low):
+            return "none"
+        return f"{self.coverage:.1f}, {self.width:.3f} ({self.needed:.3f})"
+
     @property
     def none(self) -> int:
         """How many draws gave no interval."""

@@ -2,6 +2,7 @@
 
     python benchmarks/many_labels.py [--simulations 300] [--only stances|matches|plans]
                                      [--budgets 100 300] [--errors 2 5 10 20] [--moves never ...]
+    python benchmarks/many_labels.py --only groups [--simulations 400] [--quick]
 
 Conversations: 20 topics with three each, ten turns, whose stances never move, move at a tenth of the turns (more on
 some topics than on others), at a third, or leave for one turn and come back. Threads: 40, neutral and with a belief
@@ -12,13 +13,17 @@ correlation of 0.3 between two errors in one.
 A cell has the bias of the plain and of the corrected number, and the percentage of 95% intervals that cover the truth
 of conversations (threads) like these, followed by the percentage that have an interval, if not all do. Last is the
 percentage of data sets in which the test says that errors come together.
+
+`--only groups` is about two models whose conversations are equally stable and a judge that errs in 5% of the turns of
+one and in 20% of the other's, or equally often: what the judge says of their difference, how often the test finds that
+errors depend on the model, and what is corrected then. `--quick` fails unless the test keeps its level and has power.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any
@@ -26,9 +31,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from overton.statistics import Estimate
 from overton.statistics.misread import together as find_together
-from overton.statistics.resampling import Jackknife
+from overton.statistics.resampling import SHARE, Jackknife
 from overton.studies.labelled import Variants
+from overton.studies.labelled.case import Resting, between
 from overton.studies.labelled.people import People
 from overton.studies.pluralism.measures import corrected as voices
 from overton.studies.stance_stability.measures import corrected as stances
@@ -186,6 +193,95 @@ def of_turns(judged: Traces, true: Array, shown: Array, seed: int) -> stances.Ch
     return stances.Changes(judged, people, shown, Reading(), resampling, items, DRAWS, seed)
 
 
+GROUPS = (("5% and 5%", 5, 5, False), ("12% and 12%", 12, 12, False), ("12% and 12%, together", 12, 12, True))
+GROUPS += (("5% and 20%", 5, 20, False), ("5% and 20%, together", 5, 20, True))
+GROUP_BUDGETS = ((50, "turns"), (100, "turns"), (300, "turns"), (300, "whole"))
+
+
+@dataclass
+class Difference:
+    """What was seen of the difference of two models that are equally stable."""
+
+    judged: list[float]
+    before: list[float]
+    corrected: list[Estimate]
+    sides: list[tuple[bool, bool]]
+    found: int = 0
+    together: int = 0
+
+    def __str__(self) -> str:
+        many = len(self.judged)
+        given = [one for one in self.corrected if not isnan(one.low)]
+        covers = 100 * np.mean([one.low <= 1e-9 and one.high >= -1e-9 for one in given]) if given else float("nan")
+        mean = np.mean([one.value for one in given]) if given else float("nan")
+        sides = 100 * np.mean([covered for known, covered in self.sides if known] or [np.nan])
+        shown = 100 * np.mean([known for known, _ in self.sides])
+        return (
+            f"{np.mean(self.judged):+.3f} | {np.mean(self.before):+.3f} | {100 * self.found / many:.1f} |"
+            f" {mean:+.3f}, {covers:.0f} ({100 * len(given) / many:.0f}) | {sides:.0f} ({shown:.0f}) |"
+            f" {100 * self.together / many:.0f}"
+        )
+
+
+def group_cells(simulations: int, budgets: Sequence[tuple[int, str]]) -> Iterator[tuple[str, Difference]]:
+    """Two models of thirty conversations each that change as often, and a judge that errs as often or not."""
+    traces = conversations(TOPICS)
+    second = np.arange(len(traces)) % 2 == 1
+    names = pl.Series("model", np.where(second, "b", "a"))
+    traces = replace(traces, about=traces.about.with_columns(names))
+    truth = moving(np.random.default_rng(1), "sometimes", 4000)
+    true_rate = float((truth[:, 1:] != truth[:, :-1]).mean())
+    for name, first, other, together in GROUPS:
+        for budget, unit in budgets:
+            cell = Difference([], [], [], [])
+            for number in range(simulations):
+                random = np.random.default_rng([number, first, other, together, budget, len(unit)])
+                true = moving(random, "sometimes", TOPICS)
+                apart = (wrong(random, true.shape, error / 100, together=together) for error in (first, other))
+                off = np.where(second[:, None], *reversed(list(apart)))
+                said = np.where(off, (true + random.integers(1, 4, true.shape)) % 4, true)
+                judged = replace(traces, stance=said.ravel())
+                case = of_turns(judged, true.ravel(), drawn(random, true.shape, budget, unit), number)
+                count_difference(cell, case, second, true_rate)
+            yield f"{name} | {budget} {unit}", cell
+
+
+def count_difference(cell: Difference, case: stances.Changes, second: Array, truth: float) -> None:
+    """Add one data set to a cell."""
+    among = Jackknife(unit="topics").over(len(case.items))
+    both = [case.over(Resting("", "change_rate", units), case.items, among) for units in (~second, second)]
+    plain, corrected = ([getattr(one.variants, way) for one in both] for way in ("plain", "corrected"))
+    cell.judged.append(plain[0].value - plain[1].value)
+    cell.before.append(corrected[0].value - corrected[1].value)
+    cell.corrected.append(between(both[1], both[0], SHARE, 0.95, alike=True)[0])
+    cell.sides += [(not isnan(one.low), one.low <= truth <= one.high) for one in corrected]
+    cell.found += any(one.fails for one in case.equal_errors)
+    cell.together += case.together.fails
+
+
+def compare_groups(asked: argparse.Namespace) -> None:
+    """Print the table of `groups`, and with `--quick` check a part of it.
+
+    Raises:
+        SystemExit: a claim does not hold.
+    """
+    print(
+        "| errors of the two models | labels | judge's difference | corrected | test of equal errors fires, % |", end=""
+    )
+    print(" corrected where it does not, covers 0, % (given, %) | sides cover, % (given, %) | clustering found, % |")
+    print("|---|---|--:|--:|--:|---|---|--:|")
+    budgets = GROUP_BUDGETS[1:3] if asked.quick else GROUP_BUDGETS
+    failed = []
+    for key, cell in group_cells(min(asked.simulations, 60) if asked.quick else asked.simulations, budgets):
+        print(f"| {key} | {cell} |", flush=True)
+        share = cell.found / len(cell.judged)
+        least = {"5% and 20% | 100 turns": 0.45, "5% and 20% | 300 turns": 0.9}.get(key, 0.0)
+        most = 0.055 + 3 * (0.05 * 0.95 / len(cell.judged)) ** 0.5 if "20%" not in key else 1.0
+        failed += [] if least <= share <= most else [f"{key}: fires in {100 * share:.1f}%"]
+    if asked.quick and failed:
+        raise SystemExit("\n".join(failed))
+
+
 def planned(asked: argparse.Namespace) -> Iterator[tuple[str, float, float, float]]:
     """From pilots of 30 turns, by the wanted width of the change rate: in what percentage there was a plan of turns
     for it, how many turns were planned, and the width that they gave."""
@@ -311,6 +407,9 @@ def chosen(random: Random, said: Array, budget: int, design: str) -> tuple[Array
 
 def main() -> None:
     asked = arguments()
+    if asked.only == "groups":
+        compare_groups(asked)
+        return
     if asked.only == "plans":
         print("| errors | width wanted | pilots with a plan | turns planned (median) | width they gave (mean) |")
         print("|---|---|--:|--:|--:|")
@@ -333,7 +432,8 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     reader = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     reader.add_argument("--simulations", type=int, default=300)
-    reader.add_argument("--only", choices=("stances", "matches", "plans"))
+    reader.add_argument("--only", choices=("stances", "matches", "plans", "groups"))
+    reader.add_argument("--quick", action="store_true", help="with --only groups: fewer cells, which are checked")
     reader.add_argument("--budgets", type=int, nargs="+", default=[100, 300])
     reader.add_argument("--whole", type=int, nargs="+", default=[1600, 3200], help="more budgets of whole threads")
     reader.add_argument("--errors", type=int, nargs="+", default=[2, 5, 10, 20], help="in percent")
