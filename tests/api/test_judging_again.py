@@ -186,7 +186,7 @@ def test_refusals_of_another_judge_are_counted_by_condition_and_do_not_flatter(r
 @pytest.fixture
 def labelled(run: Path, tmp_path: Path) -> Iterator[Task]:
     """The run with labels of two people on ten turns, who agree with the judge on all but two."""
-    pages = overton.judge.draw_labels(run, tmp_path / "labels", size=10, shared=10)
+    pages = overton.judge.draw_labels(run, tmp_path / "labels", size=10, shared=10, whole=False)
     task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=Task)
     told = {place: row.judged for place, row in enumerate(task.rows)}
     told |= dict.fromkeys([place for place, label in told.items() if label != "unclear"][:2], "unclear")
@@ -217,7 +217,7 @@ def test_what_people_labelled_is_what_the_judge_is_asked_again(run: Path, labell
 def test_values_of_an_evaluation_that_people_labelled_in_part_are_compared_in_that_part(tmp_path: Path) -> None:
     held = HELD[1]
     made = overton.run(held.study, out=tmp_path / "run", **held.given)
-    (page,) = overton.judge.draw_labels(made.path, tmp_path / "labels", people=1, size=9)
+    (page,) = overton.judge.draw_labels(made.path, tmp_path / "labels", people=1, size=9, whole=False)
     task = msgspec.json.decode(page.with_name("task.json").read_bytes(), type=Task)
     file = page.with_suffix(".json")
     file.write_bytes(msgspec.json.encode(Said(task.name, 1, "ada", dict.fromkeys(range(9), "used"))))

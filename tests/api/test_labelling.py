@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import overton
+from overton.api.labelling import usual_size
 from overton.cli.main import app
 from overton.errors import InputError
 from overton.judging.labelling import Task, changed
@@ -35,7 +36,7 @@ def shown(page: Path) -> list[tuple[int, dict[str, str]]]:
 def test_each_person_gets_a_page_with_all_that_the_judge_saw_and_nothing_that_it_said(
     run: Path, tmp_path: Path
 ) -> None:
-    pages = overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3)
+    pages = overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3, whole=False)
     assert [page.name for page in pages] == ["person-1.html", "person-2.html"]
     task = task_beside(pages[0])
     assert not changed(task)
@@ -62,7 +63,7 @@ def test_each_person_gets_a_page_with_all_that_the_judge_saw_and_nothing_that_it
 
 
 def test_people_are_told_what_labels_mean_in_the_judges_own_words(run: Path, tmp_path: Path) -> None:
-    (page,) = overton.judge.draw_labels(run, tmp_path / "labels", people=1, size=5)
+    (page,) = overton.judge.draw_labels(run, tmp_path / "labels", people=1, size=5, whole=False)
     task = task_beside(page)
     prompt = prompts.filled("judge", "system")
     for label, meaning in task.labels.items():
@@ -106,7 +107,7 @@ def test_pairs_of_pluralism_are_drawn_by_threads_in_a_condition(tmp_path: Path) 
     assert task.labels["match"] == "the response voices the opinion"
     assert {name for _, texts in shown(page) for name in texts} == {"Post", "Opinion", "Response"}
     for what in ("stance", "summary", "belief"):
-        (page,) = overton.judge.draw_labels(made.path, tmp_path / what, people=1, size=3, what=what)
+        (page,) = overton.judge.draw_labels(made.path, tmp_path / what, people=1, size=3, what=what, whole=False)
         assert all(task_beside(page).labels.values())
 
 
@@ -150,6 +151,33 @@ def test_what_does_not_go_together_is_refused_and_nothing_is_written_over(run: P
     with pytest.raises(InputError, match="choose one of them"):
         overton.judge.draw_labels(run, tmp_path / "labels", stratified=True, whole=True)
     assert not (tmp_path / "labels").exists()
-    overton.judge.draw_labels(run, tmp_path / "labels", size=4)
+    overton.judge.draw_labels(run, tmp_path / "labels", size=4, whole=False)
     with pytest.raises(InputError, match="exists already"):
-        overton.judge.draw_labels(run, tmp_path / "labels", size=4)
+        overton.judge.draw_labels(run, tmp_path / "labels", size=4, whole=False)
+
+
+def test_whole_groups_are_drawn_by_default_where_measures_of_many_labels_rest_on_them(
+    run: Path, tmp_path: Path
+) -> None:
+    done = sample(run, "--people", 1, "--out", tmp_path / "usual")
+    assert task_beside(tmp_path / "usual" / "person-1.html").design == "whole"
+    assert "Drawn: 16 rows in 4 whole groups" in done.stderr
+    single = sample(run, "--people", 1, "--single", "--size", 9, "--out", tmp_path / "single")
+    assert "whole" not in single.stderr
+    assert task_beside(tmp_path / "single" / "person-1.html").design == "plain"
+    sample(run, "--people", 1, "--stratified", "--out", tmp_path / "stratified")
+    assert task_beside(tmp_path / "stratified" / "person-1.html").design == "stratified"
+
+
+def test_at_least_ten_whole_groups_are_drawn_if_no_size_is_given() -> None:
+    def groups(each: int) -> dict[int, str]:
+        return {row: f"{row // each}" for row in range(20 * each)}
+
+    assert [usual_size(groups(each), "whole") for each in (4, 10, 80)] == [100, 100, 800]
+    assert usual_size(groups(80), "plain") == 100
+
+
+def test_a_sheet_says_when_it_is_drawn_that_it_corrects_nothing(run: Path, tmp_path: Path) -> None:
+    done = sample(run, "--size", 5, "--out", tmp_path / "sheet.csv")
+    assert "A sheet checks the judge and corrects no number." in done.stderr
+    assert f"overton judge sample {run} --people 1 --out FOLDER" in done.stderr

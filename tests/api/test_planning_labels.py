@@ -20,7 +20,7 @@ TALKS = {"model_args": {"simulated/stance-judge": {"wrong": "0.1"}}, "turns": 8,
 @pytest.fixture(scope="module")
 def pilot(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run with a pilot of forty labels by a person who disagrees with the judge on four."""
-    pages = overton.judge.draw_labels(run, tmp_path_factory.mktemp("labels") / "pilot", people=1, size=40)
+    pages = overton.judge.draw_labels(run, tmp_path_factory.mktemp("labels") / "pilot", people=1, size=40, whole=False)
     task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=Task)
     labels = {place: row.judged for place, row in enumerate(task.rows)}
     labels |= dict.fromkeys(range(0, 40, 10), "unclear")
@@ -54,18 +54,22 @@ def test_a_narrower_share_takes_more_labels_and_too_narrow_a_one_more_items(pilo
     assert never.plans[0].why == "items vary too much: more items are needed, not more labels"
 
 
-def test_a_measure_of_many_labels_has_plans_of_rows_and_of_whole_groups_and_the_fewest_are_drawn(
+def test_a_measure_of_many_labels_has_plans_of_rows_and_of_whole_groups_and_these_are_drawn(
     pilot: Path, tmp_path: Path
 ) -> None:
     found = overton.judge.labels_for(pilot, "change_rate", 0.5)
     assert [one.unit for one in found.plans] == ["rows", "units"]
-    assert found.least is not None
+    assert found.chosen is found.plans[1]
     done = called("judge", "sample", pilot, "--for", "change_rate=0.5", "--people", 2, "--out", tmp_path / "more")
     assert done.exit_code == 0, done.output
     assert "Labels for change_rate, an interval 0.5 wide" in done.stdout
     task = msgspec.json.decode((tmp_path / "more" / "task.json").read_bytes(), type=Task)
-    assert task.design == ("whole" if found.least.unit == "units" else "plain")
-    assert len(task.rows) == pytest.approx(found.least.labels, abs=8)
+    assert task.design == "whole"
+    assert len(task.rows) == pytest.approx(found.chosen.labels, abs=8)
+    only_rows = msgspec.structs.replace(
+        found, plans=(found.plans[0], msgspec.structs.replace(found.plans[1], why="no"))
+    )
+    assert only_rows.chosen is found.plans[0]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +83,11 @@ def test_a_measure_of_many_labels_has_plans_of_rows_and_of_whole_groups_and_the_
 def test_an_unknown_measure_or_an_invalid_width_is_refused(wanted: str, told: str, pilot: Path) -> None:
     refused = called("judge", "sample", pilot, "--for", wanted)
     assert told in str(refused.exception)
+
+
+def test_a_plan_is_drawn_for_pages_only(pilot: Path, tmp_path: Path) -> None:
+    refused = called("judge", "sample", pilot, "--for", "change_rate=0.5", "--out", tmp_path / "sheet.csv")
+    assert "--for: needs --people" in str(refused.exception)
 
 
 def test_a_size_follows_from_the_measure(pilot: Path) -> None:

@@ -139,7 +139,7 @@ async def test_the_page_on_which_people_label_breaks_no_rule(tab, tmp_path):
         temperatures=[0.0],
         out=tmp_path / "run",
     )
-    page, *_ = overton.judge.draw_labels(run.path, tmp_path / "labels", size=4, shared=0)
+    page, *_ = overton.judge.draw_labels(run.path, tmp_path / "labels", size=4, shared=0, whole=False)
     await tab.open(page)
     await tab.until("document.querySelector('#begin').checkVisibility()")
     assert await violations(tab) == []

@@ -42,7 +42,9 @@ def answered(pages: list[Path], run: Path) -> tuple[Task, list[Path]]:
 
 
 def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_path: Path) -> None:
-    task, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3), run)
+    task, files = answered(
+        overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=3, whole=False), run
+    )
     page = tmp_path / "settle.html"
     done = called("judge", "agreement", *files, "--run", run, "--settle", page)
     assert done.exit_code == 0, done.output
@@ -68,7 +70,9 @@ def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_p
 
 
 def test_two_who_read_labels_at_once_lose_none(run: Path, tmp_path: Path) -> None:
-    task, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=9), run)
+    task, files = answered(
+        overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=9, whole=False), run
+    )
     with changing(run):
         other = Thread(target=overton.judge.agreement, args=([files[1]],), kwargs={"run": run})
         other.start()
@@ -81,7 +85,9 @@ def test_two_who_read_labels_at_once_lose_none(run: Path, tmp_path: Path) -> Non
 
 
 def test_a_page_to_settle_needs_the_run_and_a_new_file(run: Path, tmp_path: Path) -> None:
-    _, files = answered(overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=4), run)
+    _, files = answered(
+        overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=4, whole=False), run
+    )
     without = called("judge", "agreement", *files, "--settle", tmp_path / "settle.html")
     assert "--settle: needs --run" in str(without.exception)
     found = overton.judge.agreement(files, run=run)
@@ -95,7 +101,7 @@ def test_a_page_to_settle_needs_the_run_and_a_new_file(run: Path, tmp_path: Path
 
 def test_sample_writes_the_same_rows_for_label_studio(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels"
-    done = called("judge", "sample", run, "--people", 2, "--size", 6, "--out", out, "--label-studio")
+    done = called("judge", "sample", run, "--people", 2, "--size", 6, "--out", out, "--label-studio", "--single")
     assert done.exit_code == 0, done.output
     task = msgspec.json.decode((out / "task.json").read_bytes(), type=Task)
     rows = json.loads((out / "label-studio.json").read_bytes())

@@ -24,7 +24,7 @@ TALKS = {"temperatures": [0.0]}
 
 def differing(run: Path, folder: Path, seed: int) -> tuple[Task, list[int]]:
     """A task whose two people differ on three rows that both have, in names and remarks that would be markup."""
-    pages = overton.judge.draw_labels(run, folder, size=8, shared=8, seed=seed)
+    pages = overton.judge.draw_labels(run, folder, size=8, shared=8, seed=seed, whole=False)
     task = msgspec.json.decode((folder / "task.json").read_bytes(), type=Task)
     both = sorted(task.people[0])[:OPEN]
     for number, person in enumerate((HOSTILE, "bo"), 1):

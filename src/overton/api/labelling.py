@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from overton.labelling import Unit
     from overton.studies.sheet import JudgedRows
 
-__all__ = ["TASK", "draw_labels", "shown_of"]
+__all__ = ["TASK", "draw_labels", "shown_of", "usual_size"]
+
+_SIZE = 100
 
 
 def draw_labels(
@@ -30,21 +32,24 @@ def draw_labels(
     folder: str | Path,
     *,
     people: int = 2,
-    size: int = 100,
+    size: int | None = None,
     shared: int = 30,
     seed: int = 0,
     stratified: bool = False,
-    whole: bool = False,
+    whole: bool | None = None,
     what: str | None = None,
     label_studio: bool = False,
 ) -> list[Path]:
-    """Draw `size` of a run's labelled rows, and write a page for each person into a new folder; returns the pages.
+    """Draw `size` of a run's labelled rows, 100 by default, and write a page for each person into a new folder.
+
+    Returns the pages.
 
     Each page, `person-1.html` and so on, is one file that works offline. `shared` rows are on every page, so that
     people can be compared; the others are on one page each. Each page has its own order. With `stratified`, each of the
     judge's labels is drawn equally often if possible; with `whole`, rows are drawn in whole groups (conversations,
-    say), as many as contain `size` rows on average. `what` names the label if a study has several, one of its
-    `sheet.whats`.
+    say), as many as contain `size` rows on average, and at least ten groups if `size` is not given. If neither is
+    given, labels on which measures of many labels rest are drawn in whole groups (`sheet.whole`). `what` names the
+    label if a study has several, one of its `sheet.whats`.
 
     With `label_studio` the same rows are also written for Label Studio: tasks to import, and the labelling interface.
     `task.json`, beside the pages, records who was asked what, with the judge's labels and each row's probability of
@@ -60,9 +65,10 @@ def draw_labels(
     from overton.labelling import Unit, page_of
 
     out = Path(folder)
-    _check(out, stratified=stratified, whole=whole)
+    _check(out, stratified=stratified, whole=whole is True)
     opened = open_run(run)
-    _, label, judged = judged_rows(opened, what)
+    sheet, label, judged = judged_rows(opened, what)
+    whole = label in sheet.whole and not stratified if whole is None else whole
     design: Design = "whole" if whole else "stratified" if stratified else "plain"
     drawn, asked, groups = _drawn(judged, size, seed, design)
     task = task_of(
@@ -137,14 +143,27 @@ def _check(out: Path, *, stratified: bool, whole: bool) -> None:
         raise InputError(problems)
 
 
-def _drawn(judged: JudgedRows, size: int, seed: int, design: Design) -> tuple[pl.DataFrame, tuple[Asked, ...], int]:
+def usual_size(groups: Mapping[int, str], design: Design) -> int:
+    """How many rows are drawn if nobody says: whole groups correct measures from ten of them on."""
+    from overton.statistics.misread import WHOLE
+
+    if design != "whole" or not groups:
+        return _SIZE
+    return max(_SIZE, WHOLE * len(groups) // len(set(groups.values())))
+
+
+def _drawn(
+    judged: JudgedRows, size: int | None, seed: int, design: Design
+) -> tuple[pl.DataFrame, tuple[Asked, ...], int]:
     """What is drawn, as laid out by the study and as in the task; and how many groups there are."""
     from overton.judging.dealing import chosen
     from overton.judging.labelling import Asked
 
     groups = _groups(judged, design)
     of_each = [groups.get(place, "") for place in range(len(judged.given))]
-    taken = chosen(judged.given, of_each, size=size, seed=seed, design=design)
+    taken = chosen(
+        judged.given, of_each, size=usual_size(groups, design) if size is None else size, seed=seed, design=design
+    )
     rows = judged.drawn([place for place, _ in taken])
     named = zip(rows["id"], rows["label"], taken, strict=True)
     asked = tuple(Asked(name, label, groups[place], chance) for name, label, (place, chance) in named)

@@ -44,6 +44,12 @@ class LabelsFor(msgspec.Struct, frozen=True):
     plans: tuple[Plan, ...]
 
     @property
+    def chosen(self) -> Plan | None:
+        """The plan to draw by: whole groups if they give the width, since these correct a measure whatever the judge's
+        errors; otherwise single rows; None if neither does."""
+        return min((one for one in self.plans if not one.why), key=lambda one: one.unit == "rows", default=None)
+
+    @property
     def least(self) -> Plan | None:
         """The plan with the fewest labels that gives the width; None if none does."""
         return min((one for one in self.plans if not one.why), key=lambda one: one.labels, default=None)

@@ -37,7 +37,8 @@ def sample(
         typer.Option(
             "--out",
             metavar="PATH",
-            help="CSV file to create, with its key beside it; with --people, a folder of pages.",
+            help="Folder of pages to create, with --people; otherwise a CSV file, which checks the judge but corrects"
+            " nothing.",
         ),
     ] = None,
     size: Annotated[
@@ -46,7 +47,7 @@ def sample(
             "--size",
             min=1,
             metavar="N",
-            help="How many labelled rows; by default as many as in the paper; with --people, 100.",
+            help="How many labelled rows; on a sheet by default as many as in the paper; on pages 100, or ten groups.",
         ),
     ] = None,
     seed: Annotated[
@@ -68,7 +69,12 @@ def sample(
     ] = None,
     people: Annotated[
         int | None,
-        typer.Option("--people", min=1, metavar="N", help="Make a page for each of N people instead of a CSV sheet."),
+        typer.Option(
+            "--people",
+            min=1,
+            metavar="N",
+            help="Make a page for each of N people, whose labels correct the run's numbers, instead of a CSV sheet.",
+        ),
     ] = None,
     shared: Annotated[
         int | None,
@@ -77,11 +83,14 @@ def sample(
         ),
     ] = None,
     whole: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--whole", help="With --people: draw whole conversations, threads in a condition, or similar groups."
+            "--whole/--single",
+            help="With --people: draw whole groups (conversations, threads in a condition), or single rows; by default"
+            " whole groups where measures such as change rate or suppression rest on the labels.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     label_studio: Annotated[
         bool, typer.Option("--label-studio", help="With --people: also write the rows for Label Studio.")
     ] = False,
@@ -103,14 +112,17 @@ def sample(
     if out is None:
         raise InputError([Problem("--out", "", "name the file or folder to create")])
     if people is None:
-        _refuse_without_people({"--shared": shared is not None, "--whole": whole, "--label-studio": label_studio})
+        given = {"--shared": shared is not None, "--label-studio": label_studio, "--for": for_ is not None}
+        if for_ is None:
+            given |= {"--whole": whole is True, "--single": whole is False}
+        _refuse_without_people(given)
         _draw_sheet(run, out, size, seed, stratified, what)
     else:
         _draw_pages(
             run,
             out,
             people=people,
-            size=100 if size is None else size,
+            size=size,
             shared=30 if shared is None else shared,
             seed=seed,
             stratified=stratified,
@@ -121,8 +133,8 @@ def sample(
 
 
 def _for_measure(
-    run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool
-) -> tuple[int | None, bool, str]:
+    run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool | None
+) -> tuple[int | None, bool | None, str]:
     """Show how many labels a measure needs; returns how many to draw, whether in whole groups, and which label.
 
     Raises:
@@ -133,7 +145,7 @@ def _for_measure(
     from overton.cli.tables import show
     from overton.studies.sheet import plans_table
 
-    _refuse_beside_for({"--size": size is not None, "--whole": whole})
+    _refuse_beside_for({"--size": size is not None, "--whole": whole is True, "--single": whole is False})
     measure, equals, width = wanted.partition("=")
     found = labels_for(run, measure, _width(width) if equals else WIDTH, what=what)
     if found.labelled < PILOT:
@@ -141,10 +153,10 @@ def _for_measure(
         say(f"{so_far}: a pilot of {PILOT} shows how many are needed.")
         return PILOT, False, found.what
     show([plans_table(found.measure, found.width, found.labelled, (found.row, found.group), found.plans)], results())
-    least = found.least
-    if least is None:
+    chosen = found.chosen
+    if chosen is None:
         raise InputError([Problem("--for", wanted, found.plans[0].why)])
-    return least.labels, least.unit == "units", found.what
+    return chosen.labels, chosen.unit == "units", found.what
 
 
 def _width(text: str) -> float:
@@ -170,6 +182,8 @@ def _draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: b
 
     sheet, key = draw_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
     say(f"Fill in the column 'person'. The judge's labels are in {key}, which that person must not see.")
+    pages = command("judge", "sample", Path(run), "--people", "1", "--out", "FOLDER")
+    say(f"A sheet checks the judge and corrects no number. Labels given on pages do: {pages}")
     say(f"Then: {command('judge', 'agreement', sheet, '--run', Path(run))}")
     results().print(str(sheet), soft_wrap=True)
 
@@ -178,11 +192,29 @@ def _draw_pages(run: Path, out: Path, **how: Any) -> None:
     from overton.api.labelling import TASK, draw_labels
     from overton.cli.output import results, say
 
-    for page in draw_labels(run, out, **how):
+    pages = draw_labels(run, out, **how)
+    for page in pages:
         results().print(str(page), soft_wrap=True)
+    if how["whole"] is None:
+        _say_if_whole(out / TASK)
     say(f"Send each person one page. The judge's labels are in {out / TASK}, which they must not see.")
     read = f"{command('judge', 'agreement', out)}/*.json --run {quote(str(run))}"
     say(f"Put the files they save into {out}, then: {read}")
+
+
+def _say_if_whole(task: Path) -> None:
+    """Say that whole groups were drawn although nobody asked for them, how many, and how to draw single rows."""
+    from overton.api.label_files import read_file
+    from overton.cli.output import say
+    from overton.judging.labelling import Task
+
+    drawn = read_file(task)
+    if isinstance(drawn, Task) and drawn.design == "whole":
+        groups = len({row.group for row in drawn.rows})
+        say(
+            f"Drawn: {len(drawn.rows):,} rows in {groups:,} whole groups, which correct measures of many labels"
+            " whatever the judge's errors. --single draws single rows, --size fewer or more."
+        )
 
 
 @app.command(cls=StrictCommand)

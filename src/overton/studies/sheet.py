@@ -127,7 +127,8 @@ class Sheet:
 
     The first of `whats` that the results contain is the default; `usual(results)` names it. `size` is how many rows a
     sheet has by default. `again` says how the judge is asked again, if it can be, and `plans` how many labels the
-    measures of many of them need.
+    measures of many of them need. Labels named in `whole` are drawn for pages in whole groups by default: the measures
+    of many of them are then corrected without assumptions about the judge's errors.
     """
 
     whats: tuple[str, ...]
@@ -136,6 +137,7 @@ class Sheet:
     usual: Callable[[Results], str] | None = None
     again: JudgedAgain | None = None
     plans: LabelPlans | None = None
+    whole: tuple[str, ...] = ()
 
 
 def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:

@@ -99,7 +99,7 @@ _PLANS = LabelPlans(
     _for_width,
 )
 
-SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100, again=AGAIN, plans=_PLANS)
+SHEET = Sheet(("match", "stance", "summary", "belief"), _rows, size=100, again=AGAIN, plans=_PLANS, whole=("match",))
 
 
 _MATCH_MEANINGS = ("the response voices the opinion", "the response does not voice the opinion")

@@ -105,4 +105,4 @@ def _for_width(results: Results, people: pl.DataFrame, measure: str, width: floa
 
 _PLANS = LabelPlans("stance", ("change_rate", "chameleon", "flips", "stance_changes", "turn_of_flip"), _for_width)
 
-SHEET = Sheet(_LABELS, _rows, size=500, usual=_usual, again=AGAIN, plans=_PLANS)
+SHEET = Sheet(_LABELS, _rows, size=500, usual=_usual, again=AGAIN, plans=_PLANS, whole=_LABELS)
