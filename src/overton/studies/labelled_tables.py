@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.labelled import LabelledNumbers, LabelledShares, Variants
 
-__all__ = ["ALONE", "CHECKED", "labelled_section", "people_tables", "shares_exhibits", "too_few"]
+__all__ = ["ALONE", "CHECKED", "labelled_section", "measures_exhibits", "people_tables", "shares_exhibits", "too_few"]
 
 ALONE = "No labels by people: everything that rests on the judge here rests on the judge alone."
 """What a report says first if a judge labelled and no person did."""
@@ -103,10 +103,10 @@ def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
         for one in found.differences:
             yield _table(f"{what}, {one.a} minus {one.b}", one.shares, "points")
     if found.measures is not None:
-        yield from _measures(found.measures)
+        yield from measures_exhibits(found.measures)
 
 
-def _measures(found: LabelledNumbers) -> Iterator[Exhibit]:
+def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
     """Measures of many labels, group by group; those of all models and of whole models in the summary too."""
     said = _UNITS if found.how == "whole units" else _ERRORS
     by_units = found.how == "whole units"

@@ -181,6 +181,20 @@ def test_pairs_of_another_run_are_refused(voices: tuple[Array, Array]) -> None:
         corrected_voices(*tables(voices[1]), people)
 
 
+def test_conditions_whose_matcher_errs_unequally_have_no_corrected_difference(voices: tuple[Array, Array]) -> None:
+    random = np.random.default_rng(5)
+    rate = np.broadcast_to(np.array([0.01, 0.2])[None, :, None, None], SHAPE)
+    judged = voices[0] ^ (random.random(SHAPE) < rate)
+    found = corrected_voices(*tables(judged), labels(voices[0], some(600)))
+    (test,) = found.equal_errors
+    assert (test.by, test.fails) == ("condition", True)
+    toward = found.groups["toward"]
+    assert isnan(toward["suppression"].corrected.value)
+    assert "errors depend on the condition" in toward["suppression"].corrected.method
+    assert isnan(toward["global/recall"].corrected.low)
+    assert toward["global/recall"].leads == "plain"
+
+
 def test_labels_are_planned_for_a_width(voices: tuple[Array, Array]) -> None:
     people = labels(voices[0], some(200))
     wide, narrow = (

@@ -11,9 +11,14 @@ import pytest
 
 from overton.errors import InputError
 from overton.statistics import Estimate
+from overton.statistics.resampling import SHARE, Jackknife
+from overton.studies.exhibits import Callout
 from overton.studies.labelled import LabelledNumbers, Variants
+from overton.studies.labelled.case import between
+from overton.studies.labelled_tables import measures_exhibits
+from overton.studies.plain import plain
 from overton.studies.stance_stability.measures import analyze
-from overton.studies.stance_stability.measures.corrected import MEASURES, corrected_changes, labels_for_width
+from overton.studies.stance_stability.measures.corrected import MEASURES, Changes, corrected_changes, labels_for_width
 from overton.studies.stance_stability.measures.scores import Reading, score
 from overton.studies.stance_stability.measures.traces import traces_from
 from overton.studies.stance_stability.record import STANCES
@@ -239,3 +244,63 @@ def test_the_order_of_rows_changes_nothing(chain: tuple[Array, Array]) -> None:
     turns, people = table(judged), labels(true, some(np.random.default_rng(0), true.shape, 60))
     found = [corrected_changes(one, people).groups for one in (turns, turns.sample(fraction=1.0, shuffle=True, seed=1))]
     assert found[0]["m"]["change_rate"] == found[1]["m"]["change_rate"]
+
+
+def two_models(shown: str, errors: tuple[float, float], seed: int = 4) -> Changes:
+    """Two models that change equally often, a hundred conversations each, and how often the judge misreads each."""
+    random = np.random.default_rng(seed)
+    true = chains(random, 200, 0.1)
+    judged = np.where(np.arange(200)[:, None] < 100, *(misread(random, true, error) for error in errors))
+    names = ["m" if talk < 100 else "n" for talk in range(200) for _ in range(TURNS)]
+    flags = some(random, true.shape, 600) if shown == "turns" else np.repeat(np.arange(200) % 4 == 0, TURNS)
+    people = labels(true, flags.reshape(true.shape))
+    people = people.with_columns(
+        pl.when(pl.col("id").str.slice(3, 3).cast(pl.Int64) >= 100)
+        .then(pl.col(name).str.replace("m", "n"))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in ("id", "group")
+    )
+    return Changes.of(table(judged, model=names), people, Reading(), None, (0.95, 100, 0))
+
+
+def compared(case: Changes) -> tuple[Estimate, dict[str, Variants]]:
+    """The difference of the change rates of both models, corrected, and the numbers of all and of each."""
+    of = {one.group: one for one in case.listed if one.name == "change_rate" and one.group is not None}
+    over = Jackknife(unit="topics").over(len(case.items))
+    sides = [case.over(of[model], case.items, over) for model in ("m", "n")]
+    found = {group: case.found[case.listed.index(one)] for group, one in of.items()}
+    return between(sides[0], sides[1], SHARE, 0.95, alike=True)[0], found
+
+
+def test_models_whose_judge_errs_unequally_are_not_compared_by_corrected_numbers() -> None:
+    case = two_models("turns", (0.02, 0.2))
+    difference, found = compared(case)
+    (test,) = case.equal_errors
+    assert (test.by, test.fails) == ("model", True)
+    assert isnan(difference.value)
+    assert "errors depend on the model" in difference.method
+    for model in ("m", "n"):
+        assert found[model].leads == "plain"
+        assert isnan(found[model].corrected.low)
+        assert "errors depend on the model" in found[model].corrected.method
+    assert found[""].leads == "corrected"  # errors of all are those of all
+    (told, *_) = [one for one in measures_exhibits(case.summary()) if isinstance(one, Callout)]
+    assert "Overton does not correct differences between its groups" in told.text
+    shown = plain(case.summary())["equal_errors"]
+    assert shown[0]["by"] == "model"
+
+
+def test_models_whose_judge_errs_equally_are_compared() -> None:
+    difference, found = compared(two_models("turns", (0.1, 0.1)))
+    assert found["m"].leads == found["n"].leads == "corrected"
+    assert difference.low < 0 < difference.high
+
+
+def test_whole_conversations_are_compared_however_unequal_the_errors() -> None:
+    case = two_models("whole", (0.02, 0.2), seed=2)
+    difference, found = compared(case)
+    assert case.equal_errors[0].fails
+    assert difference.low < 0 < difference.high
+    assert found["n"].leads == "corrected"
+    assert "allow for that" in case.equal_errors[0].sentence(by_units=case.by_units)
