@@ -217,7 +217,7 @@ class Difference:
         sides = 100 * np.mean([covered for known, covered in self.sides if known] or [np.nan])
         shown = 100 * np.mean([known for known, _ in self.sides])
         return (
-            f"{np.mean(self.judged):+.3f} | {np.mean(self.before):+.3f} | {100 * self.found / many:.1f} |"
+            f"{np.mean(self.judged):+.3f} | {np.nanmean(self.before):+.3f} | {100 * self.found / many:.1f} |"
             f" {mean:+.3f}, {covers:.0f} ({100 * len(given) / many:.0f}) | {sides:.0f} ({shown:.0f}) |"
             f" {100 * self.together / many:.0f}"
         )

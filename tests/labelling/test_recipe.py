@@ -63,5 +63,5 @@ def test_the_commands_of_the_page_lead_from_a_run_to_a_corrected_report(tmp_path
     assert "Labels by people" in text
     document = msgspec.json.decode(overton(["analyze", "stance-stability", "runs/chameleon", "--json"]))
     (labels,) = document["labels"].values()
-    assert (labels["labelled"], labels["open"]) == (100, 0)
+    assert (labels["labelled"], labels["open"]) == (102, 0)  # seventeen whole conversations of six turns
     assert {share["leads"] for share in labels["shares"].values()} == {"corrected"}

@@ -104,6 +104,9 @@ NAMES: dict[str, Names] = {
 STORED = "stored "
 """Before a study's name: analyses of the runs in tests/stored_runs, by version 0.2.0."""
 
+STRATIFIED = "stored, labels stratified, "
+"""The same of runs whose labels were drawn with unequal chances."""
+
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("overton items check PATH [--threads, --topics, --references, --unphrased]", "overton items check STUDY PATH"),
     ("overton items references THREADS --plan", "overton plan references THREADS"),
@@ -398,7 +401,12 @@ _OF_TASTES: dict[tuple[str, str], Form] = {
 }
 """Tastes have a spread for each model by default; what `deliberation_since_0_2` leaves out differs."""
 
-_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES)
+_OF_JUDGES: dict[tuple[str, str], Form] = {
+    (study, "analysis"): Form(added=("labels > * > measures > equal_errors > **",)) for study in NAMES
+}
+"""Measures that assume equal errors of a judge for all models and conditions have tests of that beside them."""
+
+_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
 FORMS["even-handedness", "analysis"] = _SINCE_0_2["even-handedness", "analysis"]
@@ -426,13 +434,31 @@ _LEFT_OUT = {
     ),
 }
 FORMS |= {
-    (f"stored-{study}-precision", "analysis"): replace(
-        _LIMITS, added=(*_LIMITS.added, *names), gone=(*_LIMITS.gone, *names)
-    )
+    (f"stored-{study}-precision", "analysis"): _both(_SINCE_0_2[study, "analysis"], Form(added=names, gone=names))
     for study, names in _LEFT_OUT.items()
 }
 """Runs that stopped once precise weight arms by planned over asked trials, or leave numbers out. Counts stay, and what
 numbers are is for tests/api/test_precise.py."""
+
+# Shares whose labels were drawn with unequal chances are corrected by stratum. Those of a model may differ, since each
+# stratum has its own part of the model's rows; those of all rows have the same value and other limits.
+_BY_STRATUM = tuple(
+    f"labels > * > {numbers} > {variant} > {what}"
+    for numbers in ("shares > *", "models > * > *", "differences > * > shares > *")
+    for variant in ("corrected", "labelled", "corrected_at_most", "corrected_at_least")
+    for what in ("method", "why", "interval > *", *(() if numbers == "shares > *" else ("estimate",)))
+)
+_FREE_BY_STRATUM = tuple(
+    f"{numbers} > {variant} > {what}"
+    for numbers in ("free > * > *", "labels > side > measures > groups > * > *")
+    for variant in ("corrected", "labelled")
+    for what in ("estimate", "method", "why", "interval > *")
+)
+FORMS |= {
+    (STRATIFIED + study, "analysis"): _both(_SINCE_0_2[study, "analysis"], Form(added=more, gone=more))
+    for study in NAMES
+    for more in ((*_BY_STRATUM, *(_FREE_BY_STRATUM if study == "open-mindedness" else ())),)
+}
 
 
 def form(study: str, kind: str, case: str = "") -> Form:

@@ -181,7 +181,8 @@ def analysed(name: str) -> Mapping[str, tuple[str, int]]:
     if name == "tables":
         return {one: (table.study, table.how["resamples"]) for one, table in TABLE_CASES.items()}
     if name in STORED:
-        return {"all": (mapping.STORED + STORED[name], _RESAMPLES)}
+        drawn = mapping.STRATIFIED if "-labels-stratified-" in name else mapping.STORED
+        return {"all": (drawn + STORED[name], _RESAMPLES)}
     if name in STUDIES:
         return {
             one: (STUDIES[name].study, how.get("resamples", _RESAMPLES)) for one, how in STUDIES[name].analyses.items()
