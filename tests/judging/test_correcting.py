@@ -6,6 +6,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.judging.agreement import share
+from overton.judging.alpha import alpha
 from overton.judging.correcting import UNREAD, Table, correct
 
 JUDGED = ["pro", "pro", "con", "con", UNREAD] * 40
@@ -56,6 +57,11 @@ def test_agreement_is_that_of_the_labelled_rows() -> None:
     assert less.alpha.value < less.same.value
 
 
+def test_alpha_is_the_one_of_people_who_labelled_the_same_rows() -> None:
+    known = [(one, other) for one, other in zip(JUDGED, PEOPLE, strict=True) if other is not None]
+    assert correct(Table(JUDGED, PEOPLE)).agreement.alpha == alpha(known)
+
+
 def test_agreement_takes_rows_of_one_cluster_as_alike() -> None:
     conversations = [str(row // 20) for row in range(200)]
     wrong = [UNREAD if int(row) < 4 else label for row, label in zip(conversations, TRUTH, strict=True)]
@@ -65,7 +71,9 @@ def test_agreement_takes_rows_of_one_cluster_as_alike() -> None:
         alone, clustered = getattr(plain, name), getattr(alike, name)
         assert clustered.value == alone.value
         assert clustered.high - clustered.low > 1.5 * (alone.high - alone.low)
-        assert clustered.method == f"{alone.method}, clustered"
+        if name != "alpha":
+            assert clustered.method == f"{alone.method}, clustered"
+    assert "over groups" in alike.alpha.method
 
 
 def test_agreement_looks_at_the_clusters_of_labelled_rows_only() -> None:

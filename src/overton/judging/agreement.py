@@ -27,7 +27,6 @@ __all__ = [
     "agree",
     "cohen_kappa",
     "fleiss_kappa",
-    "krippendorff_alpha",
     "leniency",
     "overlap",
     "share",
@@ -124,25 +123,6 @@ def fleiss_kappa(
     influence = (agree - observed) / (1 - chance) - 2 * (1 - kappa) * (by_chance - chance) / (1 - chance)
     method = "Gwet" if clusters is None else "Gwet, clustered"
     return _wald(kappa, influence, range(n) if clusters is None else clusters, method, level)
-
-
-def krippendorff_alpha(
-    ratings: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
-) -> Estimate:
-    """Krippendorff's alpha for labels without order (2004, section 11.3), every item by every judge.
-
-    If nothing is missing it is 1 - (1 - k) (1 - 1 / (m n)) of Fleiss' kappa k, m judges and n items, and so is its
-    interval. `n` counts the items. The same cases as for `fleiss_kappa` are not computed.
-
-    Raises:
-        ValueError: fewer than two judges, or sequences that differ in length.
-    """
-    kappa = fleiss_kappa(ratings, clusters, level=level)
-    if not kappa.n:
-        return kappa
-    kept = 1 - 1 / (len(ratings) * kappa.n)
-    moved = {name: 1 - (1 - getattr(kappa, name)) * kept for name in ("value", "low", "high")}
-    return msgspec.structs.replace(kappa, **moved)
 
 
 def overlap(

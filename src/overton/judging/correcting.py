@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.judging.agreement import cohen_kappa, krippendorff_alpha, share
+from overton.judging.agreement import cohen_kappa, share
+from overton.judging.alpha import alpha
 from overton.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def _agreement(judged: Sequence[str], people: Sequence[str], clusters: Sequence[
     """On the labelled rows, treating those of one cluster as alike."""
     same = [one == two for one, two in zip(judged, people, strict=True)]
     return Agreed(
-        krippendorff_alpha([judged, people], clusters, level=level),
+        alpha(list(zip(judged, people, strict=True)), clusters, level=level),
         cohen_kappa(judged, people, clusters, level=level),
         share(same, clusters, level=level),
     )
