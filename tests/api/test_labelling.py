@@ -163,7 +163,7 @@ def test_whole_groups_are_drawn_by_default_where_measures_of_many_labels_rest_on
     assert task_beside(tmp_path / "usual" / "person-1.html").design == "whole"
     assert "Drawn: 16 rows in 4 whole groups" in done.stderr
     single = sample(run, "--people", 1, "--single", "--size", 9, "--out", tmp_path / "single")
-    assert "whole" not in single.stderr
+    assert "Drawn:" not in single.stderr
     assert task_beside(tmp_path / "single" / "person-1.html").design == "plain"
     sample(run, "--people", 1, "--stratified", "--out", tmp_path / "stratified")
     assert task_beside(tmp_path / "stratified" / "person-1.html").design == "stratified"
