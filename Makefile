@@ -50,6 +50,7 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(BIN)/python benchmarks/dumps.py --megabytes 60 --rounds 1
 	@$(BIN)/python benchmarks/coverage.py --quick
 	@$(BIN)/python benchmarks/compare.py --quick
+	@$(BIN)/python benchmarks/findings.py --quick
 	@$(BIN)/python benchmarks/coverage.py --simulations 100 --items 3 5 12 --study pluralism --check
 	@$(BIN)/python benchmarks/coverage.py --simulations 20 --items 5 --answers 5 --trials 3
 	@$(BIN)/python benchmarks/recovery.py --quick
