@@ -96,9 +96,9 @@ def _unquotable(
 ) -> Iterator[str]:
     """The reasons not to quote a finding, in full: docs/statistics.md has the same list.
 
-    It rests on fewer items than an interval needs; many of the model's replies were truncated, or could not be read;
-    or its judge is far too small, simulated, or the judged model itself. A model's own void answers are the study's to
-    tell (`standing`). A finding about all models (with no model) has the reasons of each of them.
+    It rests on fewer items than an interval needs. Or many of the model's replies were truncated, or could not be read.
+    Or its judge is far too small, simulated, or the judged model itself. Answers that measure nothing are the study's
+    to report (`standing`). A finding about all models (its model is '') has the reasons of each of them.
     """
     if found.n < FEWEST:
         yield f"It rests on {counted(found.n, found.units)}; an interval needs {FEWEST}."

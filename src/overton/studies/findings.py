@@ -293,9 +293,9 @@ def contradictions(findings: Sequence[Finding]) -> list[tuple[Finding, Finding]]
 def _contradict(one: Claim, other: Claim) -> bool:
     """Whether two claims about one model exclude each other.
 
-    They do if they give one measure two values; if they place it on different sides of one null, or above a value and
-    below a lower one; if one claims an effect that the measure's null condition does not show; and if one claims an
-    effect of a cause of which the other denies every effect.
+    One measure has two values, or lies on two sides of one null, or above a value and below a lower one. Or one claims
+    an effect that the measure's null condition does not show. Or one claims an effect of a cause, and the other denies
+    every effect of that cause.
     """
     if one.about and one.about == other.about and _effect_and_none(one, other):
         return True
