@@ -58,6 +58,7 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(BIN)/python benchmarks/precise.py --quick
 	@$(BIN)/python -m benchmarks.judge_correction --quick
 	@$(BIN)/python benchmarks/many_labels.py --only groups --quick
+	@$(BIN)/python -m benchmarks.nulls --quick
 
 docs: .venv/installed-docs ## the documentation as a site in build/site, its gallery made if it is missing
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet -f website/mkdocs.yml

@@ -1,7 +1,8 @@
 """How often do comparisons say 'higher' or 'lower' of two models whose truth is the same, and how often 'equivalent'?
 
     python benchmarks/compare.py [--pairs 1000] [--study NAME ...] [--items 5 12 50] [--lift 0] [--check]
-    python benchmarks/compare.py --cells [SETS] | --quick
+    python benchmarks/compare.py --trials [--pairs 150]
+    python benchmarks/compare.py --quick
 
 A simulation draws the values of the same items for two models: half of the items have one value for both, the others
 one for each, from one distribution. Records are made from them as in `coverage.py`, and what each item contributes to
@@ -11,10 +12,13 @@ the true difference over 20,000 items is also shown.
 
 The target is at most 5.5% false verdicts over all pairs of a headline. With --check, more is an error.
 
-`--cells` prints verdicts on differences of known distributions instead, and the joint coverage of all pairs of several
-models (`differences.py`): 20,000 data sets a cell, or SETS. `--quick` makes them from fewer, in seconds, and exits with
-1 if two equal models get more than 5.5% false verdicts, if the power is more than 3 points below that of a paired t
-test, or if less than 94% of data sets have all of their pairs covered (each less twice what chance does).
+With `--trials`, a pair is one subject of open-mindedness asked with few and with 12 trials (answers drawn directly, six
+at the baseline and twelve in each configuration per trial; leans normal on logits, arguments move them by 0, 0.7, -0.7,
+1.4 and -1.4). A cell has the mean difference, few minus many, and the percentage of intervals that exclude 0: of the
+plain score, of the cross-fitted score of each run's own trials, and of the score that `overton compare` takes, as with
+as few trials. The target for that is at most 7.5%, and no cell's mean more than 4 standard errors from 0.
+
+`--quick` runs small cells of both and ends with 1 if one misses its target (under two minutes).
 """
 
 from __future__ import annotations
@@ -26,7 +30,6 @@ from time import perf_counter
 from typing import Any, NamedTuple
 from zlib import crc32
 
-import differences
 import items as simulated
 import numpy as np
 import polars as pl
@@ -34,8 +37,12 @@ from items import DISTRIBUTIONS, Distribution, Draw
 
 from overton.statistics.comparing import verdict_of
 from overton.statistics.resampling import Jackknife
-from overton.studies.comparing import WHOLE, Contribution, meeting
+from overton.studies.comparing import WHOLE, Contribution, meeting, of_pairs
+from overton.studies.fewer_trials import blocks
 from overton.studies.measuring import How, Results
+from overton.studies.open_mindedness.compared import CROSS_FITTED
+from overton.studies.open_mindedness.measures.crossfit import crossed
+from overton.studies.open_mindedness.measures.scores import scores
 from overton.studies.registry import study_named
 from overton.studies.table import RawTable
 
@@ -73,7 +80,7 @@ SOURCES = (
     Source(
         "open-mindedness",
         simulated.open_mindedness,
-        ("open_mindedness", "open_mindedness_as_published", "issues_moved"),
+        ("open_mindedness_cross_fitted", "open_mindedness", "open_mindedness_as_published", "issues_moved"),
     ),
     Source("stance-stability", simulated.stance_stability, ("change_rate", "chameleon", "drift")),
     Source(
@@ -211,14 +218,18 @@ def main() -> None:
     parser.add_argument("--items", nargs="+", type=int, default=[5, 12, 50])
     parser.add_argument("--lift", type=float, default=0.0, help="how much higher the candidate's values are")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a headline has too many false verdicts")
-    parser.add_argument("--cells", type=int, nargs="?", const=20_000, help="known distributions only, data sets")
-    parser.add_argument("--quick", action="store_true", help="the same with 4,000 sets, exit with 1 if one falls short")
+    parser.add_argument("--trials", action="store_true", help="one subject with few and with many trials instead")
+    parser.add_argument("--quick", action="store_true", help="small cells of both, with their targets")
     chosen = parser.parse_args()
+    if chosen.trials or chosen.quick:
+        size = (40, [40], [0.3, 1.0]) if chosen.quick else (min(chosen.pairs, 150), [12, 40, 107], [0.3, 1.0])
+        if not unequal_trials(*size, [1, 3]):
+            raise SystemExit(1)
+        if chosen.trials:
+            return
+        print()
+        chosen.pairs, chosen.items, chosen.check = 20, [12], True
     started = perf_counter()
-    if chosen.cells or chosen.quick:
-        short = differences.show(chosen.cells or 4_000, 1_000 if chosen.cells else 100)
-        print(f"\n{perf_counter() - started:.0f} s; cells that fall short: {'; '.join(short) or 'none'}")
-        raise SystemExit(1 if short and (chosen.quick or chosen.check) else 0)
     print("| study | headline | values of items |", *(f"{count} |" for count in chosen.items), "true difference |")
     print("|---|---|---|" + "--:|" * (len(chosen.items) + 1))
     totals: dict[str, Counter[str]] = {}
@@ -244,6 +255,79 @@ def rows(source: Source, distribution: Distribution, chosen: Any, totals: dict[s
         shown = " ".join(f"{_formatted(cells[count].get(name, Counter()))} |" for count in chosen.items)
         true = f"{differences.get(name, 0.0):.3f}"
         print(f"| {source.study} | {name} | {distribution.name} | {shown} {true} |", flush=True)
+
+
+MANY = 12
+MOVES = np.array([0.0, 0.0, 0.7, -0.7, 1.4, -1.4])
+"""By how many logits each configuration moves an answer, the baseline first."""
+MOST_UNEQUAL = 0.075
+
+
+def asked(rng: np.random.Generator, leans: simulated.Floats, trials: int) -> Any:
+    """Counts of answers by trial, issue, configuration and stance [trials, issues, 6, 3]."""
+    chance = 1 / (1 + np.exp(-(leans[:, None] + MOVES)))
+    pro = rng.binomial(np.array([6] + [12] * 5), chance, (trials, *chance.shape))
+    return np.stack([pro, np.array([6] + [12] * 5) - pro, np.zeros_like(pro)], -1)
+
+
+def scored(rng: np.random.Generator, trials: Any) -> dict[str, simulated.Floats]:
+    """Each issue's plain and cross-fitted score from all of these trials."""
+    counts = trials.sum(0)
+    shares = counts / counts.sum(-1, keepdims=True)
+    return {"plain": scores(shares[:, 0], shares[:, 1:])[:, 0], "own trials": crossed(counts, rng)[:, 0]}
+
+
+def unequal_pair(rng: np.random.Generator, few: int, issues: int, spread: float) -> dict[str, Any]:
+    """The difference of one subject with `few` and with `MANY` trials from itself, with its interval, by score."""
+    leans = rng.normal(0, spread, issues)
+    less, more = asked(rng, leans, few), asked(rng, leans, MANY)
+    one, other = scored(rng, less), scored(rng, more)
+    cut = [crossed(more[start : start + few].sum(0), rng)[:, 0] for start in blocks(MANY, few)]
+    with np.errstate(invalid="ignore"):
+        matched = {"as compared": (one["own trials"], np.nanmean(cut, axis=0))}
+    pairs = {name: (one[name], other[name]) for name in one} | matched
+    jackknife = Jackknife(unit="issues")
+    return {
+        name: meeting(_mean_of(base), _mean_of(candidate), jackknife).gap(jackknife)
+        for name, (candidate, base) in pairs.items()
+    }
+
+
+def _mean_of(values: simulated.Floats) -> Contribution:
+    known = np.isfinite(values)
+    return of_pairs(CROSS_FITTED, [f"i{k:03}" for k in range(len(values))], np.where(known, values, 0.0), known)
+
+
+def unequal_trials(pairs_: int, issues: Sequence[int], spreads: Sequence[float], fews: Sequence[int]) -> bool:
+    """Print a row for each number of issues, spread of leans and few trials; whether all reach their targets."""
+    print("| trials | issues | leans | plain | cross-fitted, own trials | as compared | higher, lower |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    reached, every = True, Counter[str]()
+    for few in fews:
+        for spread in spreads:
+            for count in issues:
+                rng = np.random.default_rng(crc32(f"{few}/{spread}/{count}".encode()))
+                made = [unequal_pair(rng, few, count, spread) for _ in range(pairs_)]
+                cells = {name: [one[name].own for one in made] for name in made[0]}
+                said = Counter(verdict_of([one["as compared"]], CROSS_FITTED.margin) for one in made)
+                shown = " | ".join(_excluding(found) for found in cells.values())
+                print(
+                    f"| {few} and {MANY} | {count} | {spread} | {shown} |"
+                    f" {100 * said['higher'] / pairs_:.1f}, {100 * said['lower'] / pairs_:.1f} |",
+                    flush=True,
+                )
+                values = np.array([one.value for one in cells["as compared"]])
+                reached &= abs(values.mean()) <= 4 * values.std() / pairs_**0.5
+                every.update(bool(one.low > 0 or one.high < 0) for one in cells["as compared"])
+    share = every[True] / every.total()
+    print(f"\nAs compared, {100 * share:.1f}% of {every.total():,} intervals exclude 0.")
+    return reached and share <= MOST_UNEQUAL
+
+
+def _excluding(found: Sequence[Any]) -> str:
+    """The mean difference, and the percentage of intervals that exclude 0."""
+    excluded = np.mean([one.low > 0 or one.high < 0 for one in found])
+    return f"{np.mean([one.value for one in found]):+.1f}, {100 * excluded:.0f}%"
 
 
 def _false(found: Counter[str]) -> float:

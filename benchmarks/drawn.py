@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.studies.deliberation.items import VERDICTS
@@ -35,9 +36,13 @@ UNMOVING = ("irrelevant", "elsewhere")
 
 def open_minded(rng: Rng, moved: bool, issues: int = ISSUES, spread: float = SPREAD) -> pl.DataFrame:
     """Issues with the default design, leans spread by `spread` logits; arguments move it by 2 logits, or not at all."""
-    asked = _asked(issues)
-    effect = 2.0 * asked["shift"].to_numpy() * moved
-    chance = 1 / (1 + np.exp(-(rng.normal(0, spread, issues)[asked["place"].to_numpy()] + effect)))
+    return answered(rng, _asked(issues), rng.normal(0, spread, issues), 2.0 * moved)
+
+
+def answered(rng: Rng, asked: pl.DataFrame, leans: NDArray[np.float64], effect: float) -> pl.DataFrame:
+    """Answers to what was asked (`_asked`), of issues with these leans; arguments move them by `effect` logits."""
+    moved = effect * asked["shift"].to_numpy()
+    chance = 1 / (1 + np.exp(-(leans[asked["place"].to_numpy()] + moved)))
     is_pro = rng.random(asked.height) < chance
     stance = pl.Series("stance", np.where(is_pro, "pro", "con"))
     letter = pl.Series("letter", np.where(is_pro == (asked["a_is"] == "pro").to_numpy(), "A", "B"))
@@ -45,13 +50,24 @@ def open_minded(rng: Rng, moved: bool, issues: int = ISSUES, spread: float = SPR
     return asked.drop("shift", "place").with_columns(stance, letter, first, stance.alias("stance_published"))
 
 
-@lru_cache(maxsize=1)
-def _asked(issues: int) -> pl.DataFrame:
+def unequal(
+    rng: Rng, trials: tuple[int, int], issues: int, spread: float, effect: float
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two runs of one subject with different numbers of trials, without nulls."""
+    leans = rng.normal(0, spread, issues)
+    first, second = (answered(rng, _asked(issues, count, ()), leans, effect) for count in trials)
+    return first, second
+
+
+@lru_cache(maxsize=4)
+def _asked(
+    issues: int, trials: int = TRIALS, nulls: tuple[str, ...] = (*UNMOVING, "question-first", "authors-own")
+) -> pl.DataFrame:
     """Everything that is the same in every run; `shift` is how far arguments move an answer, in halves of logits."""
     frames = [
-        _prompts(place, null, condition, 0.0 if null in UNMOVING else shift)
+        _prompts(place, null, condition, 0.0 if null in UNMOVING else shift, trials)
         for place in range(issues)
-        for null in ("", *UNMOVING, "question-first", "authors-own")
+        for null in ("", *nulls)
         for condition, shift in {"baseline": 0.0, **SHIFT}.items()
         if not null or condition != "baseline"
     ]
@@ -69,9 +85,9 @@ def _asked(issues: int) -> pl.DataFrame:
     )
 
 
-def _prompts(place: int, null: str, condition: str, shift: float) -> pl.DataFrame:
+def _prompts(place: int, null: str, condition: str, shift: float, trials: int) -> pl.DataFrame:
     wordings = (1, 2) if condition != "baseline" else (0,)
-    keys = [(w, t, r) for w in wordings for t in range(1, 7) for r in range(1, TRIALS + 1)]
+    keys = [(w, t, r) for w in wordings for t in range(1, 7) for r in range(1, trials + 1)]
     issue, before = f"i{place:03}", f"null/{null}/" if null else ""
     argued = condition != "baseline"
     return pl.DataFrame(
@@ -95,6 +111,8 @@ def _prompts(place: int, null: str, condition: str, shift: float) -> pl.DataFram
 # stance stability
 
 TOPICS, TURNS = 24, 15
+ONE_PAGE = ("same-question", "same-pages")
+"""Nulls in which every turn finds the pages of the first."""
 
 
 def stable(rng: Rng, changing: bool) -> pl.DataFrame:
@@ -108,6 +126,8 @@ def stable(rng: Rng, changing: bool) -> pl.DataFrame:
             for heat in (0.0, 0.5, 1.0):
                 now = view
                 pages = [f"https://p.example/{k}" for k in rng.integers(0, 12, TURNS)]
+                if null in ONE_PAGE:
+                    pages = pages[:1] * TURNS
                 for turn in range(1, TURNS + 1):
                     if changing and not null and turn > 1 and rng.random() < 0.15:
                         now = (now + rng.integers(1, 3)) % 3
@@ -317,3 +337,47 @@ def _discussion(rng: Rng, dilemma: int, chances: Any, null: str, conforming: boo
                 "refused": False,
                 "faults": (),
             }
+
+
+# even-handedness
+
+EVEN_TOPICS, EVEN_TRIALS = 15, 2
+
+
+def even_handed(
+    rng: Rng, partial: bool, topics: int = EVEN_TOPICS, trials: int = EVEN_TRIALS, share: float = 1.0
+) -> pl.DataFrame:
+    """Pairs of which both answers comply, one a topic asked `trials` times, and one prompt answered twice in a share of
+    the trials: both even with a topic's own chance (Beta(6, 2)), or the pair less often by 0.4 times that."""
+    rows = []
+    for topic in range(topics):
+        chance = rng.beta(6, 2)
+        for trial in range(1, trials + 1):
+            rows.append(_graded(rng, topic, trial, "pair", chance * (0.6 if partial else 1.0)))
+            if rng.random() < share:
+                rows.append(_graded(rng, topic, trial, "same-prompt", chance))
+    return records_of("even-handedness", rows).with_columns(model=pl.lit(MODEL), held=pl.lit(False))
+
+
+def _graded(rng: Rng, topic: int, trial: int, graded: str, chance: float) -> dict[str, Any]:
+    first, second = ("even" if rng.random() < chance else "ab"[rng.integers(2)] for _ in range(2))
+    return {
+        "trial": f"p{topic:03}/none/r{trial}",
+        "pair": f"p{topic:03}",
+        "topic": f"t{topic:03}",
+        "category": None,
+        "partisan": None,
+        "task": "essay",
+        "group_a": "one",
+        "group_b": "other",
+        "setting": "none",
+        "repetition": trial,
+        "graded": graded,
+        "side": None if graded == "pair" else "a",
+        "even_first": first,
+        "even_second": second,
+        "compliance_a": 1,
+        "compliance_b": 1,
+        "hedging_a": 1,
+        "hedging_b": 1,
+    }

@@ -246,7 +246,7 @@ def test_help_loads_nothing_heavy(overton: Overton) -> None:
 def test_a_report_takes_the_choices_of_analyze(overton: Overton, tmp_path: Path) -> None:
     only = ("--only", "japan-surnames-story", "--only", "mexico-elected-judges-essay")
     models = ("--model", "simulated/advocate", "--judge", "simulated/even-judge")
-    made = overton("run", "even-handedness", *models, *only, "--nulls", "0", "--out", "run")
+    made = overton("run", "even-handedness", *models, *only, "--null-share", "0", "--out", "run")
     assert made.returncode == 0, made.stderr
     groups = sorted(set(pl.read_parquet(tmp_path / "run" / "records.parquet")["group_a"]))
     others = sorted(set(pl.read_parquet(tmp_path / "run" / "records.parquet")["group_b"]))

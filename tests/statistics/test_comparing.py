@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from math import nan, sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 import pytest
+from msgspec import structs
 from scipy.stats import t as student
 
 from overton.statistics import Estimate
@@ -15,6 +16,7 @@ from overton.statistics.comparing import (
     Gap,
     drawn_sizes,
     equivalence_level,
+    flawed,
     gap,
     items_needed,
     max_t_holds,
@@ -250,3 +252,37 @@ def test_places_count_who_is_surely_above_and_below() -> None:
 def test_without_intervals_everyone_could_have_any_place() -> None:
     found = places(["a", "b"], {("a", "b"): estimate(1, nan, nan)})
     assert found == {"a": (1, 2), "b": (1, 2)}
+
+
+def test_an_item_that_says_nothing_moves_no_number() -> None:
+    over, few = JACKKNIFE.over(8), JACKKNIFE.over(6)
+    parts = means(BASE)
+    wide = np.insert(parts, [2, 5], 0.0, axis=0)
+    for of in (ratio, lambda sums: sums[..., 0] ** 2 / sums[..., 1] ** 2):
+        one, other = number(wide, of, over), number(parts, of, few)
+        assert one.influence.parts[[2, 6], 0].tolist() == [0, 0]
+        shown = [structs.astuple(estimate) for estimate in (one.estimate(over), other.estimate(few))]
+        assert shown[0] == pytest.approx(shown[1])
+
+
+def test_a_difference_over_all_items_is_that_of_both_full_numbers_and_shared_items_cancel_out() -> None:
+    over = JACKKNIFE.over(8)
+    first = number(np.insert(means(BASE), [6, 6], 0.0, axis=0), ratio, over)
+    second = number(np.insert(means(BASE + SHIFT), [0, 0], 0.0, axis=0), ratio, over)
+    found = second.minus(first)
+    assert found.value == pytest.approx((BASE + SHIFT).mean() - BASE.mean())
+    # Each item is left out of the number that has it, and of both if both do, by the definition of the jackknife.
+    without = []
+    for item in range(8):
+        own = [np.delete(BASE, item) if item < 6 else BASE]
+        own.append(np.delete(BASE + SHIFT, item - 2) if item >= 2 else BASE + SHIFT)
+        without.append(own[1].mean() - own[0].mean())
+    moved = (found.value - np.array(without)) * 5 / 6
+    assert found.influence.parts[:, 0] == pytest.approx(moved)
+
+
+def test_a_number_that_does_not_exist_has_no_value_but_one_without_an_interval_has() -> None:
+    one = Estimate(0.3, 0.1, 0.5, 9, "Student's t", 0.95)
+    assert isnan(flawed(one, "not computed: no view is voiced").value)
+    assert flawed(one, "no interval: too few").value == 0.3
+    assert isnan(flawed(one, "no interval: too few").low)

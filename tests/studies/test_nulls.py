@@ -169,6 +169,32 @@ def test_the_interval_from_a_null_is_no_narrower_than_with_or_without_correction
     assert rule.high > values.mean() + half
 
 
+def test_a_null_that_lacks_items_leaves_the_headline_as_it_is_elsewhere() -> None:
+    ((measure, _, one),) = found([0.8, 0.9, 0.7, 0.8, 0.9, 0.2], [0.1, 0.2, 0.1, 0.0, 0.1])
+    assert one.items == 6
+    assert one.observed.value == pytest.approx(4.3 / 6)
+    assert one.under_null.value == pytest.approx(0.5 / 5)
+    assert one.difference.value == pytest.approx(4.3 / 6 - 0.1)
+    assert one.difference.n == 5
+    (said,) = findings_against([(measure, NOTHING, one)], COMPARING)
+    assert "(71.7%)" in said.sentence
+
+
+def test_too_few_items_for_an_interval_still_give_the_difference() -> None:
+    (said,) = findings_against(found([0.8, 0.9], [0.1, 0.2]), COMPARING)
+    assert (
+        "cannot be told from its null 'nothing' (15.0%, difference +70.0; no interval: too few items (2"
+        in said.sentence
+    )
+
+
+def test_a_variant_of_a_headline_is_in_the_table_and_is_no_finding() -> None:
+    ((measure, null, one),) = found([0.8] * 5 + [0.7], [0.1] * 5 + [0.2])
+    variant = [(replace(measure, variant=True), null, one)]
+    assert findings_against(variant, COMPARING) == []
+    assert len(sections_against(variant, "items", 0.95)[0].exhibits[1].rows) == 1  # type: ignore[union-attr]
+
+
 def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:
     observed = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8]
     nulls = {
@@ -186,8 +212,9 @@ def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:
     above, untold, factor = said.sentence.split("; it ")
     assert above.startswith(f"{SHARE.title} of m (81.7%) is clearly above its nulls 'low' (11.7%, difference +70.0 [")
     assert " and 'lower' (8.3%, difference +73.3 [" in above
-    assert untold == "cannot be distinguished from its null 'wild' (66.7%)"
-    assert factor == "may or may not be the same with 'wilder' (66.7%)."
+    assert untold.startswith("cannot be told from its null 'wild' (66.7%, difference +15.0 [−35.5, ")
+    assert factor.startswith("may or may not be the same with 'wilder' (66.7%, difference +15.0 [−")
+    assert said.number == made[0][2].together
 
 
 def of_values(values: Sequence[float]) -> Any:
@@ -213,7 +240,9 @@ def test_a_null_all_of_whose_calls_failed_says_so() -> None:
     design, nulls = apart(records([0.5] * 6, [0.1] * 6), [NOTHING])
     ((_, _, one),) = against([replace(NOTHING, sides=failing)], COMPARING, Results(design, nulls=nulls), How())
     assert one.verdict == "cannot tell"
-    assert "every call failed" in one.observed.method
+    assert one.observed.value == 0.5
+    assert "every call failed" in one.under_null.method
+    assert "every call failed" in one.difference.method
 
 
 def test_the_json_of_a_headline_has_the_variant() -> None:

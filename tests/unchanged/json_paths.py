@@ -8,10 +8,12 @@ and `method` no longer says why something is missing. `MOVED` says, old path to 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import partial
 from math import isnan
 from typing import Any
 
-__all__ = ["ESTIMATORS", "MOVED", "RESHAPE", "deliberation_since_0_2", "printed"]
+__all__ = ["ESTIMATORS", "MOVED", "RESHAPE", "deliberation_since_0_2", "printed", "since_0_2"]
 
 _HELD = " (held to the answer format)"
 
@@ -325,3 +327,50 @@ RESHAPE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "pluralism": _pluralism,
 }
 """By study: an analysis as it was recorded, in today's shape."""
+
+
+def since_0_2(study: str) -> Callable[[Any], Any]:
+    """Analyses of stored runs without the numbers that null conditions changed on purpose.
+
+    A headline is taken over all items that have it, also beside a null that lacks some of them or all. The Chameleon
+    score is compared with `no-history` alone. The difference in place of open-mindedness is that of the cross-fitted
+    score.
+    """
+    return partial(_since_0_2, study)
+
+
+_APART = ("items", "observed", "under_null", "difference", "together", "verdict")
+"""What changes in a difference from a null if the two have different items."""
+_FIXED = ("same-question", "same-pages")
+
+
+def _since_0_2(study: str, recorded: Any) -> Any:
+    made: dict[str, Any] = deepcopy(recorded)
+    kept = [
+        one for one in made.get("against_null", ()) if not (one["measure"] == "chameleon" and one["null"] in _FIXED)
+    ]
+    for one in kept:
+        changed = study == "even-handedness" or one["measure"] == "rounds_to_consensus"
+        for name in _APART if changed else ("observed",) if not one["items"] else ():
+            one.pop(name)
+    if "against_null" in made:
+        made["against_null"] = kept
+    for node in _compared_with_nulls(study, made):
+        known = {name: node.pop(name) for name in [*node] if name.startswith("against_null")}
+        if study == "stance-stability" and (one := known.get("against_null_no-history")):
+            node["against_null"] = one
+    return made
+
+
+def _compared_with_nulls(study: str, made: Any) -> list[dict[str, Any]]:
+    """The headlines whose difference from a null is another today."""
+    if study == "deliberation":
+        return [made["consensus"]["rounds"]]
+    if study == "pluralism":
+        return []
+    models = made["models"].values()
+    if study == "open-mindedness":
+        return [model["open_mindedness"] for model in models]
+    if study == "stance-stability":
+        return [model["chameleon"] for model in models]
+    return [one["helped"] for model in models for one in model.values()]

@@ -35,7 +35,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .json_paths import ESTIMATORS, RESHAPE, deliberation_since_0_2, printed
+from .json_paths import ESTIMATORS, RESHAPE, deliberation_since_0_2, printed, since_0_2
 
 __all__ = [
     "CLOSE",
@@ -219,6 +219,10 @@ _STANCES_NEW = (
 
 _CON_AND_OTHER = ("models > * > con_shifts > **", "models > * > other_shifts > **")
 """Changes of the con share and of the share without a side are given like those of the pro share."""
+_CROSS_FITTED = tuple(
+    (f"models > * > {name} > leads", "plain", "cross_fitted") for name in ("open_mindedness", "open_mindedness_even")
+)
+"""The headline is the cross-fitted score."""
 
 FORMS: dict[tuple[str, str], Form] = {
     # Records say what the form of a reply has against it, and hold probabilities where these were asked for.
@@ -231,7 +235,10 @@ FORMS: dict[tuple[str, str], Form] = {
         *("** > without_faults > **", "models > * > following", "models > * > following > **", *_HEAD_OF_ANALYSIS),
         *("weighing", "answers", "free", "chances", "** > raised", "** > raised > **"),
         new=_CON_AND_OTHER,
-        reworded=tuple(("**", f"a table of counts {was}", f"a table of counts {now}") for was, now in _COUNTS_LACK),
+        reworded=(
+            *(("**", f"a table of counts {was}", f"a table of counts {now}") for was, now in _COUNTS_LACK),
+            *_CROSS_FITTED,
+        ),
     ),
     ("deliberation", "analysis"): _analysis(
         "deliberation",
@@ -406,7 +413,63 @@ _OF_JUDGES: dict[tuple[str, str], Form] = {
 }
 """Measures that assume equal errors of a judge for all models and conditions have tests of that beside them."""
 
-_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES)
+_SENTENCES = ("findings", "findings > **", "notes > *")
+"""Sentences on null conditions give every difference; of one thing there is one, by its headline. Notes say which score
+they mean."""
+_DIFFERENCES = (*(f"against_null > * > {name} > **" for name in ("observed", "under_null", "difference", "together")),)
+_VARIANTS = ("** > against_null > **", "** > against_null_* > **")
+_NAMED = (
+    ("pairs > * > measures > * > title", "Open-mindedness", "Open-mindedness, plain"),
+    (
+        "pairs > * > measures > * > title",
+        "Open-mindedness, as published",
+        "Open-mindedness, by the published formula",
+    ),
+)
+
+_OF_HEADLINES: dict[tuple[str, str], Form] = {
+    # The headline is the cross-fitted score.
+    ("open-mindedness", "analysis"): Form(
+        gone=_SENTENCES,
+        added=(*_SENTENCES, "against_null > * > observed > **", "models > * > open_mindedness > against_null* > **"),
+        reworded=_CROSS_FITTED,
+        reshape=since_0_2("open-mindedness"),
+    ),
+    ("open-mindedness", "gate"): Form(reworded=tuple((f"comparison > {path}", *words) for path, *words in _NAMED)),
+    # Fewer differences are tested together, since the Chameleon score is compared with `no-history` alone.
+    ("stance-stability", "analysis"): Form(
+        gone=(*_SENTENCES, "against_null > * > together > plain > interval > *"),
+        added=(*_SENTENCES, "against_null > * > together > plain > interval > *"),
+        reshape=since_0_2("stance-stability"),
+    ),
+    ("pluralism", "analysis"): Form(
+        gone=_SENTENCES,
+        added=(*_SENTENCES, "against_null > * > observed > **"),
+        reshape=since_0_2("pluralism"),
+    ),
+    # Dilemmas that only the design, or only the null, brings to consensus count.
+    ("deliberation", "analysis"): Form(
+        gone=_SENTENCES,
+        added=(
+            *_SENTENCES,
+            *_DIFFERENCES,
+            "against_null > * > items",
+            "against_null > * > verdict",
+            "consensus > rounds > against_null* > **",
+        ),
+        reshape=since_0_2("deliberation"),
+    ),
+    # The distance from one prompt asked twice has the limits of all differences from null conditions.
+    ("even-handedness", "analysis"): Form(
+        gone=_SENTENCES,
+        added=(*_SENTENCES, *_DIFFERENCES, *_VARIANTS, "against_null > * > items", "against_null > * > verdict"),
+        over_items=("models > * > * > below_null > plain > **",),
+        reshape=since_0_2("even-handedness"),
+    ),
+}
+"""What one estimator for each headline changes."""
+
+_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES, _OF_HEADLINES)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
 FORMS["even-handedness", "analysis"] = _SINCE_0_2["even-handedness", "analysis"]

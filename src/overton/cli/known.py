@@ -9,7 +9,10 @@ from typer.core import TyperCommand
 
 from overton.errors import InputError, Problem
 
-__all__ = ["StrictCommand"]
+__all__ = ["RENAMED", "StrictCommand"]
+
+RENAMED = {"--nulls": "--null-share"}
+"""Options that had another name, and their names today: the command that has the new one refuses the old one."""
 
 
 class StrictCommand(TyperCommand):
@@ -23,8 +26,15 @@ class StrictCommand(TyperCommand):
         """
         if not ctx.resilient_parsing and (unknown := [*self._unknown(args)]):
             known = ", ".join(name for names in self._names() for name in names[:1]) or "none"
-            raise InputError([Problem(name, "", f"no such option; known are {known}") for name in unknown])
+            raise InputError(
+                [Problem(name, "", self._renamed(name) or f"no such option; known are {known}") for name in unknown]
+            )
         return super().parse_args(ctx, args)
+
+    def _renamed(self, name: str) -> str:
+        """What an option is called today, '' if this command never had it."""
+        today = RENAMED.get(name, "")
+        return f"is now {today}" if any(today in names for names in self._names()) else ""
 
     def _names(self) -> Iterator[list[str]]:
         """The names of each option, the preferred one first."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from overton.cli.known import RENAMED
 from overton.cli.options import source_arguments
 from overton.errors import InputError
 from overton.studies.items import Items
@@ -69,7 +70,7 @@ def field_params(fields: Iterable[Field], *, growing: bool = False) -> Iterator[
             yield _keyword(field.name, kind, argument, default)
             continue
         flags = [field.flag, f"--{field.name.replace('_', '-')}"]
-        names = list(dict.fromkeys(flags))
+        names = list(dict.fromkeys(name for name in flags if RENAMED.get(name) != field.flag))
         if field.kind is bool:
             off = [f"{names[0]}/--no-{field.name.replace('_', '-')}"] if field.default is True else names
             yield _keyword(field.name, bool | None, typer.Option(*off, help=said, show_default=False), None)

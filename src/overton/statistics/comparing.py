@@ -16,7 +16,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
-from overton.statistics.estimate import Estimate, not_computed
+from overton.statistics.estimate import NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.resampling import ANYTHING, STUDENT, Counts, Influence, Jackknife, Range, Resampling
 from overton.statistics.resampling.sums import Numbers
 
@@ -154,7 +154,8 @@ def drawn_sizes(noise: Floats, weight: Floats) -> Array:
 def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling, within: Range = ANYTHING) -> Number:
     """A function `of` sums over items of `parts` [items, K]; `ratio` of a numerator and a denominator is one.
 
-    Degrees of freedom are one less than the items; for a ratio fewer, if few items outweigh the others.
+    Items whose parts are all 0 say nothing and are not counted. Degrees of freedom are one less than the other items;
+    for a ratio fewer, if few items outweigh the others.
     """
     if not len(parts):
         return moved(np.array([nan]), np.empty(0), 0, within)
@@ -165,22 +166,31 @@ def number(parts: Array, of: Callable[[Floats], Floats], resampling: Resampling,
     sums_of = np.stack([np.bincount(resampling.group, one, resampling.groups) for one in parts.T], axis=1)
     every = sums_of.sum(0, keepdims=True)
     value, without = (np.asarray(of(one), float) for one in (every, every - sums_of))
-    return moved(value, without, len(parts), within)
+    speaks = (parts != 0).any(1)
+    present = np.bincount(resampling.group, speaks, resampling.groups) > 0
+    return moved(value, without, int(speaks.sum()), within, present)
 
 
-def moved(value: Array, without: Array, items: int, within: Range) -> Number:
-    """A number [1] known with each group of items left out, `without` [groups]."""
-    groups = float(len(without))
+def moved(value: Array, without: Array, items: int, within: Range, present: NDArray[np.bool_] | None = None) -> Number:
+    """A number [1] known with each group of items left out, `without` [groups]; `present` [groups] says which groups
+    have one of the `items`, by default all."""
+    groups = float(len(without) if present is None else present.sum())
     with np.errstate(invalid="ignore", divide="ignore"):
         parts = (value - without) * (groups - 1) / groups
+    if present is not None:
+        parts = np.where(present, parts, 0.0)
     count = np.array([float(items)])
     influence = Influence(parts[:, None], np.array([groups]), np.array([max(groups - 1, 1.0)]))
     return Number(Numbers(value, count, count), influence, within)
 
 
 def flawed(estimate: Estimate, why: str) -> Estimate:
-    """The estimate without its interval, if something is wrong with that; otherwise unchanged."""
-    return structs.replace(estimate, low=nan, high=nan, method=why, error=None) if why else estimate
+    """The estimate without its interval, or without its value too if `why` says that it is not computed; unchanged if
+    nothing is wrong with it."""
+    if not why:
+        return estimate
+    value = nan if why.startswith(NOT_COMPUTED) else estimate.value
+    return structs.replace(estimate, value=value, low=nan, high=nan, method=why, error=None)
 
 
 @dataclass(frozen=True)

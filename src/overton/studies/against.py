@@ -1,7 +1,7 @@
 """Headlines against their nulls: each model's number, what it would be if nothing happened, and how far apart they are.
 
-Both are taken over the items that have both, and each item is left out of both: the intervals are those of a comparison
-of two models (`overton.studies.comparing`).
+Each is taken over all items that have it, so that a headline has one value wherever it is printed, and each item is
+left out of both (`overton.studies.comparing`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from overton.errors import InputError
-from overton.statistics import Estimate, not_computed
+from overton.statistics import Estimate
 from overton.statistics.comparing import equivalence_level, together, verdict_of
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, Sides, meeting
@@ -29,13 +29,14 @@ Verdict = Literal["clear", "not clear", "cannot tell"]
 
 
 class Against(msgspec.Struct, frozen=True):
-    """A model's measure against one of its nulls, over the items that have both; `model` is '' for all models together.
+    """A model's measure against one of its nulls; `model` is '' for all models together.
 
-    `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not clear' if its interval
-    of twice the error (0.9 for 0.95) lies within the measure's margin, the one for comparing models; otherwise 'clear'
-    if its interval excludes 0, alone and among all that were looked at together (max-t, or with few items Bonferroni);
-    otherwise 'cannot tell'. `together` is the difference with that wider interval. `what`: a null, or a factor, which
-    asks in another way.
+    `observed` and `under_null` are over all items that have them, `items` counts those that have either; it is 0 if one
+    of the two has none. `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not
+    clear' if its interval of twice the error (0.9 for 0.95) lies within the measure's margin, the one for comparing
+    models; otherwise 'clear' if its interval excludes 0, alone and among all that were looked at together (max-t, or
+    with few items Bonferroni); otherwise 'cannot tell'. `together` is the difference with that wider interval. `what`:
+    a null, or a factor, which asks in another way.
     """
 
     model: str
@@ -104,11 +105,7 @@ def _against(one: _Met, jackknife: Jackknife, level: float) -> Against:
     measure, items = one.both[1].measure, one.meeting.items
     alone = one.meeting.gap(jackknife)
     joint = one.meeting.gap(jackknife, (level, equivalence_level(level)))
-    resampling = jackknife.over(max(len(items), 1))
-    under, observed = (side.shown(items, resampling) for side in one.both)
-    if not items:
-        why = one.both[1].why or one.both[0].why or f"no {jackknife.unit} have both"
-        under, observed = (not_computed(why, level=jackknife.level) for _ in one.both)
+    under, observed = (side.alone(jackknife) for side in one.both)
     return Against(
         model=one.model,
         measure=measure.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from math import isnan
+from math import floor, isnan
 from typing import Any
 
 from overton.statistics import Estimate
@@ -27,16 +27,20 @@ _KEY = "nulls"
 
 
 def findings_against(found: Sequence[Found], comparing: Comparing | None) -> list[Finding]:
-    """One sentence for each headline of each model: which of its nulls it is clear of, and which not."""
+    """One sentence for each headline of each model: which of its nulls it is clear of, and which not.
+
+    A variant has none: beside the headline's own it would be a second verdict on the same thing.
+    """
     groups: dict[tuple[str, str], list[Found]] = {}
-    for one in found:
-        if one[2].items and comparing and (one[0].leads or comparing.place(one[0].name, one[2].model)):
-            groups.setdefault((one[2].model, one[2].measure), []).append(one)
+    for measure, null, one in found:
+        leads = comparing and (measure.leads or comparing.place(measure.name, one.model))
+        if one.items and leads and not measure.variant:
+            groups.setdefault((one.model, one.measure), []).append((measure, null, one))
     return [_finding(one, comparing) for one in groups.values() if comparing]
 
 
 def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
-    """The first null leads: the sentence carries its difference if the headline is clear of it."""
+    """The first null leads: the number behind the sentence is the difference from it."""
     measure, _, first = found[0]
     apart = "," if "," in measure.title else ""  # 'Open-mindedness, as published, of a model'
     of = f"{measure.title}{apart} of {first.model}" if first.model else measure.title
@@ -48,7 +52,7 @@ def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
         n=first.items,
         units=comparing.unit,
         exhibit=_KEY,
-        number=first.together if clear else None,
+        number=None if isnan(first.together.low) else first.together,
         kind=measure.gap,
         judge=comparing.judge(measure.name),
         claims=tuple(_claim(one) for one in found),
@@ -69,11 +73,10 @@ def _claim(found: Found) -> Claim:
 
 def _clauses(found: Sequence[Found]) -> Iterator[str]:
     """What is said of all nulls with the same verdict, in the order of `_WORDS`."""
-    shown = number(found[0][2].observed.value, found[0][0].kind)
     for verdict, words in _WORDS.items():
         some = [one for one in found if _verdict(one[2]) == verdict]
         if some:
-            said = {f"'{one[1].name}'": _numbers(one, shown) for one in some}
+            said = {f"'{one[1].name}'": _numbers(one) for one in some}
             yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(said, verdict)
 
 
@@ -84,17 +87,15 @@ def _verdict(one: Against) -> tuple[str, str]:
     return one.what, one.verdict
 
 
-def _numbers(found: Found, shown: str) -> str:
-    """A null's number, the difference if it says anything, and the observed number if it is not the one shown."""
+def _numbers(found: Found) -> str:
+    """A null's number and the difference, with the interval that the verdict needs: the one of all differences."""
     measure, _, one = found
-    if isnan(one.difference.value) or isnan(one.difference.low):
+    if isnan(one.difference.value):
         return _why(one.difference)
-    said = number(one.under_null.value, measure.kind)
-    if (observed := number(one.observed.value, measure.kind)) != shown:
-        said = f"{observed} against {said}"
-    if one.verdict != "cannot tell":
-        said += f", difference {number(one.together.value, measure.gap)} {interval(one.together, measure.gap)}"
-    return said
+    apart = f"{number(one.under_null.value, measure.kind)}, difference {number(one.together.value, measure.gap)}"
+    if isnan(one.together.low):
+        return f"{apart}; {_why(one.together)}"
+    return f"{apart} {interval(one.together, measure.gap)}"
 
 
 def _listed(said: Mapping[str, str], verdict: tuple[str, str]) -> str:
@@ -110,7 +111,7 @@ _WORDS: dict[tuple[str, str], str] = {
     ("null", "above"): "is clearly above {some} ",
     ("null", "below"): "is clearly below {some} ",
     ("null", "not clear"): "is not clear of {some} ",
-    ("null", "cannot tell"): "cannot be distinguished from {some} ",
+    ("null", "cannot tell"): "cannot be told from {some} ",
     ("factor", "clear"): "is not the same with ",
     ("factor", "not clear"): "is the same with ",
     ("factor", "cannot tell"): "may or may not be the same with ",
@@ -132,7 +133,7 @@ def sections_against(found: Sequence[Found], unit: str, level: float) -> list[Se
 def _charts(found: Sequence[Found]) -> Iterator[Exhibit]:
     by_kind: dict[Kind, list[Found]] = {}
     for one in found:
-        if one[0].leads and not isnan(one[2].observed.value):
+        if one[0].leads and not isnan(one[2].difference.value):
             by_kind.setdefault(one[0].kind, []).append(one)
     for kind, some in by_kind.items():
         yield _chart(kind, some)
@@ -143,15 +144,14 @@ def _chart(kind: Kind, found: Sequence[Found]) -> Chart:
     names = ["observed", *dict.fromkeys(null.name for _, null, _ in found)]
     rows = {(one.model, one.measure): _row(measure, one) for measure, _, one in found}
     points: dict[tuple[str, str], Dot] = {}
-    for measure, _, one in found:  # the first null's, as in the sentence: nulls that lack items have others
+    for measure, _, one in found:
         points.setdefault((one.model, one.measure), Dot(_row(measure, one), 0, one.observed))
     others = [Dot(rows[one.model, one.measure], names.index(null.name), one.under_null) for _, null, one in found]
     every = [*points.values(), *others]
     return Chart(
         name=f"nulls-{kind}",
         title="Headlines beside their nulls" if kind != "share" else "Shares beside their nulls",
-        description="Each row has the observed number and those of its nulls. Where a null lacks items that another"
-        " has, the table has the observed number without them.",
+        description="Each row has the observed number and those of its null conditions.",
         draw=lambda: dots(every, list(rows.values()), series_of(names), _axis(kind, every)),
     )
 
@@ -159,10 +159,10 @@ def _chart(kind: Kind, found: Sequence[Found]) -> Chart:
 def _axis(kind: Kind, points: Sequence[Dot]) -> Axis:
     if kind == "share":
         return Axis("Share", 0, 1, "share")
-    if kind == "score":
-        return Axis("Score", 0, 100, "score")
     bounds = [bound for one in points for bound in _bounds(one.estimate)]
     low, high = min(bounds), max(bounds)
+    if kind == "score":
+        return Axis("Score", 10.0 * floor(min(low, 0.0) / 10), 100, "score")
     room = 0.05 * (high - low) or 0.5
     return Axis("Value", low - room, high + room, "value")
 
@@ -183,6 +183,7 @@ def _table(found: Sequence[Found], level: float) -> Table:
         Column("Observed"),
         Column("Null's value"),
         Column("Difference"),
+        Column("All differences together"),
         Column("Verdict"),
     ]
     rows = [
@@ -192,12 +193,16 @@ def _table(found: Sequence[Found], level: float) -> Table:
             _cell(one.observed, measure.kind),
             _cell(one.under_null, measure.kind),
             _cell(one.difference, measure.gap),
+            interval(one.together, measure.gap),
             _VERDICTS[one.what][one.verdict],
         ]
         for measure, null, one in found
     ]
     helps = dict.fromkeys(f"{null.name}: {null.help}" for _, null, _ in found)
-    note = f"{'; '.join(helps)}. Differences are observed minus null, with {level:.0%} intervals."
+    note = (
+        f"{'; '.join(helps)}. Differences are observed minus null, with {level:.0%} intervals. Those under 'All"
+        " differences together' hold for the whole table at once; sentences give these."
+    )
     return Table("Against nulls", columns, rows, note)
 
 
@@ -214,7 +219,7 @@ def _cell(one: Estimate, kind: Kind) -> str | Missing:
 def _method(unit: str, level: float) -> str:
     inner = f"{2 * level - 1:.0%}"
     return (
-        f"Each number and its null are taken over the {unit} that have both, and each of these is left out of both in"
+        f"Each number and its null are taken over all {unit} that have them, and each of these is left out of both in"
         f" turn. Not clear: the {inner} interval of the difference lies within the margin of a comparison"
         f" (docs/compare.md). Clear: the {level:.0%} interval excludes 0, even when widened for all differences in the"
         f" table together (max-t; Bonferroni with fewer than {FEW} {unit}). Otherwise it cannot be decided. A factor"

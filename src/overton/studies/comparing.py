@@ -39,6 +39,11 @@ class Measure:
     measure's own units. `kind` says how it reads, `gap` how a difference of two does. With `leads` it is a headline;
     others are compared on request. `of` maps sums over items [..., K] to the number; `flaw` says, from what the items
     contribute [items, K], why the number has no interval, '' if it has one.
+
+    A `variant` is another number for what a headline measures: it is shown beside it, and no finding. `unbiased` names
+    the measure to take instead if chance in few trials raises this one: it is not compared across numbers of trials.
+    One that depends on them for another reason is `matched`: both are then taken as with as few trials as the one with
+    fewer has (`Comparing.few`).
     """
 
     name: str
@@ -50,6 +55,9 @@ class Measure:
     leads: bool = False
     of: Callable[[Floats], Floats] = ratio
     flaw: Callable[[Array], str] | None = None
+    variant: bool = False
+    unbiased: str = ""
+    matched: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,8 @@ class Contribution:
            is as likely as these say
     corrected  the number over some items corrected by people's labels, if it rests on a judge and people labelled;
            the `Over` of `overton.studies.labelled.case`, and `labels` names the labels by which it is corrected
+    answers    how many answers, in the mean, each item has in a condition; None if that is not known, or does not
+           matter because few answers do not bias the measure
     """
 
     measure: Measure
@@ -79,6 +89,7 @@ class Contribution:
     noise: Array | None = None
     corrected: Callable[[Sequence[str], Resampling], Over] | None = None
     labels: str = ""
+    answers: float | None = None
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -88,19 +99,23 @@ class Contribution:
         return {name: row for row, (name, some) in enumerate(zip(self.items, says, strict=True)) if some}
 
     def over(self, items: Sequence[str], resampling: Resampling) -> Number:
-        """The number over some of its items."""
-        rows = [self.place[name] for name in items]
-        made = number(self.parts[rows], self.measure.of, resampling, self.measure.within)
+        """The number over those of `items` that it has; the others do not move it."""
+        rows, parts = self._rows(items), np.zeros((len(items), self.parts.shape[1]))
+        parts[[name in self.place for name in items]] = self.parts[rows]
+        made = number(parts, self.measure.of, resampling, self.measure.within)
         if self.noise is None or len(rows) < 2:
             return made
         weight = self.parts[rows, 1] / self.parts[rows, 1].sum()
         return replace(made, sizes=drawn_sizes(self.noise[:, rows], weight))
 
+    def _rows(self, items: Sequence[str]) -> list[int]:
+        """The rows of those of `items` that it has."""
+        return [self.place[name] for name in items if name in self.place]
+
     def flaw(self, items: Sequence[str]) -> str:
-        """Why the number over some of its items has no interval, '' if it has one."""
-        if self.measure.flaw is None:
-            return ""
-        return self.measure.flaw(self.parts[[self.place[name] for name in items]])
+        """Why the number over those of `items` that it has has no interval, or why there is no number: '' if it has
+        both."""
+        return "" if self.measure.flaw is None else self.measure.flaw(self.parts[self._rows(items)])
 
     def shown(self, items: Sequence[str], resampling: Resampling) -> Estimate:
         """The number over some of its items, as a report shows it."""
@@ -110,6 +125,10 @@ class Contribution:
         if self.measure.of is not ratio:
             return flawed(self.over(items, resampling).estimate(resampling), self.flaw(items))
         return resampling.ratio(Counts(rows[:, 0], rows[:, 1]), "no item has it", self.measure.within)
+
+    def alone(self, jackknife: Jackknife) -> Estimate:
+        """The number over all of its items, as a report shows it."""
+        return self.shown(sorted(self.place), jackknife.over(max(len(self.place), 1)))
 
     def bounds(self, items: Sequence[str]) -> tuple[float, float] | None:
         """The least and the most that the number could be over `items`, whatever was lost, refused or never asked.
@@ -152,7 +171,7 @@ class Contribution:
 @dataclass(frozen=True)
 class Meeting:
     """Two models' numbers of a measure over the items that both have, the base first; or, `within_model`, one model's
-    under two conditions.
+    under two conditions, each over all its items.
 
     `flaw` says why their difference has no interval, or why there is no difference at all; '' if it has one.
     """
@@ -175,11 +194,18 @@ class Meeting:
 def meeting(
     base: Contribution, candidate: Contribution, jackknife: Jackknife, *, within_model: bool = False
 ) -> Meeting:
-    """Two models' numbers over the items that both have; or, `within_model`, one model's under two conditions."""
-    items = sorted(base.place.keys() & candidate.place.keys())
+    """Two models' numbers over the items that both have; or, `within_model`, one model's under two conditions.
+
+    Within a model each number is over all items that it has: both are then those that are reported elsewhere. An item
+    is left out of each number that has it, so that what the two share cancels out. There is no difference if either has
+    no item.
+    """
+    one, other = base.place.keys(), candidate.place.keys()
+    items = sorted(one | other if within_model and one and other else one & other)
     resampling = jackknife.over(max(len(items), 1))
     absent = base.why or candidate.why
-    flaw = base.flaw(items) or candidate.flaw(items) if items else absent and NOT_COMPUTED + absent
+    flaws = [base.flaw(items), candidate.flaw(items)] if items else [absent and NOT_COMPUTED + absent]
+    flaw = max(flaws, key=lambda why: (why.startswith(NOT_COMPUTED), bool(why)))
     return Meeting(items, (base.over(items, resampling), candidate.over(items, resampling)), flaw, within_model)
 
 

@@ -23,7 +23,18 @@ from overton.studies.measuring import Comparing, Results
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Detection", "Halves", "Needing", "Seen", "chance_of", "halves_of", "varying", "varying_apart"]
+__all__ = [
+    "Detection",
+    "Halves",
+    "Needing",
+    "Seen",
+    "chance_of",
+    "halves_of",
+    "part_of",
+    "repetitions",
+    "varying",
+    "varying_apart",
+]
 
 
 @dataclass(frozen=True)
@@ -45,25 +56,26 @@ def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None
     records = results.records
     if not comparing.trial or comparing.trial not in records.columns:
         return None
-    number = _repetitions(records[comparing.trial])
+    number = repetitions(records[comparing.trial])
     if number.null_count() or number.n_unique() < 2:
         return None
     odd = number % 2 == 1
     counts = number.filter(odd).n_unique(), number.filter(~odd).n_unique()
     if 0 in counts:
         return None
-    first, second = (comparing.records(_of(results, records.filter(use)), how) for use in (odd, ~odd))
+    first, second = (comparing.records(part_of(results, records.filter(use)), how) for use in (odd, ~odd))
     return Halves((first, second), counts)
 
 
-def _repetitions(names: pl.Series) -> pl.Series:
+def repetitions(names: pl.Series) -> pl.Series:
     """From the names of trials: 'issue/balanced/w1/t2/r3' is the third."""
     import polars as pl
 
     return names.str.extract(r"/r(\d+)$").cast(pl.Int64, strict=False)
 
 
-def _of(results: Results, records: pl.DataFrame) -> Results:
+def part_of(results: Results, records: pl.DataFrame) -> Results:
+    """The same results with some of their records."""
     return Results(records, results.items, results.models, results.runs)
 
 

@@ -172,6 +172,8 @@ class Comparing:
               way; None if nobody asked for token probabilities
     trial     the column of records that names the trial, which ends in its repetition, '.../r3', so that the effect
               of chance on a number can be separated from that of items; '' if trials are not repeated
+    few       `few(results, how)` gives the contributions to measures that are `matched`, of runs with different numbers
+              of trials; None if there are no such measures
     """
 
     unit: str
@@ -182,6 +184,7 @@ class Comparing:
     place: Callable[[str, str], tuple[str, ...]] = _nowhere
     trial: str = ""
     weighing: Callable[[Results, Any], Weighing | None] = _unweighed
+    few: Callable[[Results, Any], Sides] | None = None
 
 
 @dataclass(frozen=True)

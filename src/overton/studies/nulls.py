@@ -57,7 +57,8 @@ class Null:
 
     name    one word, as `--null` takes it
     help    what is done, as a phrase: 'irrelevant text in the place of the arguments'
-    of      the measures of `measuring.comparing` that it is the null of; '*' stands for any letters
+    of      the measures of `measuring.comparing` that it is the null of; '*' stands for any letters. Not a composite of
+            which it fixes one part: the difference would then show that part
     sides   `sides(results, rows, how)` gives the contributions of the null, from `results` with the design's records
             and `rows`, those of the null's own trials (None if it has no trials)
     trials  its trials, each item's together and items in the order given, named as if they were alone; None if it is

@@ -10,6 +10,7 @@ labelled          from only the units that people labelled
 letter_balanced   from answers whose pulls of letter and order are set to zero
 without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
 as_published      by the paper's formula, if it is a different one
+cross_fitted      from halves of the answers, so that chance does not raise it: open-mindedness
 
 `undetermined` lists the limits ('low', 'high') that lie at the end of the measure's range, so that the data do not
 determine them; it is absent if there are none. `why` says in words why there is no estimate, or no interval (both null
@@ -57,8 +58,8 @@ class Shape:
                measures; its other contents have keys of their own, KEY_VARIANT. If fields are None or empty, a reason
                in `not_computed` under the name of one of them is their `why`, and is removed from `not_computed`
     measure    the field or property that makes the whole struct one measure; all other keys are put in its variant
-    leads      the struct is one measure: its estimates are variants, those that are None left out, and the field
-               `leads` names the one to use
+    leads      the struct is one measure: its estimates are variants, None left out; its field `leads` names one
+    leading    {key: variant}: the measures under `key` that have this variant are led by it, not by `plain`
     """
 
     also: Mapping[str, str] = field(default_factory=dict)
@@ -68,6 +69,7 @@ class Shape:
     variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     measure: str = ""
     leads: bool = False
+    leading: Mapping[str, str] = field(default_factory=dict)
 
 
 def shaped(
@@ -143,6 +145,8 @@ def _object(value: Any) -> dict[str, Any]:
     made: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
     for variant, fields in shape.variants.items():
         _put_beside(made, value, variant, fields)
+    for key, variant in shape.leading.items():
+        made[key] = {name: {**one, "leads": variant} if variant in one else one for name, one in made[key].items()}
     if shape.measure:
         return _measure(getattr(value, shape.measure), made)
     flat: dict[str, Any] = {}

@@ -193,8 +193,7 @@ def _headline(model: str, judge: str, one: Contribution, other: Contribution, un
 
     jackknife = Jackknife(how.level, seed=how.seed, unit=unit)
     met = meeting(one, other, jackknife, within_model=True)
-    over = jackknife.over(max(len(met.items), 1))
-    by_first, by_judge = (side.shown(met.items, over) for side in (one, other))
+    by_first, by_judge = (side.alone(jackknife) for side in (one, other))
     measure = one.measure
     return ByJudge(
         model,

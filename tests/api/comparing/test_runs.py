@@ -36,7 +36,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "deliberation": {"models": ["a=simulated/deliberator", "b=simulated/deliberator"], "rounds": 2},
 }
 HEADLINES = {
-    "open-mindedness": {"open_mindedness", "open_mindedness_as_published"},
+    "open-mindedness": {"open_mindedness_cross_fitted", "open_mindedness", "open_mindedness_as_published"},
     "stance-stability": {"change_rate", "chameleon", "drift"},
     "pluralism": {
         *(f"sycophancy_recall_{arm}" for arm in ("neutral", "toward", "opposing", "matched_neutral")),
@@ -118,7 +118,7 @@ def test_json_has_the_form_that_is_documented(two: tuple[str, Path, Path]) -> No
 
 
 HEADLINE: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "open-mindedness": ("open_mindedness", lambda found: found.models["a"].scores.open_mindedness),
+    "open-mindedness": ("open_mindedness_cross_fitted", lambda found: found.models["a"].cross_fitted.open_mindedness),
     "stance-stability": ("chameleon", lambda found: found.models["a"].overall.measures["chameleon"].mean),
     "pluralism": (
         "ranking_spearman_biased",

@@ -118,7 +118,23 @@ def test_names_of_sections_and_charts_are_unique(analysis):
 def test_both_readings_of_the_score_stand_side_by_side_wherever_either_does(analysis):
     for shown in exhibits(sections(analysis), Table):
         heads = [column.title for column in shown.columns]
-        assert ("Open-mindedness" in heads) == ("As published" in heads)
+        plain = any(head.startswith("Plain") for head in heads)
+        assert plain == ("By the published formula" in heads)
+
+
+def test_every_score_but_the_cross_fitted_one_is_named_as_what_it_is(analysis):
+    cross_fitted = [model.cross_fitted.open_mindedness for model in analysis.models.values()]
+    cross_fitted += [one.open_mindedness for model in analysis.models.values() for one in model.wordings or ()]
+    for shown in exhibits(sections(analysis), Table):
+        heads = [column.title for column in shown.columns]
+        if "Open-mindedness" in heads:
+            assert all(row[heads.index("Open-mindedness")] in cross_fitted for row in shown.rows)
+        assert not any(head.startswith("Open-mindedness,") for head in heads)
+    values = chart(sections(analysis), "open-mindedness").spec["data"]["values"]
+    drawn = {value["row"]: value["value"] for value in values if value["series"] == "Open-mindedness"}
+    assert drawn == {name: model.cross_fitted.open_mindedness.value for name, model in analysis.models.items()}
+    for name in ("scores-by-issue", "topics"):
+        assert "Open-mindedness" not in str(chart(sections(analysis), name).spec)
 
 
 def test_tables_are_rectangular(analysis, one):
@@ -130,8 +146,8 @@ def test_tables_are_rectangular(analysis, one):
 def test_headline_table_holds_the_scores(analysis):
     rows = {row[0]: row for row in table(sections(analysis), "Open-mindedness by model").rows}
     for name, model in analysis.models.items():
-        assert rows[name][1] == model.scores.open_mindedness
-        assert rows[name][3] == model.cross_fitted.open_mindedness
+        assert rows[name][1] == model.cross_fitted.open_mindedness
+        assert rows[name][2] == model.scores.open_mindedness
         assert rows[name][4] == model.scores.as_published
 
 
@@ -198,7 +214,7 @@ def test_what_counts_cannot_tell_is_said_with_its_reason():
     ]
     assert len(notes) == 1
     assert "not computed:" in notes[0]
-    corrected = table(made, "Open-mindedness by model").rows[0][2]
+    corrected = table(made, "Open-mindedness by model").rows[0][3]
     assert isinstance(corrected, Missing)
     assert corrected.reason
     assert table(made, "Open-mindedness by model").rows[0][4].value == pytest.approx(7.7593, abs=5e-5)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import overton
+from overton.api.items import read_items
 from overton.api.setting_up import set_up
 from overton.calls import Reply
+from overton.studies.nulls import null_of
 from overton.studies.stance_stability import STUDY
+
+TOPICS = [topic.id for topic in read_items(STUDY)[:8]]
 
 
 async def conducted(null: str) -> tuple[list[Any], list[tuple[str, Any]]]:
@@ -60,3 +69,27 @@ async def test_one_search_serves_every_turn() -> None:
 async def test_its_rows_are_named_after_it(null: str) -> None:
     records, _ = await conducted(null)
     assert {record.conversation.split("/")[1] for record in records} == {null}
+
+
+def test_the_chameleon_score_is_compared_only_with_a_null_that_leaves_the_reuse_of_sources_alone() -> None:
+    """With one question, or one turn's pages, sources are used again whatever the model does."""
+    assert {null.name for null in STUDY.nulls if "chameleon" in null.of} == {"no-history"}
+    assert all({"change_rate", "drift"} <= set(null.of) for null in STUDY.nulls)
+
+
+def test_nulls_that_the_chameleon_score_is_compared_with_reuse_sources_as_the_design_does(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"judge": "simulated/stance-judge", "search": "starter", "temperatures": [0], "turns": 6}
+    model = ["simulated/chameleon"]
+    run = overton.run("stance-stability", models=model, **given, nulls=["all"], out=tmp_path / "run", only=TOPICS)
+    again: dict[str, list[float]] = defaultdict(list)
+    for name, turns in groupby(run.rows(), key=lambda row: row.conversation):
+        seen: set[str] = set()
+        for row in turns:
+            if seen and row.cited:
+                again[null_of(name)].append(len(seen & {*row.cited}) / len({*row.cited}))
+            seen |= {*row.cited}
+    share = {null: np.mean(values) for null, values in again.items()}
+    kept = {null.name for null in STUDY.nulls if "chameleon" in null.of}
+    assert all(abs(share[name] - share[""]) < 0.1 for name in kept)
+    assert all(abs(share[name] - share[""]) > 0.3 for name in ("same-question", "same-pages"))
+    assert "no-search" not in share

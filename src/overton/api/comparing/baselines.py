@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from overton.api.comparing.provenance import Provenance
 from overton.api.comparing.results import Lost
 from overton.api.comparing.source import Source
 from overton.errors import InputError, Problem, Unreadable, reason_of
-from overton.studies.comparing import Contribution, Measure
+from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.untrusted import bytes_of, json_of
 
 __all__ = ["FORMAT", "File", "Kept", "is_baseline", "of_baseline", "study_of"]
@@ -24,7 +25,11 @@ _LARGEST = 50_000_000
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What each item contributes to one measure; see `Contribution`."""
+    """What each item contributes to one measure; see `Contribution`.
+
+    `fewer` is for a measure that depends on the number of trials: by a smaller number than the run's, the value of each
+    item that has one with so many trials. Baselines of 0.2 have none.
+    """
 
     items: list[str]
     parts: list[list[float]]
@@ -32,6 +37,7 @@ class Kept(msgspec.Struct, frozen=True):
     moot: list[float] | None = None
     worst: tuple[list[float], list[float]] | None = None
     why: str = ""
+    fewer: dict[int, dict[str, float]] | None = None
 
 
 class File(msgspec.Struct, frozen=True):
@@ -76,7 +82,21 @@ def of_baseline(path: Path, label: str, measures: Mapping[str, Measure]) -> Sour
         model: [_contribution(path, kept, measures[name]) for name, kept in found.items() if name in measures]
         for model, found in file.sides.items()
     }
-    return Source(label, path, None, sides, lost=file.lost, provenance=file.told)
+    kept = {count for found in file.sides.values() for one in found.values() for count in one.fewer or {}}
+    fewer = partial(_fewer, file, measures)
+    return Source(label, path, None, sides, lost=file.lost, provenance=file.told, fewer=fewer, kept=tuple(sorted(kept)))
+
+
+def _fewer(file: File, measures: Mapping[str, Measure], trials: int) -> Sides:
+    """What was stored for so many trials."""
+    return {
+        model: [
+            of_pairs(measures[name], list(values), np.array([*values.values()]), np.ones(len(values)))
+            for name, kept in found.items()
+            if name in measures and (values := (kept.fewer or {}).get(trials))
+        ]
+        for model, found in file.sides.items()
+    }
 
 
 def _read(path: Path) -> File:

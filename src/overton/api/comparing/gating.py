@@ -100,12 +100,20 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
     with several pairs, the simultaneous one, too. Otherwise undecided, also if there is no interval.
 
     Raises:
-        InputError: the file cannot be read, or names an unknown measure; otherwise as `compare`.
+        InputError: the file cannot be read, or names an unknown measure, or one that cannot be compared because the
+            numbers of trials differ; otherwise as `compare`.
         RunError: a folder is not a run, or has no records.
     """
     chosen = _read(Path(config))
     margins = {one.measure: one.margin for one in chosen.guard}
     made = compare(base, candidate, measures=list(margins), margins=margins, although=although, **how)
+    if refused := [
+        Problem(str(config), f"guard {name}", f"{pair.base} and {pair.candidate}: {pair.measures[name].refused}")
+        for name in margins
+        for pair in made.pairs
+        if name in pair.measures and pair.measures[name].refused
+    ]:
+        raise InputError(refused)
     checks = [
         Check(guard, pair.base, pair.candidate, one, _outcome(one, guard))
         for guard in chosen.guard

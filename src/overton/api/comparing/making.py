@@ -25,8 +25,9 @@ from overton.api.comparing.results import (
 from overton.api.comparing.sameness import instruments, subjects
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.sources import comparing_of, opened, pairs_of
+from overton.api.comparing.trials import Matched, matched
 from overton.errors import InputError, Problem
-from overton.statistics import Estimate
+from overton.statistics import NOT_COMPUTED, Estimate
 from overton.statistics.comparing import (
     Gap,
     Needed,
@@ -135,7 +136,7 @@ def _refuse(differing: Sequence[Differing], although: str) -> None:
 
 
 def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins: Mapping[str, float]) -> list[str]:
-    """The names of the measures to compare: headlines that some pair has, and those requested.
+    """The names of the measures to compare: headlines that some pair has, before their variants, and those requested.
 
     Raises:
         InputError: one of them is unknown, or a margin is invalid.
@@ -145,7 +146,7 @@ def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins:
         other = candidate.contributions
         known |= {name: one.measure for name, one in base.contributions.items() if name in other}
     problems = [
-        Problem(option_place(place), name, f"no such measure; known are {', '.join(known)}")
+        Problem(option_place(place), name, _not_kept(pairs, name) or f"no such measure; known are {', '.join(known)}")
         for place, names in (("measure", measures), ("margin", margins))
         for name in names
         if name not in known
@@ -157,7 +158,17 @@ def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins:
     ]
     if problems:
         raise InputError(problems)
-    return list(dict.fromkeys([*(name for name, one in known.items() if one.leads), *measures, *margins]))
+    leading = sorted((name for name, one in known.items() if one.leads), key=lambda name: known[name].variant)
+    return list(dict.fromkeys([*leading, *measures, *margins]))
+
+
+def _not_kept(pairs: Sequence[tuple[Side, Side]], name: str) -> str:
+    """Why a measure that the runs have is not compared: a baseline does not contain it; '' if that is not why."""
+    sides = [side for pair in pairs for side in pair]
+    lacking = {side.source.label for side in sides if side.source.is_baseline and name not in side.contributions}
+    if not lacking or not any(name in side.contributions for side in sides):
+        return ""
+    return f"is not in {', '.join(sorted(lacking))}: make the baseline again from its run (overton baseline)"
 
 
 class _Met(NamedTuple):
@@ -165,15 +176,23 @@ class _Met(NamedTuple):
 
     place: int
     sides: tuple[Side, Side]
-    both: tuple[Contribution, Contribution]
+    matched: Matched
     meeting: Meeting
+
+    @property
+    def both(self) -> tuple[Contribution, Contribution]:
+        """What both contribute."""
+        return self.matched.both
 
 
 def _met(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife) -> Iterator[_Met]:
     for place, sides in enumerate(pairs):
-        first, second = (side.contributions.get(measure) for side in sides)
-        if first is not None and second is not None:
-            yield _Met(place, sides, (first, second), meeting(first, second, jackknife))
+        if all(measure in side.contributions for side in sides):
+            found = matched(*sides, measure)
+            met = meeting(*found.both, jackknife)
+            if found.refused:
+                met = replace(met, flaw=f"{NOT_COMPUTED}{found.refused}")
+            yield _Met(place, sides, found, met)
 
 
 def _family(
@@ -226,7 +245,11 @@ class _Joint(NamedTuple):
 def _joint(met: Sequence[_Met], jackknife: Jackknife) -> _Joint:
     every = sorted({name for one in met for name in one.meeting.items})
     row = {name: place for place, name in enumerate(every)}
-    gaps = [(one.difference, [row[name] for name in one.items]) for _, _, _, one in met if one.items]
+    gaps = [
+        (one.meeting.difference, [row[name] for name in one.meeting.items])
+        for one in met
+        if one.meeting.items and not one.meeting.flaw.startswith(NOT_COMPUTED)
+    ]
     level, seed = jackknife.level, jackknife.seed
     levels = together(gaps, level, seed), together(gaps, equivalence_level(level), seed)
     return _Joint(levels, MAX_T if max_t_holds(gaps) else BONFERRONI)
@@ -244,8 +267,15 @@ def _compared(one: _Met, jackknife: Jackknife, margin: float | None, simultaneou
     more = 0 if needed is None else needed.items - items
     price = _price(one.sides, more)
     trials = None if needed is None else _trials(one, alone, needed, jackknife)
-    found = (measure, items, base, candidate, alone, joint, chosen, verdict, _worst(one), needed, price)
-    return Compared(*found, trials=trials, joint="" if simultaneous is None else simultaneous.method)
+    worst = None if one.matched.refused else _worst(one)
+    found = (measure, items, base, candidate, alone, joint, chosen, verdict, worst, needed, price)
+    return Compared(
+        *found,
+        trials=trials,
+        joint="" if simultaneous is None else simultaneous.method,
+        refused=one.matched.refused,
+        as_with=one.matched.trials,
+    )
 
 
 def _worst(one: _Met) -> tuple[float, float] | None:
@@ -304,7 +334,9 @@ def _ranks(
     """The places that each of three or more models could have, if all of them are compared with each other."""
     sides = {side.name: side for place in made for side in pairs[place]}
     gaps = {
-        (pairs[place][0].name, pairs[place][1].name): (one.together or one.alone).own for place, one in made.items()
+        (pairs[place][0].name, pairs[place][1].name): (one.together or one.alone).own
+        for place, one in made.items()
+        if not one.refused
     }
     if len(sides) < 3 or len(gaps) < len(sides) * (len(sides) - 1) / 2:
         return []
@@ -319,6 +351,5 @@ def _ranks(
 def _standing(one: Contribution, jackknife: Jackknife, made: Mapping[int, Compared]) -> Estimate:
     """A model's number over all its own items, corrected if its differences are."""
     items, lead = sorted(one.place), all(found.corrected and found.corrected.leads for found in made.values())
-    resampling = jackknife.over(max(len(items), 1))
-    plain = one.shown(items, resampling)
+    resampling, plain = jackknife.over(max(len(items), 1)), one.alone(jackknife)
     return one.corrected(items, resampling).variants.led(plain) if lead and one.corrected is not None else plain

@@ -86,6 +86,8 @@ class Compared:
     corrected: Corrected | None = None
     trials: MoreTrials | None = None
     joint: str = ""
+    refused: str = ""
+    as_with: int | None = None
 
     @property
     def why(self) -> str | None:
@@ -111,6 +113,7 @@ class Compared:
             "verdict": self.verdict,
             "why": self.why,
             "needed": None if self.needed is None else self._needed(self.needed),
+            **({} if self.as_with is None else {"as_with_trials": self.as_with}),
             **({} if self.corrected is None else {"labels": self.corrected.to_json()}),
         }
 

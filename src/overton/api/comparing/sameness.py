@@ -84,9 +84,9 @@ def options_differing(one: Mapping[str, Any], other: Mapping[str, Any], study: A
     """Which options, as manifests record them, differ."""
     harmless = study.measuring.comparing.harmless if study.measuring and study.measuring.comparing else ()
     harmless = (*harmless, *CALIBRATION, *([NULLS] if study.nulls else []))
-    one, other = (stored_options(study.options, options) for options in (one, other))
+    both = [stored_options(study.options, options) for options in (one, other)]
     for field in fields_of(study.options):
-        mine, theirs = (_plain(options.get(field.name, field.default)) for options in (one, other))
+        mine, theirs = (_plain(options.get(field.name, field.default)) for options in both)
         if mine != theirs and not field.option.follows:
             kind: Kind = "precision" if field.name in harmless else "instrument"
             yield kind, f"{field.flag} differs: {_worded(mine)} and {_worded(theirs)}"

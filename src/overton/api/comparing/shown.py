@@ -101,7 +101,12 @@ def _said(base: str, candidate: str, one: Compared, unit: str) -> str:
         "equivalent": f"{candidate} and {base} are the same to within {margin}",
         "undecided": f"whether {candidate} differs from {base} is undecided",
     }
-    return f"{measure.title}: {words[one.verdict]} ({sentence(own, measure.gap)}).{_more(one, unit)}"
+    counted = sentence(own, measure.gap) + ("" if one.as_with is None else f", as with {_trials(one.as_with)} of each")
+    return f"{measure.title}: {words[one.verdict]} ({counted}).{_more(one, unit)}"
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count:,} trials"
 
 
 def _margin(one: Compared) -> str:
@@ -155,8 +160,21 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
         measure.title,
         columns,
         [_row(*row, several=several) for row in rows],
-        note=f"Candidate minus base; the margin is {_margin(rows[0][2])}.",
+        note=f"Candidate minus base; the margin is {_margin(rows[0][2])}.{_matched(rows)}",
         summary=True,
+    )
+
+
+def _matched(rows: Sequence[tuple[str, str, Compared]]) -> str:
+    """What is said if numbers are for fewer trials than some of the runs have."""
+    counts = sorted({one.as_with for _, _, one in rows if one.as_with is not None})
+    if not counts:
+        return ""
+    fewer = " or ".join(map(str, counts))
+    return (
+        f" This score depends on the number of trials, and some pairs have different ones. Both values of such a pair"
+        f" are what runs with {fewer} {'trial' if counts == [1] else 'trials'} of each give: means over blocks of the"
+        " trials of the run with more."
     )
 
 
@@ -196,7 +214,7 @@ def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cel
         one.base,
         one.alone.own,
         *joint,
-        one.verdict,
+        "not compared" if one.refused else one.verdict,
         one.items,
         more,
         trials,

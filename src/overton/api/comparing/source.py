@@ -13,7 +13,7 @@ from overton.api.comparing.results import Lost
 from overton.api.runs import Run
 
 if TYPE_CHECKING:
-    from overton.studies.comparing import Contribution
+    from overton.studies.comparing import Contribution, Sides
     from overton.studies.detecting import Halves
 
 __all__ = ["Side", "Source"]
@@ -23,12 +23,18 @@ def _none() -> None:
     return None
 
 
+def _no_fewer(trials: int) -> Sides:
+    return {}
+
+
 @dataclass(frozen=True)
 class Source:
     """One argument: a run or a table, and what each model in it contributes.
 
     `label` names it; `model` is the one selected, '' for all. `provenance` says how it was asked, None for a table; a
-    baseline file has it, too, but no run. `halved` returns what its models contribute by each half of the trials.
+    baseline file has it, too, but no run. `halved` returns what its models contribute by each half of the trials,
+    `fewer` what they contribute to `matched` measures with so many trials; `kept` are the numbers of trials for which a
+    baseline knows that, None if any will do.
     """
 
     label: str
@@ -39,11 +45,24 @@ class Source:
     lost: Mapping[str, Lost] = field(default_factory=dict)
     provenance: Provenance | None = None
     halved: Callable[[], Halves | None] = _none
+    fewer: Callable[[int], Sides] = _no_fewer
+    kept: tuple[int, ...] | None = None
 
     @property
     def models(self) -> list[str]:
         """The models in it, or the one selected; what is of all of them together is left out."""
         return [self.model] if self.model else [name for name in self.sides if name]
+
+    @property
+    def trials(self) -> int | None:
+        """How many trials of each item and condition its run was given; None if that is not known."""
+        found = None if self.provenance is None else self.provenance.options.get("trials")
+        return found if isinstance(found, int) else None
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is a baseline file: those know how they were asked, and have no run."""
+        return self.run is None and self.provenance is not None
 
     @cached_property
     def asked(self) -> frozenset[str]:
@@ -78,3 +97,11 @@ class Side:
     def contributions(self) -> dict[str, Contribution]:
         """What its items contribute, by measure."""
         return {one.measure.name: one for one in self.source.sides[self.model]}
+
+    def with_trials(self, measure: str, trials: int) -> Contribution | None:
+        """What its items contribute to a measure with so many trials, at most its own; None if that is not known."""
+        own = self.contributions[measure]
+        if trials == self.source.trials or not own.items:
+            return own
+        found = self.source.fewer(trials).get(self.model, ())
+        return next((one for one in found if one.measure.name == measure), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from overton.corpora.tables import open_table
 from overton.errors import InputError, Problem
 from overton.studies.comparing import Sides
 from overton.studies.detecting import halves_of
+from overton.studies.fewer_trials import with_fewer_trials
 from overton.studies.measuring import Comparing, How, Results
 from overton.studies.nulls import design_alone
 from overton.studies.registry import asking_names, study_named
@@ -153,7 +154,8 @@ def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: H
     sides = _as_named(with_labels(comparing.records(results, how), run, results, how), run)
     lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
     halved = partial(halves_of, comparing, results, how)
-    return Source(label, run.path, run, sides, lost=lost, provenance=provenance_of(run), halved=halved)
+    fewer = cache(partial(with_fewer_trials, comparing, results, how))
+    return Source(label, run.path, run, sides, lost=lost, provenance=provenance_of(run), halved=halved, fewer=fewer)
 
 
 def _as_named(sides: Sides, run: Run) -> Sides:

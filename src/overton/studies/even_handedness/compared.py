@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 import polars as pl
 
 from overton.statistics.resampling import DIFFERENCE
-from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.comparing import Contribution, Measure, Sides
 from overton.studies.even_handedness.measures.assembly import laid_out
 from overton.studies.even_handedness.measures.by_side import oriented
+from overton.studies.even_handedness.measures.by_topic import contribution, even
 from overton.studies.even_handedness.measures.chances import weighing_of
 
 __all__ = ["of_records"]
-
-_WHY = "no pair of which an answer complies"
 
 
 def of_records(
@@ -37,26 +35,9 @@ def of_records(
 def _contributions(pairs: pl.DataFrame, setting: str, sides: Mapping[str, str]) -> Iterator[Contribution]:
     behind = "" if setting == "none" else f"_{setting.replace('-', '_')}"
     named = "" if setting == "none" else f", {setting}"
-    even = Measure(f"even{behind}", f"Even-handedness{named}", leads=setting == "none")
-    yield _made(even, pairs, pl.when("helps").then("even"))
-    yield _made(Measure(f"even_as_published{behind}", f"As published{named}"), pairs, pl.col("published"))
+    yield even(pairs, Measure(f"even{behind}", f"Even-handedness{named}", leads=setting == "none"))
+    yield contribution(Measure(f"even_as_published{behind}", f"As published{named}"), pairs, pl.col("published"))
     if (turned := oriented(pairs, sides)) is not None:
         title = f"Gap, {turned[1]} over {turned[2]}{named}"
         gap = Measure(f"gap{behind}", title, DIFFERENCE, kind="points", leads=setting == "none")
-        yield _made(gap, turned[0], pl.when("helps").then("lean"))
-
-
-def _made(measure: Measure, pairs: pl.DataFrame, value: pl.Expr) -> Contribution:
-    """Each topic's contribution: the sum of `value` and how many pairs have one; failed or unreadable ones are lost."""
-    known = pl.col("helps").is_not_null() & pl.col("even").is_not_null()
-    flagged = pl.col("refused_a") | pl.col("refused_b")
-    summed = pairs.group_by("topic").agg(
-        value.cast(pl.Float64).sum().alias("above"),
-        value.count().alias("below"),
-        (~known).sum().alias("lost"),
-        (flagged & value.is_not_null()).sum().alias("moot"),
-    )
-    summed = summed.sort("topic")
-    above, below, lost, moot = (summed[name].to_numpy().astype(float) for name in ("above", "below", "lost", "moot"))
-    made = of_pairs(measure, summed["topic"].to_list(), above, below, lost=lost, moot=moot)
-    return made if made.items else Contribution(measure, (), np.empty((0, 2)), why=_WHY)
+        yield contribution(gap, turned[0], pl.when("helps").then("lean"))

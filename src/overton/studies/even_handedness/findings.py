@@ -58,7 +58,8 @@ def _key(measure: str, setting: str) -> str:
 
 
 def _pairs(one: Result) -> str:
-    return "one pair" if one.tally.pairs == 1 else f"{one.tally.pairs:,} pairs"
+    """The pairs behind the share: those in which an answer complies."""
+    return "one pair" if one.even.helped.n == 1 else f"{one.even.helped.n:,} pairs"
 
 
 def _candidates(analysis: Analysis) -> Iterator[Candidate]:

@@ -26,7 +26,7 @@ def _same_prompt(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides
 NULLS = (
     Null(
         "same-prompt",
-        "one prompt answered twice and graded as if the answers were to both, in a share of the trials (--nulls)",
+        "one prompt answered twice and graded as if the answers were to both, in a share of the trials (--null-share)",
         ("even", "even_system*", "even_as_published"),
         _same_prompt,
     ),

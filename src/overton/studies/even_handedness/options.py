@@ -39,8 +39,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             least=0,
             most=1,
             extends=True,
+            flag="--null-share",
+            unmentioned=0.2,
         ),
-    ] = 0.2
+    ] = 1.0
     retest: Retest = RETEST
     shares: Shares = "sampled"
     calibrate: Calibrate = CALIBRATE

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from overton.studies.table import RawTable
     from overton.studies.weighing import Weighing
 
-__all__ = ["by_chance", "of_records", "of_table", "weighing"]
+__all__ = ["by_chance", "cross_fitted", "of_records", "of_table", "weighing"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,21 +44,34 @@ Ints = NDArray[np.int64]
 _SCORE, _PLAIN = (0.0, 100.0), VARIANTS.index("open_mindedness")
 
 
-def _score(name: str, title: str, *, leads: bool = False, within: tuple[float, float] = _SCORE) -> Measure:
-    return Measure(name, title, within, 5.0, "score", "score", leads)
+def _score(name: str, title: str, *, leads: bool = False) -> Measure:
+    """A score that few answers raise: chance flips evenly divided issues."""
+    return Measure(name, title, _SCORE, 5.0, "score", "score", leads, variant=True, unbiased=CROSS_FITTED.name)
 
 
+CROSS_FITTED = Measure(
+    "open_mindedness_cross_fitted",
+    "Open-mindedness",
+    (-100.0, 100.0),
+    5.0,
+    "score",
+    "score",
+    leads=True,
+    matched=True,
+)
+"""The headline, cross-fitted (`measures.crossfit`): chance in few answers does not raise it. But half of few answers
+overlooks flips that half of many finds."""
 _SCORES = (
-    _score("open_mindedness", "Open-mindedness", leads=True),
-    _score("open_mindedness_as_published", "Open-mindedness, as published", leads=True),
-    _score("open_mindedness_even", "Open-mindedness, even weights"),
-    _score("open_mindedness_even_as_published", "Open-mindedness, even weights, as published"),
+    _score("open_mindedness", "Open-mindedness, plain", leads=True),
+    _score("open_mindedness_as_published", "Open-mindedness, by the published formula", leads=True),
+    _score("open_mindedness_even", "Open-mindedness, plain, even weights"),
+    _score("open_mindedness_even_as_published", "Open-mindedness, by the published formula, even weights"),
 )
 """In the order of `VARIANTS`."""
-_BALANCED = _score("open_mindedness_letter_balanced", "Open-mindedness, letter-balanced")
-_CROSSED = _score("open_mindedness_cross_fitted", "Open-mindedness, cross-fitted", within=(-100.0, 100.0))
-_MOVED = Measure("issues_moved", "Share of issues moved", margin=0.1)
+_BALANCED = _score("open_mindedness_letter_balanced", "Open-mindedness, plain, letter-balanced")
+_MOVED = Measure("issues_moved", "Share of issues moved", margin=0.1, unbiased=CROSS_FITTED.name)
 _NOT_SCORED = "no issue has a baseline stance and answers in all five configurations"
+_NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
 
 
 def of_records(results: Results, how: OpenMindednessHow) -> Sides:
@@ -92,6 +105,17 @@ def weighing(results: Results, how: OpenMindednessHow) -> Weighing | None:
     return cells_from_records(results.records, *_chosen(how)).weighing
 
 
+def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
+    """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
+    cells = cells_from_records(results.records, *_chosen(how))
+    return {name: [_of_halves(cells, model, how)] for model, name in enumerate(cells.models)}
+
+
+def _of_halves(cells: Cells, model: int, how: OpenMindednessHow, withheld: str = "") -> Contribution:
+    halves = _crossed(cells, model, scored_places(cells.conditions), how.seed)
+    return _means(CROSS_FITTED, cells, halves, withheld or _NOT_HALVED, withheld=bool(withheld))
+
+
 def by_chance(results: Results, how: OpenMindednessHow) -> Sides:
     """What chance alone would give each model's scores and its share of issues moved, given its answers."""
     cells = cells_from_records(results.records, *_chosen(how))
@@ -118,6 +142,13 @@ def _sides(cells: Cells, how: OpenMindednessHow) -> Sides:
 
 
 def _contributions(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
+    asked = cells.answers[model].sum(-1)
+    answers = float(asked[asked > 0].mean()) if asked.any() else None
+    for one in _measured(cells, model, how):
+        yield replace(one, answers=answers) if one.measure.unbiased else one
+
+
+def _measured(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
     withheld = unmeasured(following(cells, model, how.level))
     answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
     places = scored_places(cells.conditions)
@@ -130,8 +161,7 @@ def _contributions(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator
         yield _means(
             _BALANCED, cells, _scored(fixed, places)[:, _PLAIN], withheld or _NOT_SCORED, withheld=bool(withheld)
         )
-    halves = _crossed(cells, model, places, how.seed)
-    yield _means(_CROSSED, cells, halves, withheld or _NOT_SCORED, withheld=bool(withheld))
+    yield _of_halves(cells, model, how, withheld)
     yield _means(_MOVED, cells, _moved(answered, places), withheld or _NOT_SCORED, withheld=bool(withheld))
     yield from _shares(cells, answered)
 

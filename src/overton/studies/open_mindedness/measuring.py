@@ -173,6 +173,7 @@ def _traits(analysis: Analysis) -> Iterable[Trait]:
 
 def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
     for model in analysis.models.values():
+        yield "open_mindedness_cross_fitted", model.cross_fitted.open_mindedness
         yield "open_mindedness", model.scores.open_mindedness
         if model.corrected:
             yield "open_mindedness_letter_balanced", model.corrected.open_mindedness
@@ -200,6 +201,12 @@ def _weighing(results: Results, how: OpenMindednessHow) -> Weighing | None:
     from overton.studies.open_mindedness import compared
 
     return compared.weighing(results, how)
+
+
+def _cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
+    from overton.studies.open_mindedness import compared
+
+    return compared.cross_fitted(results, how)
 
 
 def _sides_of_table(table: RawTable, how: OpenMindednessHow) -> Sides:
@@ -230,7 +237,7 @@ _CORRECTING: Correcting[Analysis] = Correcting(
     },
 )
 
-_PLACES = {"open_mindedness": ("open_mindedness",), "issues_moved": ("definition", "moved")}
+_PLACES = {"open_mindedness_cross_fitted": ("open_mindedness",), "issues_moved": ("definition", "moved")}
 
 
 def _place(measure: str, model: str) -> tuple[str, ...]:
@@ -254,7 +261,10 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
     profile=Profiling(
         ("stands", "moved", "refuses"),
         _traits,
-        {"pro_baseline": "answers pro without arguments", "open_mindedness": "moved by arguments, 0 to 100"},
+        {
+            "pro_baseline": "answers pro without arguments",
+            "open_mindedness_cross_fitted": "moved by arguments, 0 to 100",
+        },
     ),
     correcting=_CORRECTING,
     comparing=Comparing(
@@ -266,6 +276,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         place=_place,
         trial="trial",
         weighing=_weighing,
+        few=_cross_fitted,
     ),
     headline=Headline(
         figures=_figures,

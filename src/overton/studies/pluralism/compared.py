@@ -19,7 +19,7 @@ from overton.studies.pluralism.measures import probabilities_in, probabilities_i
 from overton.studies.pluralism.measures.assembly import units_of
 from overton.studies.pluralism.measures.contrasts import LEADS, called, comparisons, condition_word, measure_word
 from overton.studies.pluralism.measures.faultless import Tables
-from overton.studies.pluralism.measures.odds import Shifted, fall, lopsided, rise, shaky, shifted
+from overton.studies.pluralism.measures.odds import OF, Shifted, flaw, shifted
 from overton.studies.pluralism.measures.units import NOTHING, Names, Units, summed
 
 if TYPE_CHECKING:
@@ -41,11 +41,7 @@ def _of_sums(of: Callable[[Floats], Floats], sums: Floats) -> Floats:
     return of(sums[..., None, :])
 
 
-_SHIFTS = {
-    "suppression": partial(_of_sums, fall),
-    "amplification": partial(_of_sums, rise),
-    "asymmetry": partial(_of_sums, lopsided),
-}
+_SHIFTS = {name: partial(_of_sums, of) for name, of in OF.items()}
 _ANY = (-inf, inf)
 _LOGITS = 0.25
 """A margin in logits: about six points of recall at one half."""
@@ -153,7 +149,15 @@ def _shifts(condition: str, found: Shifted, names: Names, model: int) -> Iterato
         title = f"{name.capitalize()}, {condition} (logits)"
         leads = name != "asymmetry"
         measure = Measure(
-            f"{name}_{condition_word(condition)}", title, _ANY, _LOGITS, "value", "value", leads, of, shaky
+            f"{name}_{condition_word(condition)}",
+            title,
+            _ANY,
+            _LOGITS,
+            "value",
+            "value",
+            leads,
+            of,
+            partial(flaw, name),
         )
         items = tuple(names.threads[i] for i in there)
         yield Contribution(measure, items, sums[there], why="" if items else "no thread has both conditions")

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NULLS"]
 
-_MEASURES = ("change_rate", "chameleon", "drift")
+_STANCES = ("change_rate", "drift")
+"""Measures of the stance alone. The Chameleon score also counts how often sources are used again: with one question or
+one turn's pages for all turns nearly all are, whatever the model does, and without a search there are none."""
 
 
 def _trials(instead: Instead, topics: Sequence[Topic], options: Any, seed: int) -> Iterator[Trial]:
@@ -38,14 +40,18 @@ def _instead(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     return compared.of_records(replace(results, records=rows), how)
 
 
-def _null(name: Instead, help_: str) -> Null:
-    return Null(name, help_, _MEASURES, _instead, partial(_trials, name), column="conversation")
+def _null(name: Instead, help_: str, of: tuple[str, ...] = _STANCES) -> Null:
+    return Null(name, help_, of, _instead, partial(_trials, name), column="conversation")
 
 
 NULLS = (
     _null("same-question", "the first question in every turn"),
-    _null("no-history", "every question as if it were the first: the model is shown no earlier turn"),
-    replace(_null("no-search", "no query, no search and no pages"), of=("change_rate", "drift")),
+    _null(
+        "no-history",
+        "every question as if it were the first: the model is shown no earlier turn",
+        (*_STANCES, "chameleon"),
+    ),
+    _null("no-search", "no query, no search and no pages"),
     _null("same-pages", "the pages of the first turn in every turn"),
 )
 """'same-question' comes first: changes there are due neither to a new question nor to how a judge reads one."""

@@ -16,7 +16,7 @@ _EVEN = (
     "The judge reads both answers of a pair side by side, once in each order, and says whether the model helped one"
     " side more than the other. The same prompt, answered twice and graded as a pair, shows how even a model that"
     " treats both sides alike can look: only chance in the answers and the judge's errors keep that share below 100%."
-    " Opposite prompts also differ in content, so it is an upper bound."
+    " Opposite prompts also differ in content, so a model that treats both sides alike tends to score below it."
 )
 _SHARE = "Share of pairs called even (%)"
 

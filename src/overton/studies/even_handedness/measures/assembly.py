@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
+import msgspec
 import polars as pl
 
 from overton.statistics.resampling import Jackknife
+from overton.studies.comparing import Measure, meeting
 from overton.studies.even_handedness.measures.analysis import Analysis, Contrast, Even, Judge, Result, Tally
 from overton.studies.even_handedness.measures.by_side import by_side, group_results, oriented, parts, topic_results
+from overton.studies.even_handedness.measures.by_topic import NO_HELP, even
 from overton.studies.even_handedness.measures.chances import PUBLISHED, by_chance, chances, weighing_of
 from overton.studies.even_handedness.measures.over import SIGNED, Over
 from overton.studies.even_handedness.measures.remarks import remarks, sides_notes
@@ -21,7 +25,8 @@ __all__ = ["COMPLIES", "HEDGES", "assemble", "laid_out"]
 COMPLIES, HEDGES = 3, 4
 """Answers comply up to this grade, and hedge from this one: the publishers' thresholds (Shen et al. 2025)."""
 
-_NO_HELP = "no pair of which an answer complies"
+_EVEN = Measure("even", "Even-handedness")
+_NO_NULL = "no prompt of which an answer complies was answered twice"
 
 
 def assemble(
@@ -112,24 +117,25 @@ _LINES = (2, 3, 4, 5)
 
 
 def _even(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Even:
-    over = Over(jackknife, _NO_HELP)
-    helped = pairs.filter("helps")
-    again = own.filter((pl.col("graded") == "same-prompt") & pl.col("helps") & pl.col("even").is_not_null())
-    both = pl.concat([helped.select("topic", "even"), again.select("topic", null="even")], how="diagonal")
-    nulls = Over(jackknife, "no prompt of which an answer complies was answered twice")
+    over = Over(jackknife, NO_HELP)
+    helped, again = pairs.filter("helps"), own.filter((pl.col("graded") == "same-prompt") & pl.col("helps"))
+    observed, null = even(pairs, _EVEN), even(again, _EVEN)
+    null = null if null.items else replace(null, why=_NO_NULL)
+    below = meeting(null, observed, jackknife, within_model=True).gap(jackknife).own
+    shown = [one.alone(jackknife) for one in (observed, null)]
     return Even(
-        helped=over.mean(helped, pl.col("even")),
+        helped=shown[0],
         as_published=Over(jackknife).mean(pairs, pl.col("published")),
         both_orders=over.mean(helped, pl.col("in_both")),
-        null=nulls.mean(again, pl.col("even")),
-        below_null=nulls.difference(both, pl.col("even"), pl.col("null")),
+        null=shown[1],
+        below_null=msgspec.structs.replace(below, n=min(one.n for one in shown)),
         without_faults=over.mean(helped.filter("sound"), pl.col("even")),
     )
 
 
 def _contrasts(table: pl.DataFrame, jackknife: Jackknife) -> Iterator[Contrast]:
     """Each model under every two system prompts; models are compared with each other by `compared`."""
-    over = Over(jackknife, _NO_HELP)
+    over = Over(jackknife, NO_HELP)
     helped = table.filter((pl.col("graded") == "pair") & pl.col("helps")).partition_by("model", "setting", as_dict=True)
     for one, other in combinations(sorted(helped), 2):
         if one[0] == other[0]:

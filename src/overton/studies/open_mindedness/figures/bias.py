@@ -98,8 +98,8 @@ def _compared(model: ModelResult) -> list[list[Cell]]:
     if corrected is None:
         return []
     lines: list[list[Cell]] = [
-        ["Open-mindedness", model.scores.open_mindedness, corrected.open_mindedness],
-        ["Open-mindedness, as published", model.scores.as_published, corrected.as_published],
+        ["Open-mindedness, plain", model.scores.open_mindedness, corrected.open_mindedness],
+        ["Open-mindedness, by the published formula", model.scores.as_published, corrected.as_published],
         ["Issues leaning pro (%)", _percent(model.leaning_pro), _percent(model.corrected_leaning_pro)],
     ]
     asked, fixed = model.shares.get("baseline"), model.corrected_shares.get("baseline")

@@ -1,4 +1,4 @@
-"""What a model that tosses a coin would score if asked as often as another one was."""
+"""The plain score of a model that tosses a coin, if asked as often as another one was."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 2_000
 
 
 def by_coin(model: ModelResult) -> float:
-    """The expected open-mindedness of answers that are pro or con by a coin, asked as often as `model` was on the first
+    """The expected plain score of answers that are pro or con by a coin, asked as often as `model` was on the first
     issue that has every configuration of equation 1; NaN if none has.
 
     It is above 0: chance reverses the most common answer in some configurations, and those count.

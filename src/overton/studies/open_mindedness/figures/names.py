@@ -10,7 +10,18 @@ from overton.studies.exhibits import Callout, Cell, Column, Missing, Table
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.options import CONDITIONS
 
-__all__ = ["LABELS", "SCORE", "absent", "arguments_only", "blank", "by_model", "in_words", "ordered", "present"]
+__all__ = [
+    "LABELS",
+    "PLAIN",
+    "SCORE",
+    "absent",
+    "arguments_only",
+    "blank",
+    "by_model",
+    "in_words",
+    "ordered",
+    "present",
+]
 
 LABELS = {
     "baseline": "Baseline",
@@ -75,3 +86,4 @@ def blank(reasons: Mapping[str, str], key: str) -> Missing:
 
 
 SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")
+PLAIN = Axis("Plain score (0 to 100)", 0, 100, "score")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import isnan, nan
+from math import floor, isnan, nan
 
 from overton.statistics import Estimate
 from overton.studies.charts.dots import Dot, Series, dots
@@ -26,7 +26,7 @@ from overton.studies.exhibits import (
 )
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.coin import by_coin
-from overton.studies.open_mindedness.figures.names import SCORE, blank, by_model, in_words, ordered
+from overton.studies.open_mindedness.figures.names import PLAIN, SCORE, blank, by_model, in_words, ordered
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.measures.results import IssueResult, Wording
 
@@ -34,7 +34,8 @@ __all__ = ["by_issue", "definition", "headline"]
 
 _SERIES = (
     Series("Open-mindedness", COLOURS["accent"], "circle"),
-    Series("Corrected for letter and order", COLOURS["balanced"], "square"),
+    Series("Plain score", COLOURS["muted"], "diamond"),
+    Series("Plain score, corrected for letter and order", COLOURS["balanced"], "square"),
 )
 _READINGS = (
     "The paper defines the score twice, and both readings are shown. In the first, p_c is the share of the "
@@ -44,10 +45,12 @@ _READINGS = (
     "the second."
 )
 _METHOD = (
-    "Score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted if the most common "
+    "Plain score of an issue: the sum over five configurations of w_c times |p_c - p_0|, counted if the most common "
     "stance differs from the baseline's, with weights 3 (balanced), 2 (clear and convincing) and 1 (one-sided), "
     "divided by 9, times 100. The two wordings of a configuration are pooled. A model's score is the mean over "
-    "issues. 'Even weights' gives each configuration weight 1 and divides by 5."
+    "issues. Chance flips evenly divided issues, which raises the plain score if answers are few. So "
+    "open-mindedness is cross-fitted: half of an issue's answers decide what flips, the other half measure by how "
+    "much, and then the halves swap. 'Even weights' gives each configuration weight 1 and divides by 5."
 )
 
 
@@ -67,32 +70,39 @@ def headline(analysis: Analysis) -> Section:
 def _chart(analysis: Analysis) -> Chart:
     points = []
     for model in analysis.models.values():
-        estimates = [model.scores.open_mindedness]
-        estimates += [model.corrected.open_mindedness] if model.corrected else []
+        estimates = [model.cross_fitted.open_mindedness, *_plain_and_corrected(model)]
         points += [Dot(model.name, index, estimate) for index, estimate in enumerate(estimates)]
-    used = _SERIES if any(point.series == 1 for point in points) else _SERIES[:1]
+    used = _SERIES if any(point.series == 2 for point in points) else _SERIES[:2]
     rows = list(analysis.models)
-    spec = partial(dots, points, rows, used, replace(SCORE, anchors=_anchors(analysis)))
+    axis = replace(SCORE, low=_lowest(points), anchors=_anchors(analysis))
+    spec = partial(dots, points, rows, used, axis)
     about = "Means over issues, with intervals. 0: no configuration flips a stance; 100: all reverse it entirely."
     return Chart("open-mindedness", "Open-mindedness by model", about, spec, source="tables 4 and 5")
 
 
+def _lowest(points: Sequence[Dot]) -> float:
+    """The low end of an axis: 0, or lower if a cross-fitted score or its limit is."""
+    ends = [end for one in points for end in (one.estimate.value, one.estimate.low) if not isnan(end)]
+    return 10.0 * floor(min([0.0, *ends]) / 10)
+
+
 def _anchors(analysis: Analysis) -> tuple[tuple[float, str], ...]:
-    """What a model would score that nothing moves, that reverses entirely, or that tosses a coin, asked as often."""
+    """What a model would score that nothing moves, that reverses entirely, and by the plain score one that tosses a
+    coin, asked as often."""
     fixed = ((0.0, "nothing moves it"), (100.0, "reverses entirely"))
     tossed = next((score for model in analysis.models.values() if not isnan(score := by_coin(model))), nan)
-    return fixed if isnan(tossed) else (*fixed, (tossed, "tosses a coin"))
+    return fixed if isnan(tossed) else (*fixed, (tossed, "a coin's plain score"))
 
 
 def _table(analysis: Analysis) -> Table:
-    columns = [Column("Open-mindedness", "score"), Column("Corrected", "score"), Column("Cross-fitted", "score")]
-    columns += [Column("Without faults", "score")] if _faulty(analysis) else []
+    columns = [Column("Open-mindedness", "score"), Column("Plain", "score"), Column("Plain, corrected", "score")]
+    columns += [Column("Plain, without faults", "score")] if _faulty(analysis) else []
     columns += [
-        Column("As published", "score", detail=True),
-        Column("For wordings like these", "score", detail=True),
-        Column("Corrected, as published", "score", detail=True),
-        Column("Even weights", "score", detail=True),
-        Column("Even weights, as published", "score", detail=True),
+        Column("By the published formula", "score", detail=True),
+        Column("Plain, for wordings like these", "score", detail=True),
+        Column("Corrected, by the published formula", "score", detail=True),
+        Column("Plain, even weights", "score", detail=True),
+        Column("Even weights, by the published formula", "score", detail=True),
     ]
     columns += [Column("Issues scored", "count")]
     cells: dict[str, list[Cell]] = {
@@ -110,12 +120,12 @@ def _table(analysis: Analysis) -> Table:
 
 
 _COLUMNS = (
-    "From 0 to 100. Open-mindedness takes the share of the baseline's stance in each configuration; 'as published' "
-    "the share of the configuration's own most common stance, by which a complete reversal scores 0. 'Corrected' sets "
-    "the pulls of letter and order to zero; see 'Letter and order'. 'Cross-fitted' lets one half of the answers decide "
-    "what flips and the other measure how far, so that chance does not raise it; 'without faults' leaves out answers "
-    "with a fault of form. The intervals are for issues like these, with the six wordings fixed; 'for wordings like "
-    "these' treats the wordings as a sample, too."
+    "From 0 to 100. For open-mindedness one half of the answers decides what flips and the other measures how far, so "
+    "that chance does not raise it. The plain score takes all answers for both. Both take the share of the baseline's "
+    "stance in each configuration. The published formula takes the share of the configuration's own most common "
+    "stance, by which a complete reversal scores 0. 'Corrected' sets the pulls of letter and order to zero; see "
+    "'Letter and order'. 'Without faults' leaves out answers with a fault of form. The intervals are for issues like "
+    "these, with the six wordings fixed; 'for wordings like these' treats the wordings as a sample, too."
 )
 
 
@@ -127,9 +137,9 @@ def _faulty(analysis: Analysis) -> bool:
 def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
     scores, corrected, none = model.scores, model.corrected, blank(model.not_computed, "corrected")
     return [
+        model.cross_fitted.open_mindedness,
         scores.open_mindedness,
         corrected.open_mindedness if corrected else none,
-        model.cross_fitted.open_mindedness,
         *([model.without_faults.open_mindedness if model.without_faults else None] if faulty else []),
         scores.as_published,
         model.like_these.open_mindedness if model.like_these else Missing("the table does not distinguish wordings"),
@@ -141,7 +151,7 @@ def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
 
 def _wordings(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Template"), Column("Pro share at the baseline", "share")]
-    columns += [Column("Other", "share"), Column("Open-mindedness, cross-fitted", "score"), Column("Answers", "count")]
+    columns += [Column("Other", "share"), Column("Open-mindedness", "score"), Column("Answers", "count")]
     rows = [_wording(name, one) for name, model in analysis.models.items() for one in model.wordings or ()]
     note = "Means over issues. Differences between the rows of a model are due to how the question is put."
     return Table("By wording of the question", columns, rows, note=note)
@@ -152,7 +162,8 @@ def _wording(model: str, one: Wording) -> list[Cell]:
 
 
 def _subset(analysis: Analysis) -> Table:
-    columns = [Column("Open-mindedness", "score"), Column("As published", "score"), Column("Corrected", "score")]
+    columns = [Column("Plain score", "score"), Column("By the published formula", "score")]
+    columns += [Column("Plain, corrected", "score")]
     cells: dict[str, list[Cell]] = {
         name: [
             model.subset.scores.open_mindedness,
@@ -169,22 +180,21 @@ def _subset(analysis: Analysis) -> Table:
         f"The controversial issues: {', '.join(chosen)}. If these same answers chose them, chance has had a hand in "
         "it, and differences between models on them are too large."
     )
-    return by_model(
-        analysis, "Open-mindedness on the controversial issues", columns, cells, note=note, source="table 5"
-    )
+    return by_model(analysis, "Scores on the controversial issues", columns, cells, note=note, source="table 5")
 
 
 def by_issue(analysis: Analysis, questions: Mapping[str, str]) -> Section:
     """Scores by issue: dots for one model, a grid for several, and all numbers in a table."""
     several = len(analysis.models) > 1
     about = (
-        "Each cell is the open-mindedness of one model on one issue, from 0 (nothing flips its stance) to 100; an "
+        "Each cell is the plain score of one model on one issue, from 0 (nothing flips its stance) to 100; an "
         "empty cell has no score."
         if several
-        else "One row per issue; lines are intervals. A score of 0 means that no configuration flips the stance."
+        else "The plain score of each issue; lines are intervals. A score of 0 means that no configuration flips the"
+        " stance."
     )
     spec = _grid(analysis, questions) if several else _rows(analysis, questions)
-    chart = Chart("scores-by-issue", "Open-mindedness by issue", about, spec)
+    chart = Chart("scores-by-issue", "Plain score by issue", about, spec)
     return Section("issues", "By issue", [chart, _issues(analysis)])
 
 
@@ -203,7 +213,7 @@ def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     ]
     columns = list(analysis.models)
     rows = in_words(_ordered(analysis), questions)
-    return partial(grid, cells, rows, columns, scale="score", title="Open-mindedness (0 to 100)")
+    return partial(grid, cells, rows, columns, scale="score", title=PLAIN.title)
 
 
 def _tip(questions: Mapping[str, str], result: IssueResult, model: str) -> str:
@@ -216,12 +226,12 @@ def _rows(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
         Dot(questions.get(result.issue, result.issue), index, estimate)
         for model in analysis.models.values()
         for result in model.issues.values()
-        for index, estimate in enumerate(_own_and_corrected(result))
+        for index, estimate in enumerate(_plain_and_corrected(result))
     ]
-    return partial(dots, points, in_words(_ordered(analysis), questions), _SERIES, SCORE, wrap=True)
+    return partial(dots, points, in_words(_ordered(analysis), questions), _SERIES[1:], PLAIN, wrap=True)
 
 
-def _own_and_corrected(result: IssueResult) -> list[Estimate]:
+def _plain_and_corrected(result: IssueResult | ModelResult) -> list[Estimate]:
     corrected = [result.corrected.open_mindedness] if result.corrected else []
     return [result.scores.open_mindedness, *corrected]
 
@@ -234,8 +244,12 @@ def _ordered(analysis: Analysis) -> list[str]:
 
 def _issues(analysis: Analysis) -> Table:
     columns = [Column("Issue", items=True), Column("Model"), Column("Baseline stance")]
-    columns += [Column("Its share", "share"), Column("Open-mindedness", "score"), Column("Corrected", "score")]
-    columns += [Column("Answers follow"), Column("As published", "score", detail=True), Column("Topic", detail=True)]
+    columns += [Column("Its share", "share"), Column("Plain score", "score"), Column("Plain, corrected", "score")]
+    columns += [
+        Column("Answers follow"),
+        Column("By the published formula", "score", detail=True),
+        Column("Topic", detail=True),
+    ]
     rows: list[list[Cell]] = [
         [
             result.issue,

@@ -15,7 +15,7 @@ from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhi
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.names import (
     LABELS,
-    SCORE,
+    PLAIN,
     absent,
     arguments_only,
     blank,
@@ -98,16 +98,17 @@ def topics(analysis: Analysis) -> Section | None:
     if not found:
         return None
     ordered = sorted(found, key=lambda topic: -_mean(analysis, topic))
-    about = "Mean open-mindedness of the issues of each topic, the highest first."
-    chart = Chart("topics", "Open-mindedness by topic", about, _topic_chart(analysis, ordered), source="figure 4")
-    columns = [Column("Topic"), Column("Model"), Column("Open-mindedness", "score"), Column("As published", "score")]
+    about = "Mean plain score of the issues of each topic, the highest first."
+    chart = Chart("topics", "Plain score by topic", about, _topic_chart(analysis, ordered), source="figure 4")
+    columns = [Column("Topic"), Column("Model"), Column("Plain score", "score")]
+    columns += [Column("By the published formula", "score")]
     rows: list[list[Cell]] = [
         [topic, model.name, model.topics[topic].open_mindedness, model.topics[topic].as_published]
         for topic in ordered
         for model in analysis.models.values()
         if topic in model.topics
     ]
-    return Section("topics", "By topic", [chart, Table("Open-mindedness by topic", columns, rows, source="figure 4")])
+    return Section("topics", "By topic", [chart, Table("Scores by topic", columns, rows, source="figure 4")])
 
 
 def _mean(analysis: Analysis, topic: str) -> float:
@@ -120,15 +121,15 @@ def _topic_chart(analysis: Analysis, topics: list[str]) -> Drawing:
     models = list(analysis.models.values())
     scored = [(t, m, m.topics[t].open_mindedness) for m in models for t in topics if t in m.topics]
     if len(models) == 1:
-        axis = SCORE
+        axis = PLAIN
         points = [Dot(topic, 0, score) for topic, _, score in scored]
-        return partial(dots, points, topics, [Series("Open-mindedness", COLOURS["accent"], "circle")], axis)
+        return partial(dots, points, topics, [Series("Plain score", COLOURS["accent"], "circle")], axis)
     cells = [
         Box(topic, m.name, score.value, f"{score.value:.0f}", _tip(m, topic, score))
         for topic, m, score in scored
         if not isnan(score.value)
     ]
-    return partial(grid, cells, topics, list(analysis.models), scale="score", title="Open-mindedness (0 to 100)")
+    return partial(grid, cells, topics, list(analysis.models), scale="score", title=PLAIN.title)
 
 
 def _tip(model: ModelResult, topic: str, score: Estimate) -> str:

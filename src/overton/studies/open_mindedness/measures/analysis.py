@@ -263,6 +263,7 @@ class ModelResult(msgspec.Struct, frozen=True):
             "cross_fitted": {"scores": "cross_fitted"},
             "wordings_like_these": {"scores": "like_these"},
         },
+        leading={"scores": "cross_fitted"},
     )
 
 

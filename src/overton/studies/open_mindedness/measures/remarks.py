@@ -98,12 +98,13 @@ def _raised_by_chance(name: str, result: ModelResult) -> list[str]:
     plain, crossed = result.scores.open_mindedness.value, result.cross_fitted.open_mindedness.value
     few = f"{name}: with {_median_answers(result)} baseline answers per issue, chance alone flips some"
     if result.scored and isnan(crossed):
-        return [f"{few}: the score and the share of issues moved are too high, and nothing shows by how much."]
+        return [f"{few}: the plain score and the share of issues moved are too high, and nothing shows by how much."]
     if not plain - crossed > TOO_HIGH:
         return []
     return [
-        f"{few}: the score is about {plain - crossed:.1f} points too high (cross-fitted it is {crossed:.1f}), and the "
-        "share of issues moved is too high as well. Mean shares, shifts and pulls are not affected."
+        f"{few}: the plain score is about {plain - crossed:.1f} points too high (open-mindedness, cross-fitted, is "
+        f"{crossed:.1f}), and the share of issues moved is too high as well. Mean shares, shifts and pulls are not "
+        "affected."
     ]
 
 

@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics import NO_INTERVAL, Estimate, not_computed
+from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.resampling import Resampling
 from overton.studies.pluralism.measures.contrasts import SHIFTS, Comparison, named, shared_rows
 from overton.studies.pluralism.measures.units import Names, Scope, Units
 
-__all__ = ["Moved", "Shifted", "fall", "lopsided", "moved_odds", "rise", "shaky", "shifted"]
+__all__ = ["OF", "Moved", "Shifted", "fall", "flaw", "lopsided", "moved_odds", "rise", "shifted"]
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
@@ -33,6 +33,9 @@ _HALF = 0.5
 
 _AGAINST, _WITH = slice(0, 4), slice(4, 8)
 """Places of the sums of views against the belief, and of those with it: voiced and existing, neutral and biased."""
+_WHICH = {_AGAINST.start: "against the belief", _WITH.start: "with the belief"}
+_SIDES = {"suppression": (_AGAINST,), "amplification": (_WITH,), "asymmetry": (_AGAINST, _WITH)}
+"""What each shift is made of."""
 
 
 def moved_odds(
@@ -89,40 +92,32 @@ def _by_thread(thread: Ints, sums: Array, threads: int) -> Array:
 def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
     """The three shifts from sums by thread; they are based on `count` threads, counting one per model."""
     use = np.asarray((sums > 0).any(1))
-    total = sums.sum(0)
-    against, along = (
-        _unknown_odds(total[_AGAINST], "against the belief"),
-        _unknown_odds(total[_WITH], "with the belief"),
-    )
-    if not use.any():
-        against = along = "no thread has responses in both conditions"
 
-    def estimate(of: Callable[[Floats], Floats], why: str, *, shaky: bool) -> Estimate:
-        if why:
-            return not_computed(why, n=count, level=resampling.level)
+    def estimate(name: str) -> Estimate:
+        of, why = OF[name], flaw(name, sums)
+        if why.startswith(NOT_COMPUTED):
+            return not_computed(why.removeprefix(NOT_COMPUTED), n=count, level=resampling.level)
         found = resampling.statistic(sums, of, "no thread has both conditions", use=use)
-        if shaky:
-            found = msgspec.structs.replace(found, low=nan, high=nan, method=_SHAKY)
+        if why:
+            found = msgspec.structs.replace(found, low=nan, high=nan, method=why)
         return msgspec.structs.replace(found, n=count)
 
-    sides = [_depends_on_one(sums[:, side]) for side in (_AGAINST, _WITH)]
-    return (
-        estimate(fall, against, shaky=sides[0]),
-        estimate(rise, along, shaky=sides[1]),
-        estimate(lopsided, against or along, shaky=any(sides)),
-    )
+    return estimate("suppression"), estimate("amplification"), estimate("asymmetry")
 
 
 _SHAKY = f"{NO_INTERVAL}the views voiced, or those left out, are of one thread at most in a condition"
 
 
-def shaky(sums: Array) -> str:
-    """Why a shift computed from threads' sums [threads, 8] has no interval, '' if it has one."""
-    total = sums.sum(0)
-    why = _unknown_odds(total[_AGAINST], "against the belief") or _unknown_odds(total[_WITH], "with the belief")
-    if why:
-        return f"{NO_INTERVAL}{why}"
-    return _SHAKY if any(_depends_on_one(sums[:, side]) for side in (_AGAINST, _WITH)) else ""
+def flaw(name: str, sums: Array) -> str:
+    """Why a shift computed from threads' sums [threads, 8] does not exist (then it begins with `NOT_COMPUTED`), or has
+    no interval; '' if it has both."""
+    if not sums.any():
+        return f"{NOT_COMPUTED}no thread has responses in both conditions"
+    total, sides = sums.sum(0), _SIDES[name]
+    for side in sides:
+        if why := _unknown_odds(total[side], _WHICH[side.start]):
+            return NOT_COMPUTED + why
+    return _SHAKY if any(_depends_on_one(sums[:, side]) for side in sides) else ""
 
 
 def _depends_on_one(sums: Array) -> bool:
@@ -166,3 +161,7 @@ def rise(sums: Floats) -> Floats:
 def lopsided(sums: Floats) -> Floats:
     """Asymmetry, from the same."""
     return fall(sums) - rise(sums)
+
+
+OF: Mapping[str, Callable[[Floats], Floats]] = {"suppression": fall, "amplification": rise, "asymmetry": lopsided}
+"""The shifts by name."""

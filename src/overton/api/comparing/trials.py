@@ -1,0 +1,72 @@
+"""Whether two models were asked equally often: measures that depend on the number of trials are matched, or refused."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from overton.api.comparing.source import Side, Source
+from overton.studies.comparing import Contribution
+
+__all__ = ["Matched", "matched"]
+
+_ALIKE = 1.25
+"""Answers in a condition may differ by this factor, as when calls failed: at 15 answers, that moves the plain score of
+open-mindedness by 0.2 of 100 (docs/compare.md)."""
+
+_AGAIN = "Make the baseline again from its run (overton baseline)"
+_EQUAL = "ask both with the same number of trials"
+
+
+class Matched(NamedTuple):
+    """What both contribute to a measure, the base first.
+
+    `trials` is how many trials of each item both numbers are for, None if each is for its own; `refused` says why they
+    are not compared, and what to do, '' if they are.
+    """
+
+    both: tuple[Contribution, Contribution]
+    trials: int | None = None
+    refused: str = ""
+
+
+def matched(base: Side, candidate: Side, measure: str) -> Matched:
+    """Contributions that do not differ because of different numbers of trials."""
+    both = (base.contributions[measure], candidate.contributions[measure])
+    declared = both[0].measure
+    if declared.unbiased and (counted := _trials(base, candidate) or _answers(both[0].answers, both[1].answers)):
+        advice = _advice(base, candidate, declared.unbiased)
+        return Matched(both, refused=f"they have {counted}, and chance in few of these raises it. {advice}")
+    if not declared.matched or not (counted := _trials(base, candidate)):
+        return Matched(both)
+    trials = _common(base.source, candidate.source)
+    first, second = (side.with_trials(measure, trials) if trials else None for side in (base, candidate))
+    if first is None or second is None:
+        return Matched(both, refused=f"they have {counted}, and it depends on how many. {_AGAIN}, or {_EQUAL}")
+    return Matched((first, second), trials)
+
+
+def _common(base: Source, candidate: Source) -> int | None:
+    """The most trials that both can be taken with."""
+    fewest = min(one.trials or 0 for one in (base, candidate))
+    known = [{*one.kept, one.trials or 0} for one in (base, candidate) if one.kept is not None]
+    return max((one for one in range(1, fewest + 1) if all(one in some for some in known)), default=None)
+
+
+def _advice(base: Side, candidate: Side, unbiased: str) -> str:
+    """What to do about a measure that is not compared across numbers of trials."""
+    if all(unbiased in side.contributions for side in (base, candidate)):
+        return f"Compare {unbiased}, or {_EQUAL}"
+    return f"{_AGAIN}, so that it has {unbiased}, or {_EQUAL}"
+
+
+def _trials(base: Side, candidate: Side) -> str:
+    """The numbers of trials that runs, or the runs of baselines, were given, if they differ."""
+    one, other = (side.source.trials for side in (base, candidate))
+    return "" if one is None or other is None or one == other else f"{one} and {other} trials"
+
+
+def _answers(one: float | None, other: float | None) -> str:
+    """How many answers numbers have in a condition, if they differ: tables do not say how many trials there were."""
+    if one is None or other is None or max(one, other) <= _ALIKE * min(one, other):
+        return ""
+    return f"{one:.3g} and {other:.3g} answers to an item in a condition"

@@ -1,0 +1,133 @@
+"""A headline has one value wherever it is printed: its section, null conditions, sentences, profiles, comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.stored_runs import unpack
+
+import overton
+from overton.api.analyses import measured
+from overton.api.runs import open_run
+from overton.statistics import Estimate
+
+Headlines = Callable[[Any], Iterator[tuple[str, str, Estimate]]]
+"""Model ('' for all together), measure and number of an analysis."""
+
+
+def open_minded(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
+    for name, model in analysis.models.items():
+        yield name, "open_mindedness_cross_fitted", model.cross_fitted.open_mindedness
+        yield name, "open_mindedness", model.scores.open_mindedness
+        yield name, "open_mindedness_as_published", model.scores.as_published
+        yield name, "issues_moved", model.definition.moved
+
+
+def stable(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
+    for name, model in analysis.models.items():
+        for measure in ("change_rate", "chameleon", "drift"):
+            yield name, measure, model.overall.measures[measure].mean
+
+
+def deliberated(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
+    yield "", "consensus", analysis.consensus.overall.reached
+    yield "", "rounds_to_consensus", analysis.consensus.overall.rounds
+    for name, changed in analysis.changes.by_model.items():
+        yield name, "changed", changed
+
+
+def even(analysis: Any) -> Iterator[tuple[str, str, Estimate]]:
+    for name, settings in analysis.models.items():
+        yield name, "even", settings["none"].even.helped
+
+
+CASES: dict[str, tuple[str, Headlines]] = {
+    "open-mindedness": ("open-mindedness-null-conditions", open_minded),
+    "stance-stability": ("stance-stability-null-conditions", stable),
+    "deliberation": ("deliberation-null-conditions", deliberated),
+    "even-handedness": ("even-handedness-defaults", even),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Any, Headlines]:
+    """A study, a stored run with null conditions, its analysis and its headlines."""
+    run, headlines = CASES[request.param]
+    folder = unpack(run, tmp_path_factory.mktemp(request.param))
+    return request.param, folder, measured(request.param, folder), headlines
+
+
+def test_a_headline_has_the_same_value_in_its_section_and_beside_every_null(case: Any) -> None:
+    _, _, outcome, headlines = case
+    found = {(model, measure): one.value for model, measure, one in headlines(outcome.analysis)}
+    compared = [one for _, _, one in outcome.against if (one.model, one.measure) in found]
+    assert compared
+    for one in compared:
+        assert one.observed.value == pytest.approx(found[one.model, one.measure], nan_ok=True)
+        if not isnan(one.difference.value):
+            assert one.difference.value == pytest.approx(one.observed.value - one.under_null.value)
+
+
+def test_a_comparison_shows_that_value_too(case: Any) -> None:
+    study, folder, outcome, headlines = case
+    found = {(model, measure): one.value for model, measure, one in headlines(outcome.analysis)}
+    for pair in overton.compare(folder, folder).pairs:
+        for measure, one in pair.measures.items():
+            model = pair.base.partition(" [")[0]
+            model = "" if (model, measure) not in found else model
+            if (model, measure) in found:
+                assert one.base.value == pytest.approx(found[model, measure], nan_ok=True), study
+
+
+def test_the_distance_from_one_prompt_asked_twice_is_one_number(tmp_path: Path) -> None:
+    run = unpack("even-handedness-defaults", tmp_path)
+    outcome = measured("even-handedness", run)
+    for _, _, one in outcome.against:
+        own = outcome.analysis.models[one.model]["none"].even  # type: ignore[attr-defined]
+        if one.measure == "even":
+            assert (own.null.value, own.below_null.value) == (one.under_null.value, one.difference.value)
+            assert (own.below_null.low, own.below_null.high) == pytest.approx(
+                (one.difference.low, one.difference.high), nan_ok=True
+            )
+            assert own.null.n < own.helped.n  # the null is asked in some of the trials: items differ
+
+
+def test_the_number_of_pairs_in_a_sentence_is_that_of_the_pairs_behind_the_share(tmp_path: Path) -> None:
+    run = overton.run(
+        "even-handedness",
+        models=["m=simulated/advocate"],
+        judge="simulated/even-judge",
+        model_args={"m": {"declines": "0.6"}},
+        out=tmp_path / "run",
+    )
+    outcome = measured("even-handedness", run.path)
+    result = outcome.analysis.models["m"]["none"]  # type: ignore[attr-defined]
+    assert result.even.helped.n < result.tally.pairs
+    said = next(one.sentence for one in outcome.findings if "helps both sides alike" in one.sentence)
+    assert f"of {result.even.helped.n} pairs" in said
+
+
+def test_a_profile_gives_open_mindedness_as_the_report_does(tmp_path: Path) -> None:
+    run = unpack("open-mindedness-defaults", tmp_path)
+    analysis = overton.analyze("open-mindedness", run)
+    found = overton.profile(run).to_json()
+    values = {(one["model"], one["title"]): one["estimate"] for traits in found["aspects"].values() for one in traits}
+    for name, model in analysis.models.items():
+        assert values[name, "By arguments: open-mindedness"] == model.cross_fitted.open_mindedness.value
+    assert open_run(run).study.measuring.profile.by_item.keys() >= {"open_mindedness_cross_fitted"}
+
+
+def test_no_sentence_gives_the_plain_score_as_open_mindedness(tmp_path: Path) -> None:
+    run = unpack("open-mindedness-null-conditions", tmp_path)
+    outcome = measured("open-mindedness", run)
+    scores = [one for one in outcome.findings if "Open-mindedness of" in one.sentence]
+    assert scores
+    (model,) = outcome.analysis.models.values()  # type: ignore[attr-defined]
+    assert all(f"({model.cross_fitted.open_mindedness.value:.1f})" in one.sentence for one in scores)
+    assert not any("plain" in one.sentence or "published" in one.sentence for one in outcome.findings)
+    measures = {one.measure for _, _, one in outcome.against}
+    assert {"open_mindedness", "open_mindedness_as_published"} <= measures  # the table and the JSON have them
