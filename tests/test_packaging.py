@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
 import tomllib
+import venv
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import distribution, packages_distributions
@@ -250,3 +252,69 @@ def test_an_audit_that_could_not_look_up_is_none_that_found_nothing(
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert said in done.stdout + done.stderr
+
+
+LOWEST = ["embedded", "retrieval", "clustering", "inspect", "testing"]
+"""The extras whose lowest versions are installed together; Ray is left out for its size."""
+
+STUDIES = {
+    "open-mindedness": "--model simulated/open-minded --model b=simulated/open-minded --trials 1 --null all",
+    "stance-stability": "--model simulated/chameleon --judge simulated/stance-judge --search starter",
+    "pluralism": "--model simulated/pluralist --judge simulated/pluralist-judge --null all",
+    "deliberation": "--agent simulated/deliberator/a --agent simulated/deliberator/b"
+    " --values-judge simulated/values-judge --trials 1 --null all",
+    "even-handedness": "--model simulated/advocate --judge simulated/even-judge",
+}
+
+
+def lowest(extras: Iterable[str]) -> list[str]:
+    """The lowest declared version of each direct dependency, as pip takes it."""
+    return [
+        f"{name}=={version}{f'; {needed.marker}' if needed.marker else ''}"
+        for name, needed in declared(extras).items()
+        for version in [str(needed.specifier).removeprefix(">=")]
+    ]
+
+
+def test_every_dependency_has_a_lower_bound_and_no_other() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    bounds = [str(needed.specifier) for needed in declared(extras).values()]
+    assert [bound for bound in bounds if not re.fullmatch(r">=[0-9][0-9a-z.]*", bound)] == []
+
+
+@pytest.fixture(scope="module")
+def with_lowest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter with the lowest declared versions of the direct dependencies, and this source."""
+    place = tmp_path_factory.mktemp("lowest")
+    venv.create(place, with_pip=True, symlinks=os.name != "nt")
+    python = place / ("Scripts" if os.name == "nt" else "bin") / "python"
+    unpinned = {name: value for name, value in os.environ.items() if "CONSTRAINT" not in name}
+    installing = [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    done = subprocess.run(
+        [*installing, *lowest(LOWEST)], env=unpinned, capture_output=True, text=True, timeout=1500, check=False
+    )
+    if "(from versions: none)" in done.stderr:
+        pytest.skip("no package index can be reached")
+    assert done.returncode == 0, f"the lowest versions cannot be installed together: {done.stderr[-2000:]}"
+    return python
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_every_study_runs_with_the_lowest_declared_versions(with_lowest: Path, tmp_path: Path) -> None:
+    def overton_(*words: str) -> str:
+        code = "from overton.cli import main; main()"
+        env = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONNOUSERSITE": "1"}
+        done = subprocess.run(
+            [with_lowest, "-c", code, *words], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{' '.join(words)}: {done.stderr[-2000:]}"
+        return done.stdout
+
+    for study, options in STUDIES.items():
+        overton_("run", study, *options.split(), "--out", study)
+        assert (tmp_path / study / "report.html").is_file()
+        assert json.loads(overton_("analyze", study, study, "--json"))
+        overton_("export", study, "--to", "inspect", "--out", "logs")
+    overton_("compare", "open-mindedness")
+    overton_("profile", *STUDIES)

@@ -100,9 +100,10 @@ def _ends(rows: pl.DataFrame) -> pl.DataFrame:
 
     agents = rows.group_by("place", "agent").agg(pl.first("model"), moved=pl.col("verdict").drop_nulls().n_unique() > 1)
     changed = agents.group_by("place").agg(
-        pl.col("model").filter("moved").unique().sort().str.join(", ").replace("", "nobody").alias("changed"),
-        agents=pl.len(),
+        changed=pl.col("model").filter("moved").unique().sort().str.join(", "), agents=pl.len()
     )
+    # Replaced outside of the aggregation: Polars 1.30 makes a list of it there.
+    changed = changed.with_columns(pl.col("changed").replace("", "nobody"))
     final = rows.filter(pl.col("round") == pl.col("round").max().over("place"))
     ends = final.group_by("place").agg(
         pl.first("round").alias("rounds"),
