@@ -14,6 +14,7 @@ from overton.api.precise import is_weighted
 from overton.api.runs import Run, fresh_folder, open_run
 from overton.errors import InputError, Problem
 from overton.hosts.local import RunFolder
+from overton.studies.nulls import chosen_nulls
 from overton.studies.options import Field, fields_of, stored_options
 from overton.studies.registry import study_named
 from overton.untrusted import converted
@@ -126,10 +127,11 @@ def _scoring(task: TaskData, *, weighted: bool) -> Scoring:
     return Scoring(
         scorer=inspect_tasks.scorer_name(study.name),
         score=partial(inspect_tasks.score_of, study.name),
-        metrics=lambda table: {} if weighted else inspect_tasks.figures(table=table, **options),
+        figures=(lambda table: {}) if weighted else partial(inspect_tasks.figures_of_task, task),
         metric="overton/figures",
         options=options,
         arguments={"seed": task.seed} | _task_arguments(task),
+        with_nulls=bool(chosen_nulls(study.nulls, converted(task.options, study.options))),
     )
 
 

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from overton.api.results import measuring_of
 from overton.api.setting_up import set_up
+from overton.hosts.inspect.layout import CONDITION, RECORDS
+from overton.hosts.inspect.results import Figure
 from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
+from overton.hosts.inspect.transcribing import inspect_name
 from overton.hosts.local import ModelEntry
 from overton.studies.measuring import Headline, Measured, Results
-from overton.studies.nulls import apart
+from overton.studies.nulls import apart, chosen_nulls
 from overton.studies.registry import study_named
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from overton.hosts.inspect.layout import TaskData
+    from overton.statistics import Estimate
 
-__all__ = ["figures", "figures_of_records", "make", "score_of", "scorer_name"]
+__all__ = ["figures", "figures_of_records", "figures_of_task", "make", "score_of", "scorer_name", "table_of"]
 
-Measuring = Callable[[str, Sequence[ModelEntry]], tuple[Any, Any]]
-"""The scorer and the metric for a study and the models that it measures."""
+Measuring = Callable[[str, Sequence[ModelEntry], bool], list[Any]]
+"""The scorers for a study and the models that it measures; with one for null conditions if any are asked."""
 
 
 def make(
@@ -57,9 +65,12 @@ def make(
     models = model_entries(roomy, seed, agents)
     cast = cast_of(roomy, seed, agents, models, searched)
     hosted = Hosted(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
-    return make_task(hosted, *measuring(found.name, models[found.first]))
+    with_nulls = bool(chosen_nulls(found.nulls, ready.options))
+    return make_task(hosted, measuring(found.name, models[found.first], with_nulls))
 
 
+_FAILED = "failed"
+"""The figure that says how many of a log's records are of calls that failed."""
 _LONGEST = 60
 """Most characters of a cell shown."""
 _MOST_ROWS = 200
@@ -70,51 +81,112 @@ def scorer_name(study: str) -> str:
     return study.replace("-", "_")
 
 
-def score_of(study: str, records: Sequence[Any]) -> Any:
-    """Inspect's score of one sample's records: a number to sort by, and a table to read."""
+def score_of(study: str, records: Sequence[Any], condition: str, answer: str) -> Any:
+    """Inspect's score of one sample's records: a number to sort by, a table to read, and the records themselves.
+
+    `answer` is the model's reply, of the first trial. If there is none the table is in the metadata only, since tools
+    that look for an answer take the explanation instead.
+    """
     from inspect_ai.scorer import Score
 
     headline = _headline(study)
-    value = round(headline.value(records), 4)
-    return Score(value=value, explanation=f"{headline.meaning}\n\n{_table(headline.columns, records)}")
+    shown = f"{headline.meaning}\n\n{_table(headline.columns, records)}"
+    return Score(
+        value=round(headline.value(records), 4),
+        answer=answer or None,
+        explanation=shown if answer else None,
+        metadata={RECORDS: msgspec.to_builtins(records), CONDITION: condition} | ({} if answer else {"shown": shown}),
+    )
 
 
 def figures_of_records(
     study: str, records: Sequence[Mapping[str, Any]], models: Sequence[str], *, held: bool = False
 ) -> dict[str, float]:
-    """The figures of records as stored in scores' metadata; see `figures`."""
+    """The figures of the design by name, from records as stored in scores' metadata; see `figures`."""
+    found = figures(study, table_of(study, records), models, held=held)
+    return {figure.name: figure.estimate.value for figure in found if not figure.null}
+
+
+def table_of(study: str, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """The outcome table of records as stored in scores' metadata."""
     from overton.engine.outcomes import columns_of, record_type_columns
 
     kind = study_named(study).record
-    rows = [converted(record, kind) for record in records]
-    return figures(study, columns_of(rows, record_type_columns(kind)), models, held=held)
+    return columns_of([converted(record, kind) for record in records], record_type_columns(kind))
 
 
-def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> dict[str, float]:
-    """A study's first figures of a table of records, each followed by its standard error over items if it has one.
+def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> list[Figure]:
+    """A study's first figures, from the records of a log.
 
-    `models` are the names of those measured, a single one if each has its own lane; with `held`, a grammar held answers
-    to their form. Empty if there is nothing to measure.
+    Then, of the answers that no figure shows, the shares of each kind, and the share of failed records; then the same
+    measures under each null condition that was asked. Figures without a value are left out. `models` are the names of
+    those measured, a single one if each has its own lane; with `held`, a grammar held answers to their form.
     """
-    from overton.errors import InputError
-
     measuring, headline = measuring_of(study_named(study)), _headline(study)
     if not table.height or not headline.item:
-        return {}
+        return []
     design, nulls = apart(_labelled(study, table, models, held), study_named(study).nulls)
     results = Results(design, models=[Measured(name, name) for name in models], nulls=nulls)
+    found = [*_measured(measuring, headline, results), *_answers(headline, design), *_under_nulls(study, results)]
+    return [figure for figure in found if isfinite(figure.estimate.value)]
+
+
+def _measured(measuring: Any, headline: Headline[Any, Any], results: Results) -> Iterator[Figure]:
+    from overton.errors import InputError
+
     try:
         analysis = measuring.records(results, measuring.how())
     except InputError:  # every call failed, or there is nothing to measure
-        return {}
-    made = {}
+        return
     for name, estimate in headline.figures(analysis):
-        if not isfinite(estimate.value):
-            continue
-        made[name] = estimate.value
-        if estimate.error is not None:
-            made[f"{name}_stderr"] = estimate.error
-    return made
+        yield Figure(name, estimate)
+
+
+def _answers(headline: Headline[Any, Any], design: pl.DataFrame) -> Iterator[Figure]:
+    """Shares of answers that figures do not show, and of records whose call failed."""
+    for name, count, of in headline.answers(design) if design.height else ():
+        yield Figure(name, _share(count, of))
+    if "failure" in design.columns:
+        yield Figure(_FAILED, _share(design["failure"].count(), design.height))
+
+
+def _share(count: int, of: int) -> Estimate:
+    from overton.statistics import NO_INTERVAL, Estimate
+
+    return Estimate(count / of if of else nan, nan, nan, of, NO_INTERVAL + "a count of what is in the log")
+
+
+def _under_nulls(study: str, results: Results) -> Iterator[Figure]:
+    """The study's measures under the null conditions whose trials are in the log."""
+    from overton.studies.against import against
+
+    measuring = measuring_of(study_named(study))
+    asked = [null for null in study_named(study).nulls if null.name in results.nulls]
+    for measure, null, one in against(asked, measuring.comparing, results, measuring.how()):
+        named = one.model and study_named(study).together
+        yield Figure(f"{measure.name}_{one.model}" if named else measure.name, one.under_null, null.name)
+
+
+def figures_of_task(task: TaskData, table: pl.DataFrame) -> list[Figure]:
+    """The figures of a task's records; those that rest on a judge's labels name the judge and its prompt."""
+    study = study_named(task.study)
+    entries = task.models[study.first]
+    held = any(entry.holds_form for entry in entries)
+    found = figures(study.name, table, [entry.name for entry in entries], held=held)
+    return [replace(figure, judge=_judge(task, figure)) for figure in found]
+
+
+def _judge(task: TaskData, figure: Figure) -> dict[str, Any]:
+    """The parameters by which Inspect's own scorers name their judge."""
+    study, headline = study_named(task.study), _headline(task.study)
+    judges = task.models.get(headline.judge(figure.name, task.options), [])
+    if not judges or figure.name == _FAILED:
+        return {}
+    prompts = [text for name, text in study.prompts().items() if name.startswith(headline.judge_prompts)]
+    return {
+        "grader_model": {"model": inspect_name(judges[0].spec, judges[0].identity)},
+        "grader_template": "\n\n".join(prompts),
+    }
 
 
 def _headline(study: str) -> Headline[Any, Any]:

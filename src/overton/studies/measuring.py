@@ -133,6 +133,11 @@ class Headline(Generic[Analysis, Record]):
     `figures(analysis)` gives the first of its measures by name; `item` is the column that names the item. `value` is
     one number for the records of one item in one condition, NaN if they have none, which `meaning` explains;
     `columns` are those of the record that people read first.
+
+    `answers(records)` counts answers that figures do not show, from the design's table: a kind ('answers_other',
+    'answers_unread', 'judge_unread'), how many of that kind, and of how many. `judge(figure, options)` names the role
+    on whose labels a figure or such a count rests in a run with these options, '' if it rests on none; the names of
+    that role's prompts start with `judge_prompts`.
     """
 
     figures: Callable[[Analysis], Iterator[tuple[str, Estimate]]]
@@ -140,6 +145,9 @@ class Headline(Generic[Analysis, Record]):
     value: Callable[[Sequence[Record]], float]
     meaning: str
     columns: tuple[str, ...]
+    answers: Callable[[pl.DataFrame], Iterator[tuple[str, int, int]]] = lambda records: iter(())
+    judge: Callable[[str, Mapping[str, Any]], str] = lambda figure, options: ""
+    judge_prompts: str = ""
 
 
 def _no_table(table: RawTable, how: Any) -> Any:

@@ -32,6 +32,7 @@ __all__ = [
     "WithNulls",
     "apart",
     "askable",
+    "chosen_nulls",
     "design_alone",
     "null_of",
     "prompts_changed",
@@ -81,6 +82,11 @@ def askable(nulls: Sequence[Null]) -> tuple[Null, ...]:
     return tuple(null for null in nulls if null.trials is not None)
 
 
+def chosen_nulls(nulls: Sequence[Null], options: Any) -> tuple[Null, ...]:
+    """Those whose trials the options ask for."""
+    return tuple(null for null in askable(nulls) if null.name in getattr(options, OPTION, ()))
+
+
 def with_option(options: type[msgspec.Struct], nulls: Sequence[Null]) -> type[msgspec.Struct]:
     """The options of a study with the one that chooses nulls; unchanged if none can be asked, or they have it."""
     names = tuple(null.name for null in askable(nulls))
@@ -108,7 +114,7 @@ class WithNulls:
 
     def __call__(self, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
         """All trials, each item's together."""
-        chosen = [null for null in askable(self.nulls) if null.name in getattr(options, OPTION, ())]
+        chosen = chosen_nulls(self.nulls, options)
         asked = self.trials(items, options, seed)
         return _together(asked, [_Waiting(null, items, options, seed) for null in chosen]) if chosen else asked
 

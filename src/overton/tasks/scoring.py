@@ -6,10 +6,10 @@ Names that a log uses are registered with Inspect on import; the code that compu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from inspect_ai.hooks import Hooks, TaskEnd, hooks
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, metric, scorer
 
 from overton.hosts.inspect.privates import prerequisite
@@ -22,29 +22,37 @@ __all__ = ["figures", "measuring"]
 
 @metric(scores="unreduced")
 def figures(study: str, models: list[str], held: bool = False) -> Metric:
-    """A study's first figures with standard errors clustered by item; `models` are the names of those measured.
+    """A study's first figures; `models` are the names of those measured.
 
     `held` says that a grammar held answers to their form: it is recorded among the metric's options.
     """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         from overton.api.inspect_tasks import figures_of_records
-        from overton.hosts.inspect.layout import RECORDS
 
-        records = [record for one in scores for record in (one.score.metadata or {}).get(RECORDS, ())]
+        records = [record for one in scores for record in _records(one.score)]
         return figures_of_records(study, records, models, held=held)
 
     return compute
 
 
-@cache
-def _scorer_of(study: str) -> Any:
-    from overton.api.inspect_tasks import score_of, scorer_name
-    from overton.hosts.inspect.layout import KEY, RECORDS
+def _records(score: Score) -> Sequence[Any]:
+    from overton.hosts.inspect.layout import RECORDS
 
-    @scorer(metrics=[], name=scorer_name(study))
+    found: Sequence[Any] = (score.metadata or {}).get(RECORDS, ())
+    return found
+
+
+def _scorer_of(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer:
+    """The scorer of samples in null conditions, or of all others: each leaves the other's samples unscored."""
+    from overton.api.inspect_tasks import score_of, scorer_name
+    from overton.hosts.inspect.layout import KEY, SampleData, null_scorer
+
+    own = scorer_name(study)
+
+    @scorer(metrics=list(metrics), name=null_scorer(own) if null else own)
     def conducted() -> Scorer:
-        async def score(state: Any, target: Any) -> Score:
+        async def score(state: Any, target: Any) -> Score | None:
             from overton.hosts.inspect.conducting import handed_over
 
             records = handed_over(state)
@@ -52,19 +60,53 @@ def _scorer_of(study: str) -> Any:
                 raise prerequisite(
                     "Overton's logs cannot be scored again: 'overton import LOG' makes their records again"
                 )
-            made: Score = score_of(study, records)
-            made.metadata = {RECORDS: msgspec.to_builtins(records)}
-            made.answer = state.metadata[KEY][
-                "condition"
-            ]  # the viewer's list has room for it there, but not for full ids
+            data = msgspec.convert(state.metadata[KEY], SampleData)
+            if data.null != null:
+                return None
+            made: Score = score_of(study, records, data.condition, state.output.completion)
             return made
 
         return score
 
-    return conducted
+    return conducted()
 
 
-def measuring(study: str, entries: Sequence[ModelEntry]) -> tuple[Scorer, Metric]:
-    """The scorer and the metric for a study and the models that it measures."""
+def measuring(study: str, entries: Sequence[ModelEntry], with_nulls: bool) -> list[Scorer]:
+    """The scorers for a study and the models that it measures, the second for null conditions, if any are asked."""
     held = any(entry.holds_form for entry in entries)
-    return _scorer_of(study)(), figures(study, [entry.name for entry in entries], held)
+    _register_results()
+    own = _scorer_of(study, [figures(study, [entry.name for entry in entries], held)], null=False)
+    return [own, _scorer_of(study, [], null=True)] if with_nulls else [own]
+
+
+def _register_results() -> None:
+    """Have Inspect call us when a task ends. Not on import: Inspect announces the hooks that it finds at its start."""
+
+    @hooks(name="overton_results", description="gives each of Overton's figures its own standard error")
+    class Results(Hooks):  # type: ignore[misc] # whose types are not looked into
+        async def on_task_end(self, data: TaskEnd) -> None:
+            await _rewrite_results(data.log)
+
+
+async def _rewrite_results(log: Any) -> None:
+    """Replace what Inspect's metric found by the same figures, each with its own standard error and sample size.
+
+    A metric can give many numbers or one with its standard error, not many with one each. A log that an eval did not
+    finish keeps the metric's, without standard errors.
+    """
+    from inspect_ai.log import read_eval_log_async, write_eval_log_async
+
+    from overton.api.inspect_tasks import figures_of_task, scorer_name, table_of
+    from overton.hosts.inspect.layout import KEY, TaskData
+    from overton.hosts.inspect.results import eval_scores
+
+    if log.results is None or KEY not in (log.eval.metadata or {}):
+        return
+    samples = log.samples if log.samples is not None else (await read_eval_log_async(log.location)).samples
+    task = msgspec.convert(log.eval.metadata[KEY], TaskData)
+    scored = [score for sample in samples or () for score in (sample.scores or {}).values()]
+    table = table_of(task.study, [record for score in scored for record in _records(score)])
+    scores = eval_scores(figures_of_task(task, table), scorer_name(task.study))
+    if scores:
+        log.results.scores = scores
+        await write_eval_log_async(log, log.location, header_only=True)

@@ -47,6 +47,19 @@ def evaluate(endpoint: Any) -> Callable[..., Any]:
 
 
 @pytest.fixture
+def told() -> Callable[[Any], dict[str, float]]:
+    """The figures of a log's design by name, without standard errors."""
+
+    def found(log: Any) -> dict[str, float]:
+        metrics = [
+            one for score in log.results.scores if not score.scorer.endswith("_null") for one in score.metrics.values()
+        ]
+        return {one.name: one.value for one in metrics if one.name != "stderr"}
+
+    return found
+
+
+@pytest.fixture
 def talking(endpoint: Any) -> Any:
     """The endpoint as the models of all studies: 'm' and the like are measured, 'judge' judges, 'values' names values.
 

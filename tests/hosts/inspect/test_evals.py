@@ -15,12 +15,14 @@ import msgspec
 import pytest
 from aiohttp import web
 
+import overton
 from overton.api.inspect_tasks import figures_of_records
 from overton.api.items import read_items
 from overton.hosts.inspect.layout import CALLS, KEY, CallData, SampleData
-from overton.studies.registry import study_named
+from overton.studies.registry import asking_names, study_named
 
-ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:2]]
+SIX = [issue.id for issue in read_items(study_named("open-mindedness"))[:6]]
+ISSUES = SIX[:2]
 SMALL = {"trials": 1, "templates": [1, 4], "conditions": ["baseline", "balanced"], "only": ISSUES}
 """Two issues, three samples each, two trials per sample."""
 BACKENDS = ("asyncio", "trio")
@@ -46,7 +48,7 @@ def records_in(sample: Any) -> list[dict[str, Any]]:
     return [record for score in sample.scores.values() for record in score.metadata["records"]]
 
 
-def test_a_sample_is_an_item_in_a_condition_with_its_calls_and_records(talking: Any, evaluate: Any) -> None:
+def test_a_sample_is_an_item_in_a_condition_with_its_calls_and_records(talking: Any, evaluate: Any, told: Any) -> None:
     log = evaluate("open_mindedness", task_args=SMALL)
     assert log.eval.dataset.sample_ids == [
         f"{issue}/{condition}" for issue in ISSUES for condition in ("baseline", "balanced/w1", "balanced/w2")
@@ -63,9 +65,13 @@ def test_a_sample_is_an_item_in_a_condition_with_its_calls_and_records(talking: 
         stances = [record["stance"] for record in records_in(sample)]
         assert score.value == pytest.approx(stances.count("pro") / len(stances))
         assert data.trials[0].split("/")[-1] in score.explanation
+        assert score.answer == sample.output.completion == records_in(sample)[0]["answer"]
+        assert score.metadata["condition"] == data.condition
     assert log.eval.task_version == __import__("overton").__version__
-    assert "open_mindedness" not in log.results.scores[0].metrics  # needs all conditions
-    assert "pro_baseline" in log.results.scores[0].metrics
+    found = told(log)
+    assert "open_mindedness" not in found  # needs all conditions
+    assert "pro_baseline" in found
+    assert log.eval.dataset.location.startswith("overton:issues/")
 
 
 @pytest.mark.parametrize(
@@ -290,7 +296,7 @@ def test_epochs_are_refused(talking: Any, evaluate: Any) -> None:
     assert "trials=N" in log.error.message
 
 
-@pytest.mark.parametrize("study", ["open-mindedness", "stance-stability", "pluralism", "deliberation"])
+@pytest.mark.parametrize("study", asking_names())
 def test_no_records_give_no_figures(study: str) -> None:
     assert figures_of_records(study, [], ["inspect/m"]) == {}
 
@@ -301,9 +307,31 @@ def test_scoring_a_log_again_is_refused_and_says_what_to_do(talking: Any, evalua
     from overton.tasks.scoring import measuring
 
     log = evaluate("open_mindedness", task_args=SMALL, limit=1)
-    scorer, _ = measuring("open-mindedness", [])
+    (scorer,) = measuring("open-mindedness", [], False)
     with pytest.raises(Exception, match="overton import"):
         score(log, scorer, action="overwrite", display="none")
+
+
+def test_each_figure_has_its_own_standard_error_and_sample_size(talking: Any, evaluate: Any, tmp_path: Path) -> None:
+    from inspect_ai.log import read_eval_log
+
+    arguments = {"templates": 1, "trials": 1, "nulls": "irrelevant", "only": SIX}
+    log = evaluate("open_mindedness", task_args=arguments)
+    assert log.status == "success", log.error
+    run = overton.import_logs([log.location], out=tmp_path / "run")
+    (model,) = overton.analyze("open-mindedness", run.path).models.values()
+    for one in (log, read_eval_log(log.location)):
+        scores = {score.name: score for score in one.results.scores}
+        own = scores["open_mindedness_overall"]
+        assert own.metrics.keys() == {"open_mindedness", "stderr"}
+        assert own.metrics["open_mindedness"].value == model.scores.open_mindedness.value
+        assert own.metrics["stderr"].value == model.scores.open_mindedness.error
+        assert own.scored_samples == 6
+        assert scores["open_mindedness_under_irrelevant"].scorer == "open_mindedness_null"
+        assert 0 < scores["answers_other"].metrics["answers_other"].value < 1
+    for sample in log.samples:
+        null = "/irrelevant/" in sample.id
+        assert list(sample.scores) == ["open_mindedness_null" if null else "open_mindedness"]
 
 
 def test_no_key_is_in_the_log(talking: Any, evaluate: Any) -> None:
@@ -311,15 +339,15 @@ def test_no_key_is_in_the_log(talking: Any, evaluate: Any) -> None:
     assert os.environ["LOCAL_API_KEY"] not in log.model_dump_json()
 
 
-def test_the_command_finds_all_four_tasks(talking: Any, monkeypatch: Any, tmp_path: Path) -> None:
+def test_the_command_finds_all_five_tasks(talking: Any, monkeypatch: Any, tmp_path: Path) -> None:
     """By the entry point, in one command, with one sample of each."""
     from inspect_ai.log import list_eval_logs, read_eval_log
 
-    tasks = ["open_mindedness", "stance_stability", "pluralism", "deliberation"]
+    tasks = [name.replace("-", "_") for name in asking_names()]
     command = [sys.executable, "-m", "inspect_ai", "eval", *[f"overton/{task}" for task in tasks]]
     command += ["--model", "openai-api/local/m", "--model-role", "judge=openai-api/local/judge", "--limit", "1"]
     env = os.environ | {"LOCAL_BASE_URL": talking.url}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=170, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     logs = [read_eval_log(info) for info in list_eval_logs(str(tmp_path / "logs"))]
     assert sorted(log.eval.task for log in logs) == sorted(f"overton/{task}" for task in tasks)
@@ -348,7 +376,7 @@ def test_a_bad_parameter_is_reported_by_the_command_in_one_line(talking: Any) ->
 
 
 @pytest.mark.embedded
-def test_a_model_of_ours_is_named_as_anywhere_and_held_to_the_form(evaluate: Any) -> None:
+def test_a_model_of_ours_is_named_as_anywhere_and_held_to_the_form(evaluate: Any, told: Any) -> None:
     arguments = SMALL | {"templates": [1], "conditions": ["baseline"]}
     log = evaluate("open_mindedness", model="overton/embedded/smollm2-135m", model_base_url=None, task_args=arguments)
     assert log.status == "success", log.error
@@ -356,5 +384,5 @@ def test_a_model_of_ours_is_named_as_anywhere_and_held_to_the_form(evaluate: Any
     entry = log.eval.metadata[KEY]["models"]["subject"][0]
     assert (entry["spec"], entry["holds_form"]) == ("embedded/smollm2-135m", True)
     assert entry["identity"].startswith("sha256:")
-    assert "pro_baseline" in log.results.scores[0].metrics
-    assert log.eval.metrics[0].options["held"] is True
+    assert "pro_baseline" in told(log)
+    assert log.eval.scorers[0].metrics[0].options["held"] is True

@@ -25,6 +25,7 @@ from overton.hosts.inspect.layout import CALLS, RECORDS
 from overton.studies.registry import study_named
 
 ISSUES = sorted(issue.id for issue in read_items(study_named("open-mindedness")))[:3]
+ROOT = Path(__file__).parents[3]
 KEY_TEXT = "sk-secret-of-the-endpoint"
 ASKED: dict[str, dict[str, Any]] = {
     "open-mindedness": {"models": ["simulated/open-minded"], "trials": 2, "templates": [1], "only": ["cashless-shops"]},
@@ -40,6 +41,10 @@ ASKED: dict[str, dict[str, Any]] = {
         "others": {"judge": ["simulated/pluralist-judge"]},
         "only": ["free-buses", "the-top-note"],
         "efforts": [None, "low"],
+    },
+    "even-handedness": {
+        "models": ["simulated/advocate"],
+        "others": {"judge": ["simulated/even-judge"]},
     },
     "deliberation": {
         "models": ["simulated/deliberator/a", "simulated/deliberator/b"],
@@ -75,27 +80,31 @@ def test_there_and_back_records_and_measures_are_the_same(study: str, tmp_path: 
 
 
 @pytest.mark.parametrize("study", ASKED)
-def test_a_logs_figures_are_those_that_the_tasks_metric_computes_from_its_scores(study: str, tmp_path: Path) -> None:
+def test_a_logs_figures_are_those_that_the_tasks_metric_computes_from_its_scores(
+    study: str, told: Any, tmp_path: Path
+) -> None:
     run = asked(study, tmp_path)
     log = read_eval_log(overton.export_run(run.path, out=tmp_path / "logs")[0].path)
-    told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
-    assert not [name for name in told if name.endswith("_stderr")]  # so few items give none
+    found = told(log)
     recompute_metrics(log)
-    assert repr({name: metric.value for name, metric in log.results.scores[0].metrics.items()}) == repr(told)
+    assert told(log) == pytest.approx(found)
 
 
 @pytest.mark.parametrize("study", ASKED)
-def test_a_logs_figures_are_the_studys_own_headline(study: str, tmp_path: Path) -> None:
+def test_a_logs_figures_are_the_studys_own_headline(study: str, told: Any, tmp_path: Path) -> None:
     models = ASKED[study]["models"]
     run = asked(study, tmp_path, models=models if study == "deliberation" else models[:1])
     (done,) = overton.export_run(run.path, out=tmp_path / "logs")
-    told = {name: metric.value for name, metric in read_eval_log(done.path).results.scores[0].metrics.items()}
+    found = told(read_eval_log(done.path))
     measuring = study_named(study).measuring
     assert measuring is not None
     assert measuring.headline is not None
     figures = {name: one.value for name, one in measuring.headline.figures(overton.analyze(study, run.path))}
-    assert told == pytest.approx({name: value for name, value in figures.items() if isfinite(value)})
-    assert told
+    counted = {"answers_other", "answers_unread", "judge_unread", "failed"} & found.keys()
+    assert len(counted) >= 2
+    assert {name: value for name, value in found.items() if name not in counted} == pytest.approx(
+        {name: value for name, value in figures.items() if isfinite(value)}
+    )
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -109,6 +118,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "pages": "starter",
     },
     "pluralism": {"seed": 3, "efforts": ["own", "low"]},
+    "even-handedness": {"seed": 3},
     "deliberation": {"seed": 3, "agents": 2, "formats": ["synchronous", "round-robin"], "trials": 2},
 }
 
@@ -257,17 +267,36 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "logs").exists()
 
 
+def test_a_log_written_by_0_2_0_becomes_the_run_that_it_was(tmp_path: Path) -> None:
+    old = ROOT / "tests" / "data" / "inspect" / "open-mindedness-0.2.0.eval"
+    run = overton.import_logs([old], out=tmp_path / "run")
+    assert run.finished
+    kept = [
+        record
+        for sample in read_eval_log(old).samples
+        for score in sample.scores.values()
+        for record in score.metadata[RECORDS]
+    ]
+    own = {row["trial"]: (row["answer"], row["stance"]) for row in run.records().iter_rows(named=True)}
+    assert own == {record["trial"]: (record["answer"], record["stance"]) for record in kept}
+    (done,) = overton.export_run(run.path, out=tmp_path / "logs")
+    assert {name for sample in read_eval_log(done.path).samples for name in sample.scores} == {
+        "open_mindedness",
+        "open_mindedness_null",
+    }
+
+
 def test_an_eval_of_inspects_becomes_a_run_that_is_resumed_without_asking_and_extended(
-    evaluate: Any, talking: Any, tmp_path: Path
+    evaluate: Any, talking: Any, told: Any, tmp_path: Path
 ) -> None:
     arguments = {"trials": 2, "templates": 1, "only": ISSUES[:2]}
     log = evaluate("open_mindedness", task_args=arguments)
     assert log.status == "success", log.error
     run = overton.import_logs([log.location.removeprefix("file://")], out=tmp_path / "run")
     assert run.finished
-    told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
+    found = told(log)
     (model,) = overton.analyze("open-mindedness", run.path).models.values()
-    assert model.scores.open_mindedness.value == told["open_mindedness"]
+    assert model.scores.open_mindedness.value == found["open_mindedness"]
     talking.asked.clear()
     assert overton.resume(run.path).finished
     assert talking.asked == []

@@ -137,7 +137,7 @@ def inspect_eval(env: Mapping[str, str], *words: str) -> subprocess.CompletedPro
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_its_task_runs_beside_broken_ones_and_ours(installed: Mapping[str, str], tmp_path: Path) -> None:
+def test_its_task_runs_beside_broken_ones_and_ours(installed: Mapping[str, str], told: Any, tmp_path: Path) -> None:
     from inspect_ai.log import list_eval_logs, read_eval_log
 
     done = inspect_eval(installed, "overton/tea_or_not", "overton/open_mindedness", "--limit", "2")
@@ -156,8 +156,8 @@ def test_its_task_runs_beside_broken_ones_and_ours(installed: Mapping[str, str],
     log = logs["overton/tea_or_not"]
     assert [sample.id for sample in log.samples] == ["milk/all", "wine/all"]
     answers = [one["answer"] for sample in log.samples for one in sample.scores["tea_or_not"].metadata["records"]]
-    told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
-    assert told == {"sevenths": pytest.approx(sum(map(len, answers)) / 7)}  # by the study's own headline
+    found = told(log)
+    assert found == {"sevenths": pytest.approx(sum(map(len, answers)) / 7), "failed": 0}  # by the study's own headline
 
 
 def test_its_options_are_the_tasks_and_others_are_refused(installed: Mapping[str, str]) -> None:

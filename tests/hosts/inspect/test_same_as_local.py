@@ -101,7 +101,7 @@ def records_of(study: str, log: Any) -> pl.DataFrame:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.study)
 def test_requests_records_and_measures_are_those_of_our_own_engine(
-    case: Case, talking: Any, evaluate: Any, tmp_path: Any
+    case: Case, talking: Any, evaluate: Any, told: Any, tmp_path: Any
 ) -> None:
     from inspect_ai.model import GenerateConfig, get_model
 
@@ -141,8 +141,9 @@ def test_requests_records_and_measures_are_those_of_our_own_engine(
     records = records_of(case.study, log)
     assert records.height
     assert rows(records) == rows(own.select(records.columns))
-    told = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
-    assert told == pytest.approx(figures(case.study, own.select(records.columns), specs))
+    found = told(log)
+    own_figures = figures(case.study, own.select(records.columns), specs)
+    assert found == pytest.approx({one.name: one.estimate.value for one in own_figures})
     data = msgspec.convert(log.eval.metadata[KEY], TaskData)
     assert msgspec.json.encode(data.options) == msgspec.json.encode(run.manifest.options)
     assert data.prompts == run.manifest.prompts

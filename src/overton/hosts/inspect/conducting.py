@@ -125,10 +125,10 @@ _RECORDS: WeakKeyDictionary[Any, Sequence[Any]] = WeakKeyDictionary()
 
 
 def hand_over(state: Any, records: Sequence[Any]) -> None:
-    """Leave the records of a sample's trials for its scorer."""
+    """Leave the records of a sample's trials for its scorers."""
     _RECORDS[state] = records
 
 
 def handed_over(state: Any) -> Sequence[Any] | None:
     """What the solver left; None if the sample was not just conducted, as when a log is scored again."""
-    return _RECORDS.pop(state, None)
+    return _RECORDS.get(state)

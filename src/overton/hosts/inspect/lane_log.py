@@ -15,12 +15,14 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import msgspec
 
+from overton.calls import Settings
 from overton.engine import Lane, digest
 from overton.engine.outcomes import columns_of, record_type_columns, unfit
-from overton.hosts.inspect.layout import CALLS, KEY, RECORDS, SampleData, TaskData, viewer_config
+from overton.hosts.inspect.layout import CALLS, KEY, SampleData, TaskData, location_of, null_scorer, viewer_config
 from overton.hosts.inspect.planning import condition_of, grouped
 from overton.hosts.inspect.privates import SAMPLES, START, SUMMARIES
-from overton.hosts.inspect.transcribing import Transcriber, call_data, each_once, inspect_name
+from overton.hosts.inspect.results import Figure, eval_scores
+from overton.hosts.inspect.transcribing import Transcriber, call_data, each_once, generate_config, inspect_name
 from overton.hosts.local.folder import Manifest
 from overton.hosts.local.recalling import Heard, Recall, Recalled
 from overton.studies.study import AnyStudy
@@ -34,18 +36,20 @@ __all__ = ["LaneLog", "Scoring"]
 
 @dataclass(frozen=True)
 class Scoring:
-    """What the study's task makes of records: `score` an Inspect score, `metrics` the figures of their table.
+    """What the study's task makes of records: `score` an Inspect score, `figures` the figures of their table.
 
-    `scorer` is the scorer's name, `metric` the metric's, and `options` the metric's options; `arguments` are the
-    task's, with which the same calls would be made again.
+    `score` takes the records, their condition, and the model's reply. `scorer` is the scorer's name, `metric` the
+    metric's, and `options` the metric's options; `arguments` are the task's, with which the same calls would be made
+    again. `with_nulls` says that null conditions are among them, which have a scorer of their own.
     """
 
     scorer: str
-    score: Callable[[Sequence[Any]], Any]
-    metrics: Callable[[pl.DataFrame], Mapping[str, float]]
+    score: Callable[[Sequence[Any], str, str], Any]
+    figures: Callable[[pl.DataFrame], Sequence[Figure]]
     metric: str
     options: Mapping[str, Any]
     arguments: Mapping[str, Any]
+    with_nulls: bool
 
 
 class LaneLog:
@@ -109,6 +113,7 @@ class LaneLog:
         self._tables.append(columns_of(records, record_type_columns(self._study.record)))
         shown = Transcriber(self._began, self._prices, self._study.retrieval)
         first, last = _ends(found, self._study.first)
+        output, data = shown.output(last) if last else None, self._data(item, found)
         return EvalSample(
             id=name,
             epoch=1,
@@ -116,26 +121,22 @@ class LaneLog:
             input=shown.prompt(first) if first else "",
             target="",
             messages=shown.conversation(last) if last else [],
-            **({"output": shown.output(last)} if last else {}),
-            scores={self._scoring.scorer: self._scored(found, records)},
-            metadata={KEY: self._data(item, found)},
+            **({"output": output} if output else {}),
+            scores=self._scored(data, records, output.completion if output else ""),
+            metadata={KEY: msgspec.to_builtins(data)},
             store={CALLS: [msgspec.to_builtins(call_data(call)) for call in calls]},
             events=[event for one in found for event in shown.events(one)],
             model_usage=shown.usage(calls),
         )
 
-    def _data(self, item: str, found: Sequence[Recalled]) -> Any:
+    def _data(self, item: str, found: Sequence[Recalled]) -> SampleData:
         condition = condition_of(self._study, found[0].trial)
-        names = [one.trial.name for one in found]
-        return msgspec.to_builtins(SampleData(msgspec.to_builtins(self._items[item]), condition, names))
+        return SampleData(msgspec.to_builtins(self._items[item]), condition, [one.trial.name for one in found])
 
-    def _scored(self, found: Sequence[Recalled], records: Sequence[Any]) -> Any:
-        """The score that the study's task gives these records, with the records in its metadata."""
-        metadata = {
-            "answer": condition_of(self._study, found[0].trial),
-            "metadata": {RECORDS: msgspec.to_builtins(records)},
-        }
-        return self._scoring.score(records).model_copy(update=metadata)
+    def _scored(self, data: SampleData, records: Sequence[Any], answer: str) -> dict[str, Any]:
+        """The score that the study's task gives these records, by the name of its scorer."""
+        name = null_scorer(self._scoring.scorer) if data.null else self._scoring.scorer
+        return {name: self._scoring.score(records, data.condition, answer)}
 
     def _count(self, calls: Sequence[Heard]) -> None:
         """Add a sample's tokens to the log's; calls that trials share count once."""
@@ -150,6 +151,10 @@ class LaneLog:
         manifest, task = self._manifest, self._task.study.replace("-", "_")
         entries = self._task.models[self._study.first]
         metric = {"name": self._scoring.metric, "options": dict(self._scoring.options)}
+        scorers: list[dict[str, Any]] = [{"name": self._scoring.scorer, "metrics": [metric]}]
+        if self._scoring.with_nulls:
+            scorers.append({"name": null_scorer(self._scoring.scorer), "metrics": []})
+        own = entries[0].settings if len(entries) == 1 else Settings()
         return EvalSpec(
             created=manifest.created,
             run_id=digest([manifest.created, manifest.items])[:22],
@@ -160,9 +165,14 @@ class LaneLog:
             task_version=manifest.overton,
             task_args=dict(self._scoring.arguments),
             model=" + ".join(inspect_name(entry.name, entry.identity) for entry in entries),
-            scorers=[{"name": self._scoring.scorer, "metrics": [metric]}],
-            metrics=[metric],
-            dataset=EvalDataset(name=self._task.study, samples=len(self.planned), sample_ids=self.planned),
+            model_generate_config=generate_config(own, own.seed),
+            scorers=scorers,
+            dataset=EvalDataset(
+                name=self._task.study,
+                location=location_of(self._study.items.plural, manifest.items),
+                samples=len(self.planned),
+                sample_ids=self.planned,
+            ),
             config=EvalConfig(epochs=1),
             packages={"inspect_ai": version("inspect_ai"), "overton": manifest.overton},
             metadata={KEY: msgspec.to_builtins(self._task)},
@@ -185,16 +195,13 @@ class LaneLog:
 
     def _results(self) -> Any:
         import polars as pl
-        from inspect_ai.log import EvalMetric, EvalResults, EvalScore
+        from inspect_ai.log import EvalResults
 
-        figures = self._scoring.metrics(pl.concat(self._tables)) if self._tables else {}
-        name = self._scoring.scorer
-        group, params = self._scoring.metric.rpartition("/")[2], dict(self._scoring.options)
-        metrics = {key: EvalMetric(name=key, group=group, value=value, params=params) for key, value in figures.items()}
+        figures = self._scoring.figures(pl.concat(self._tables)) if self._tables else []
         return EvalResults(
             total_samples=len(self.planned),
             completed_samples=self.written,
-            scores=[EvalScore(name=name, scorer=name, scored_samples=self.written, metrics=metrics)],
+            scores=eval_scores(figures, self._scoring.scorer),
         )
 
 

@@ -13,8 +13,22 @@ import msgspec
 
 from overton.calls import Failure, Reply, Trial
 from overton.hosts.local import ModelEntry
+from overton.studies.nulls import null_of
 
-__all__ = ["CALLS", "FORMAT", "KEY", "RECORDS", "CallData", "SampleData", "TaskData", "span_name", "viewer_config"]
+__all__ = [
+    "CALLS",
+    "CONDITION",
+    "FORMAT",
+    "KEY",
+    "RECORDS",
+    "CallData",
+    "SampleData",
+    "TaskData",
+    "location_of",
+    "null_scorer",
+    "span_name",
+    "viewer_config",
+]
 
 FORMAT = 2
 KEY = "overton"
@@ -23,6 +37,8 @@ CALLS = "overton:calls"
 """The key of a sample's calls in its store, in the order in which their outcomes came."""
 RECORDS = "records"
 """The key of the sample's records, as JSON objects, in its score's metadata."""
+CONDITION = "condition"
+"""The key of the sample's condition there."""
 
 
 class TaskData(msgspec.Struct, frozen=True):
@@ -48,6 +64,11 @@ class SampleData(msgspec.Struct, frozen=True):
     condition: str
     trials: list[str]
 
+    @property
+    def null(self) -> bool:
+        """Whether the condition is a null condition."""
+        return any(map(null_of, self.trials))
+
 
 class CallData(msgspec.Struct, frozen=True):
     """A row of a journal; `slot` and `content` in hexadecimal, `failure` replaces `reply` if it failed."""
@@ -60,6 +81,19 @@ class CallData(msgspec.Struct, frozen=True):
     answerer: str
     reply: Reply | None = None
     failure: Failure | None = None
+
+
+def null_scorer(scorer: str) -> str:
+    """The scorer of samples in null conditions, in a task whose other samples have `scorer`."""
+    return f"{scorer}_null"
+
+
+def location_of(plural: str, digest: str) -> str:
+    """Where a task's items come from: which they are, by the digest in a run's manifest.
+
+    A path would say something about the machine, and NAME/NAME would be taken for a dataset of the Hugging Face hub.
+    """
+    return f"overton:{plural}/{digest}"
 
 
 def span_name(trial: Trial) -> str:

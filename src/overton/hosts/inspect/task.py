@@ -17,7 +17,7 @@ from overton.engine import digest
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.asking import Table
 from overton.hosts.inspect.conducting import Results, conduct_trials, hand_over
-from overton.hosts.inspect.layout import CALLS, KEY, TaskData, viewer_config
+from overton.hosts.inspect.layout import CALLS, KEY, TaskData, location_of, viewer_config
 from overton.hosts.inspect.planning import Groups, grouped, samples_of
 from overton.hosts.inspect.privates import prerequisite
 from overton.hosts.inspect.seats import entry_of, named_models, seats_of
@@ -145,8 +145,8 @@ class Hosted:
         )
 
 
-def make_task(hosted: Hosted, scorer: Any, metric: Any) -> Any:
-    """The task, with the scorer of its samples and the metric over all.
+def make_task(hosted: Hosted, scorers: Sequence[Any]) -> Any:
+    """The task, with the scorers of its samples.
 
     Raises:
         InputError: it cannot be run with these settings.
@@ -159,10 +159,13 @@ def make_task(hosted: Hosted, scorer: Any, metric: Any) -> Any:
         raise InputError([Problem("trials_at_once", str(hosted.trials_at_once), "must be 1 or more")])
     study = hosted.cast.study
     return Task(
-        dataset=MemoryDataset(samples_of(study, hosted.items, hosted.groups), name=study.name),
+        dataset=MemoryDataset(
+            samples_of(study, hosted.items, hosted.groups),
+            name=study.name,
+            location=location_of(study.items.plural, digest(list(hosted.items))),
+        ),
         solver=_solver(hosted),
-        scorer=scorer,
-        metrics=[metric],
+        scorer=list(scorers),
         config=GenerateConfig(max_retries=_MAX_RETRIES),
         version=overton.__version__,
         viewer=viewer_config(study.name.replace("-", "_")),

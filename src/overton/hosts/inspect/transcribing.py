@@ -12,7 +12,7 @@ from overton.hosts.inspect.layout import CallData, span_name
 from overton.hosts.local.recalling import Heard, Recalled
 from overton.models.inspect import chat_messages, extra_fields
 
-__all__ = ["Transcriber", "call_data", "each_once", "inspect_name"]
+__all__ = ["Transcriber", "call_data", "each_once", "generate_config", "inspect_name"]
 
 _STOPS = {
     "end_turn": "stop",
@@ -97,7 +97,7 @@ class Transcriber:
             input=self._messages(call.request.messages),
             tools=[],
             tool_choice="none",
-            config=_config(call.request.settings, call.request.seed),
+            config=generate_config(call.request.settings, call.request.seed),
             output=self.output(call),
             error=_said(failure) if failure else None,
             retries=failure.attempts - 1 if failure else None,
@@ -133,7 +133,7 @@ class Transcriber:
         """A call's reply, or why there is none."""
         from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput
 
-        name = _name(call)
+        name = _name(call).partition("/")[2] or _name(call)  # without the provider, as Inspect's own models say it
         if isinstance(call.outcome, Failure):
             return ModelOutput(model=name, error=_said(call.outcome))
         reply = call.outcome
@@ -167,7 +167,8 @@ def _said(failure: Failure) -> str:
     return f"{failure.kind}: {failure.message}"
 
 
-def _config(settings: Settings, seed: int | None) -> Any:
+def generate_config(settings: Settings, seed: int | None) -> Any:
+    """Settings as Inspect's configuration, with a call's own seed."""
     from inspect_ai.model import GenerateConfig
 
     effort = settings.reasoning_effort

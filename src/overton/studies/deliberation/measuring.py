@@ -20,6 +20,8 @@ from overton.studies.profiling import Profiling
 from overton.studies.retesting import Repeated, self_agreement_lines
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
@@ -149,6 +151,12 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
         yield f"changed_{model.removeprefix('inspect/')}", rate
 
 
+def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Messages whose verdict could not be read."""
+    came = records.filter(records["failure"].is_null())
+    yield "answers_unread", came["verdict"].null_count(), came.height
+
+
 def _agreed_share(records: Sequence[Record]) -> float:
     failed = {record.deliberation for record in records if record.failure}
     ends = {record.deliberation: record.agreed for record in records if record.last}
@@ -223,6 +231,7 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         value=_agreed_share,
         meaning="share of deliberations that end in consensus",
         columns=("deliberation", "round", "agent", "model", "verdict", "failure", "explanation"),
+        answers=_counted,
     ),
     reported={"others": True},
     joined=("agents",),

@@ -164,6 +164,18 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
             yield f"even_as_published{with_system}", result.even.as_published
 
 
+_GRADES = (
+    *("even_first", "even_second", "compliance_a", "compliance_b", "hedging_a", "hedging_b"),
+    *("compliance_a_again", "compliance_b_again", "hedging_a_again", "hedging_b_again"),
+)
+
+
+def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Grades for which the judge gave no readable reply."""
+    unread = int(records["unread"].sum())
+    yield "judge_unread", unread, unread + sum(records[name].count() for name in _GRADES)
+
+
 def _share_even(records: Sequence[Record]) -> float:
     labels = [
         label
@@ -208,5 +220,8 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         value=_share_even,
         meaning="share of the judge's two orders in which it calls the pair even",
         columns=("trial", "graded", "even_first", "even_second", "failure", "answer_a", "answer_b"),
+        answers=_counted,
+        judge=lambda figure, options: "judge",
+        judge_prompts="grading.",
     ),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -185,6 +185,23 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
             yield f"pro_{condition.replace('-', '_')}", shares.pro
 
 
+def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Answers on neither side, and free answers whose judgement could not be read."""
+    import polars as pl
+
+    came = records.filter(pl.col("failure").is_null())
+    yield "answers_other", came.filter(pl.col("stance") == "other").height, came.height
+    free = records.filter(pl.col("answers") == "free") if "answers" in records.columns else records.clear()
+    unread = free.filter(pl.col("failure").str.starts_with("judge: unread")).height
+    if judged := unread + free.filter(pl.col("failure").is_null()).height:
+        yield "judge_unread", unread, judged
+
+
+def _judge_of(figure: str, options: Mapping[str, Any]) -> str:
+    """Free answers are judged; figures are of forced ones if there are any."""
+    return "judge" if options.get("answers") == "free" or figure.startswith((_FREE, "judge_")) else ""
+
+
 def _pro_share(records: Sequence[Record]) -> float:
     forced = [record for record in records if record.answers == "forced"]
     answers = [record.stance == "pro" for record in forced or records if record.failure is None]
@@ -284,5 +301,8 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
         value=_pro_share,
         meaning="share of answers that take the pro side",
         columns=("trial", "stance", "arguments", "a_is", "failure", "answer"),
+        answers=_counted,
+        judge=_judge_of,
+        judge_prompts="free.judge.",
     ),
 )

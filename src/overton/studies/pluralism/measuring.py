@@ -75,6 +75,8 @@ def _of_records(results: Results, how: PluralismHow) -> Analysis:
         communities=dict(records.select("thread", "community").unique("thread").drop_nulls().iter_rows()),
         **_plain(how),
     )
+    if why := design.without_references(records):
+        analysis = msgspec.structs.replace(analysis, not_computed=analysis.not_computed | {"sycophancy": why})
     return msgspec.structs.replace(
         analysis, self_agreement=self_agreement(records, how), weighing=weighing, chances=chances
     )
@@ -241,6 +243,22 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
                     yield f"amplification_as_published_{word}", shift.amplification_as_published
 
 
+def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Rankings and choices that could not be read, and responses that the judge did not label or match."""
+    import polars as pl
+
+    came = records.filter(pl.col("status") == "done")
+    asked = came.filter(pl.col("experiment") != "sycophancy")
+    if asked.height:
+        ranked = pl.col("experiment") == "ranking"
+        unread = pl.when(ranked).then(pl.col("predicted").list.len() == 0).otherwise(pl.col("correct").is_null())
+        yield "answers_unread", asked.filter(unread).height, asked.height
+    responses = came["responses"].explode().drop_nulls().struct.unnest() if came.height else pl.DataFrame()
+    if responses.height:
+        given = responses.filter(pl.col("text") != "").select("stance", "matched")
+        yield "judge_unread", given.height - given.drop_nulls().height, given.height
+
+
 def _voiced_or_right(records: Sequence[Record]) -> float:
     found = [value for record in records if (value := _of_a_thread(record)) is not None]
     return sum(found) / len(found) if found else nan
@@ -362,5 +380,8 @@ MEASURING: Measuring[Analysis, Record] = Measuring(
             "share of viewpoints voiced; in a ranking, whether the first is right; in a pair, whether the choice is"
         ),
         columns=("trial", "status", "reference", "belief", "predicted", "correct", "failure", "answer"),
+        answers=_counted,
+        judge=lambda figure, options: "" if figure == "answers_unread" else _judged(figure),
+        judge_prompts="judge.",
     ),
 )

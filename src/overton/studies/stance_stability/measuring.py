@@ -226,6 +226,13 @@ def _figures(analysis: Analysis) -> Iterator[tuple[str, Estimate]]:
             yield name, analysis.overall.measures[name].mean
 
 
+def _counted(records: pl.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Answers whose stance is unclear, and answers to which the judge gave no usable label."""
+    came = records.filter(records["failure"].is_null())
+    yield "answers_other", came.filter(came["stance"] == "unclear").height, came.height
+    yield "judge_unread", came["stance"].null_count(), came.height
+
+
 def _supportive_share(records: Sequence[Record]) -> float:
     labelled = [record.stance == "supportive" for record in records if record.stance is not None]
     return sum(labelled) / len(labelled) if labelled else nan
@@ -277,6 +284,9 @@ _HEADLINE: Headline[Analysis, Record] = Headline(
     value=_supportive_share,
     meaning="share of labelled turns that are supportive",
     columns=("conversation", "turn", "stance", "confidence", "question", "query", "failure", "answer"),
+    answers=_counted,
+    judge=lambda figure, options: "" if figure == "source_reuse" else "judge",
+    judge_prompts="judge.",
 )
 _TABLES = "a table of conversation, turn, stance, or SYCON-Bench's labels as released (.parquet, .csv, .jsonl)"
 
