@@ -42,8 +42,15 @@ def test_records_of_older_runs_have_no_counts() -> None:
 def test_a_model_with_many_faults_is_named_and_one_without_is_not() -> None:
     (said,) = fault_warnings(count_faults(RECORDS, "heat"), "answers")
     assert said == (
-        "x: 66.7% of its answers are no answers by their form (2 of 3: 1 empty, 1 cut off, 1 looping). Numbers"
-        " without them are shown beside the headline."
+        "x: 2 of its 3 answers are malformed (1 empty, 1 cut off, 1 looping). Headlines count them, and are also shown"
+        " without them. Raise its token limit: --model-arg x max_tokens=N."
+    )
+
+
+def test_only_truncation_calls_for_a_higher_token_limit() -> None:
+    (said,) = fault_warnings(count_faults(RECORDS.filter(pl.col("heat").is_null()), "heat"), "answers")
+    assert (
+        said == "x: 1 of its 1 answers is malformed (1 empty). Headlines count them, and are also shown without them."
     )
 
 

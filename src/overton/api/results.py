@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf, nan
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,15 +203,11 @@ _FLOATS = frozenset(("value", "low", "high"))
 
 
 def _numbers(value: Any) -> Any:
-    """Estimates as they were: JSON has null for NaN, and for a range without an end."""
-    if not isinstance(value, dict):
-        return value
-    if not value.keys() >= _FLOATS:
-        return {key: _numbers(inner) for key, inner in value.items()}
-    made = {key: nan if inner is None and key in _FLOATS else _numbers(inner) for key, inner in value.items()}
-    if isinstance(ends := made.get("within"), list) and len(ends) == 2:
-        made["within"] = [-inf if ends[0] is None else ends[0], inf if ends[1] is None else ends[1]]
-    return made
+    """Estimates as they were: JSON has null for NaN."""
+    if isinstance(value, dict):
+        number = _FLOATS if value.keys() >= _FLOATS else frozenset()
+        return {key: nan if inner is None and key in number else _numbers(inner) for key, inner in value.items()}
+    return value
 
 
 def _measured(entry: ModelEntry) -> Measured:

@@ -52,11 +52,15 @@ def conclude(run: Run, *, json: bool = False) -> Exit:
 
     If nothing can be measured (every call failed, say) that is not bad input: calls were made, and may have been paid.
     """
+    from overton.api.judge_replies import unread_judge
+
     measured = True
     if run.study.kind != "asks" and run.study.measuring is None:
         _show_made(run)
     elif run.records().height:
         measured = _reported(run, json=json)
+        if unread := unread_judge(run):
+            say(unread)
     else:
         say("No item is complete yet, so there is nothing to report.")
     if run.manifest.left_out:

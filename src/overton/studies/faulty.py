@@ -1,4 +1,4 @@
-"""Replies whose form says that they are no answers: counted by model and condition, and shown before any number."""
+"""Counts of malformed replies by model and condition, and the report section that shows them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import msgspec
 
 from overton.judging import FAULTS
 from overton.studies.exhibits import Callout, Cell, Column, Section, Table
-from overton.studies.numbers import number
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FaultCount", "count_faults", "fault_section", "fault_warnings", "with_faults"]
+__all__ = ["FaultCount", "count_faults", "fault_section", "fault_warnings", "names_of_faulty", "with_faults"]
 
 _WORDS = {"empty": "empty", "cut": "cut off", "echo": "echoed", "loop": "looping", "duplicate": "repeated"}
 _MANY = 0.1
@@ -76,7 +75,7 @@ def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what:
         [one.model, one.condition, one.replies, one.faulty, *(one.faults[fault] for fault in FAULTS)] for one in counts
     ]
     note = f"Recognised by form alone, by rules in code; one of the {unit} may have several faults. {what}"
-    title = f"{unit.capitalize()} whose form says that they are none"
+    title = f"Malformed {unit}"
     yield Section("faults", "Faults of form", [*_callouts(counts, unit), Table(title, columns, rows, note)])
 
 
@@ -96,18 +95,30 @@ def with_faults(
     return [*head, *listed, *made] if leading else [*head, *made, *listed]
 
 
-def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
-    """One sentence about each model with a fault of form in a tenth or more of its replies, with the faults it has."""
+def names_of_faulty(counts: Sequence[FaultCount]) -> list[str]:
+    """The models with a fault of form in a tenth or more of their replies, sorted."""
+    found = []
     for model in sorted({one.model for one in counts}):
         own = [one for one in counts if one.model == model]
         replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
         if faulty and faulty >= _MANY * replies:
-            kinds = {fault: sum(one.faults[fault] for one in own) for fault in FAULTS}
-            named = ", ".join(f"{count:,} {_WORDS[fault]}" for fault, count in kinds.items() if count)
-            yield (
-                f"{model}: {number(faulty / replies, 'share')} of its {unit} are no {unit} by their form ({faulty:,} of"
-                f" {replies:,}: {named}). Numbers without them are shown beside the headline."
-            )
+            found.append(model)
+    return found
+
+
+def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
+    """One sentence about each model with a fault of form in a tenth or more of its replies, with the faults it has."""
+    for model in names_of_faulty(counts):
+        own = [one for one in counts if one.model == model]
+        replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
+        kinds = {fault: sum(one.faults[fault] for one in own) for fault in FAULTS}
+        named = ", ".join(f"{count:,} {_WORDS[fault]}" for fault, count in kinds.items() if count)
+        be = "is" if faulty == 1 else "are"
+        advice = f" Raise its token limit: --model-arg {model} max_tokens=N." if kinds["cut"] else ""
+        yield (
+            f"{model}: {faulty:,} of its {replies:,} {unit} {be} malformed ({named}). Headlines count them,"
+            f" and are also shown without them.{advice}"
+        )
 
 
 def _callouts(counts: Sequence[FaultCount], unit: str) -> Iterator[Callout]:

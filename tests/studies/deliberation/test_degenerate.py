@@ -112,7 +112,9 @@ def test_faults_of_form_are_counted_by_format_and_named_at_the_head(kind: Kind, 
     assert {name for name, count in broken.faults.items() if count} <= faults
     assert bool(broken.faulty) == bool(faults)
     assert whole.faulty == 0
-    assert any("broken: " in line and "by their form" in line for line in said(table, analysis)) == bool(faults)
+    assert any("broken: " in line and "messages are malformed" in line for line in said(table, analysis)) == bool(
+        faults
+    )
 
 
 def test_a_verdict_that_is_the_same_on_every_dilemma_is_warned_of() -> None:

@@ -91,7 +91,7 @@ def test_the_head_says_what_they_are(seen: tuple[str, Seen]) -> None:
     kind, found = seen
     words = {
         "babbling": "more or fewer responses than requested",
-        "silent": "of its replies are no replies by their form",
+        "silent": "replies are malformed",
         "looping": "cut off",
         "refusing": "flagged as refusals",
         "echoing": "echoed",

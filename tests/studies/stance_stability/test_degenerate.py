@@ -17,10 +17,10 @@ SCORES = (
 )
 WARNED = {
     "babbling": "of its 6 turns, 100.0% take no position, 100.0% cite no document",
-    "silent": "100.0% of its answers are no answers by their form (6 of 6: 6 empty)",
-    "looping": "100.0% of its answers are no answers by their form (6 of 6: 6 cut off, 6 looping, 4 repeated)",
+    "silent": "6 of its 6 answers are malformed (6 empty)",
+    "looping": "6 of its 6 answers are malformed (6 cut off, 6 looping, 4 repeated)",
     "refusing": "because at least half of the answers are empty, echoed, looping or refused",
-    "echoing": "100.0% of its answers are no answers by their form (6 of 6: 6 echoed, 4 repeated)",
+    "echoing": "6 of its 6 answers are malformed (6 echoed, 4 repeated)",
 }
 
 

@@ -32,6 +32,19 @@ def none_qualifies(records: pl.DataFrame) -> str:
     )
 
 
+def without_references(records: pl.DataFrame) -> str:
+    """Why no responses could be measured, if every thread lacks a usable reference opinion; else ''."""
+    import polars as pl
+
+    asked = records.filter(pl.col("experiment") == "sycophancy")
+    if asked.is_empty() or asked.filter(pl.col("status") != "not eligible").height:
+        return ""
+    why = Counter(_lacking(row) for row in _threads(asked))
+    reasons = "; ".join(f"{count} {reason}" for reason, count in sorted(why.items()))
+    threads = asked["thread"].n_unique()
+    return f"the judge found no usable reference opinion in {threads} of {threads} threads ({reasons})"
+
+
 def sections(records: pl.DataFrame) -> Iterator[Section]:
     """Threads by community, and the gaps of pairs."""
     made = [*_feasible(records), *_gaps(records)]

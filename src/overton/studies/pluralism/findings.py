@@ -36,6 +36,7 @@ def _standing(analysis: Analysis, model: str) -> Iterator[Finding]:
     neutral = analysis.group(model).experiments.get("sycophancy", {}).get(_NEUTRAL)
     recall = neutral.measures.get("global/recall") if neutral else None
     if recall is None:
+        yield from _without_reference(analysis, model)
         return
     measure = called("sycophancy", "global/recall", _NEUTRAL)
     if isnan(recall.value):
@@ -45,6 +46,21 @@ def _standing(analysis: Analysis, model: str) -> Iterator[Finding]:
         return
     said = f"{_name(model)} voiced {number(recall.value, 'share')} of the viewpoints that people have in a thread."
     yield standing(model, said, recall.n, _UNITS, "voices", number=recall, kind="share", judge=_JUDGE, measure=measure)
+
+
+def _without_reference(analysis: Analysis, model: str) -> Iterator[Finding]:
+    """That the study's main question has no answer, if responses were to be measured and could not be requested."""
+    why = analysis.not_computed.get("sycophancy", "")
+    if not why.startswith("the judge "):
+        return
+    said = f"Not measured: which viewpoints {_name(model)} voices, and which a stated belief suppresses, because {why}."
+    threads = max((one.counts["threads"] for one in _measured(analysis, model)), default=0)
+    yield standing(model, said, threads, _UNITS, "behind", judge=_JUDGE)
+
+
+def _measured(analysis: Analysis, model: str) -> Iterator[Result]:
+    for conditions in analysis.group(model).experiments.values():
+        yield from conditions.values()
 
 
 def _candidates(analysis: Analysis, model: str) -> Iterator[Candidate]:

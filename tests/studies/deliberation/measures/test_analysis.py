@@ -109,6 +109,19 @@ def test_without_a_valid_verdict_there_is_neither_fit_nor_rate_nor_consensus(tal
     json.dumps(made.to_json(), allow_nan=False)
 
 
+def test_verdicts_read_in_truncated_messages_are_not_called_unread(talk):
+    table = talk({"a": ["NTA", "NTA"], "b": ["YTA", "NTA"]})
+    made = analyze(table.with_columns(faults=pl.lit(["cut"], pl.List(pl.String))), resamples=20)
+    assert made.consensus.overall.reached.value == 1
+    without = made.consensus.without_faults
+    assert without.reached.method == "not computed: no verdict is in a well-formed message"
+    assert made.changes.without_faults["a"].method == "not computed: no verdict is in a well-formed message"
+    said = " ".join(made.warnings)
+    assert (
+        "a: Overton read the verdict in 2 of its 2 malformed messages; these verdicts count in the headlines." in said
+    )
+
+
 def test_the_order_of_rows_changes_nothing(analysis, simulated):
     shuffled = analyze(simulated.sample(fraction=1, shuffle=True, seed=1), resamples=50)
     assert shuffled.to_json() == analysis.to_json()

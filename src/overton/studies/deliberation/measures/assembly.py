@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -42,7 +42,7 @@ from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.results import Choice
 from overton.studies.deliberation.measures.talks import INVALID, talks_from
 from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity, measure_use
-from overton.studies.faulty import count_faults
+from overton.studies.faulty import FaultCount, count_faults, names_of_faulty
 
 __all__ = ["assemble"]
 
@@ -87,7 +87,7 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
         resamples=jackknife.resamples,
         seed=jackknife.seed,
         faults=faults,
-        warnings=(*_mute(parts, found), *_regardless(parts, jackknife.level)),
+        warnings=(*_mute(parts, found), *_read_anyway(decisions, faults), *_regardless(parts, jackknife.level)),
         not_computed={
             name: LEFT_OUT if weighted and name == "values" and parts.talks.masks is not None else reason
             for name, reason in _REASONS.items()
@@ -188,6 +188,19 @@ def _mute(parts: Parts, found: Tally) -> Iterator[str]:
             f"{name}: none of its {found.messages[name]:,} verdicts could be read. It has no rate of change, no inertia"
             " and no conformity, and its deliberations do not count towards consensus."
         )
+
+
+def _read_anyway(decisions: pl.DataFrame, faults: Sequence[FaultCount]) -> Iterator[str]:
+    """How many verdicts were read in malformed messages, which a truncated explanation does not prevent."""
+    import polars as pl
+
+    for name in names_of_faulty(faults):
+        own = decisions.filter(pl.col("model") == name, pl.col("failure").is_null(), pl.col("faults").list.len() > 0)
+        if read := own["verdict"].count():
+            yield (
+                f"{name}: Overton read the verdict in {read:,} of its {own.height:,} malformed messages; these verdicts"
+                " count in the headlines."
+            )
 
 
 _ALIKE, _ALL_BUT = 0.75, 0.02

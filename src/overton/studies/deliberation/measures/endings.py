@@ -50,7 +50,6 @@ ROUNDS: Range = (1.0, inf)
 """The range of the number of rounds until consensus, which is reached in the first one or later."""
 
 _NEVER = "no deliberation reached consensus"
-_UNREAD = "no verdict could be read"
 
 
 def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
@@ -73,7 +72,8 @@ def _consensus_in(parts: Sequence[Part], resampling: Resampling) -> Iterator[Con
     every = [part.without_mutes for part in parts]
     endings = [_endings(part) for part in every]
     many = [None if part.weight is None else _endings(part.unweighted) for part in every]
-    shares = resampling.ratios(map(_shares, every, endings, many), _UNREAD if parts[0].talks.mute else NOTHING)
+    why = parts[0].talks.unread if parts[0].talks.mute else NOTHING
+    shares = resampling.ratios(map(_shares, every, endings, many), why)
     rounds = resampling.ratios(map(_rounds, endings, many), _NEVER, ROUNDS)
     return map(_consensus, every, shares, rounds)
 
@@ -119,7 +119,7 @@ def _formats(parts: Parts) -> Iterator[Pair[Setting]]:
 def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
     """How often each model changes its verdict, over all deliberations and in each setting."""
     speakers = [(part, speaker) for part in parts.by_setting for speaker in part.speakers]
-    rates = resampling.ratios((_changes(*one) for one in speakers), _UNREAD)
+    rates = resampling.ratios((_changes(*one) for one in speakers), parts.talks.unread)
     pairs = (
         Pair(part.setting, pair, part.changes(pair[0]), part.changes(pair[1]))
         for part in parts.by_setting
@@ -138,7 +138,7 @@ def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
 def changes_by_model(parts: Parts, resampling: Resampling) -> dict[str, Estimate]:
     """How often each model changes its verdict, over all deliberations: `by_model` of `measure_changes` alone."""
     models = parts.talks.models
-    rates = resampling.ratios((parts.everything.changes(model) for model in models), _UNREAD)
+    rates = resampling.ratios((parts.everything.changes(model) for model in models), parts.talks.unread)
     return {model: rate for model, (rate,) in zip(models, rates, strict=True)}
 
 

@@ -62,6 +62,7 @@ class Talks:
     crowd: Ints
     failed: int
     weight: NDArray[np.float64] | None = None
+    unread: str = "no verdict could be read"
 
     def __len__(self) -> int:
         return len(self.dilemma)
@@ -71,7 +72,8 @@ class Talks:
         if self.faulty is None:
             return self
         has = (self.message >= 0) & self.faulty[self.message]
-        return replace(self, verdict=np.where(has, INVALID, self.verdict).astype(self.verdict.dtype))
+        kept = np.where(has, INVALID, self.verdict).astype(self.verdict.dtype)
+        return replace(self, verdict=kept, unread="no verdict is in a well-formed message")
 
     @cached_property
     def seated(self) -> Flags:

@@ -110,7 +110,7 @@ def assemble(
         seed=jackknife.seed,
         faults=cells.faults,
         weighing=cells.weighing,
-        warnings=tuple(said for result in results.values() for said in warnings_on(result)),
+        warnings=tuple(said for result in results.values() for said in warnings_on(cells, result)),
         notes=notes_on(cells, results),
     )
 

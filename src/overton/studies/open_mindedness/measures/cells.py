@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from textwrap import shorten
 from typing import Any, Literal
 
 import numpy as np
@@ -83,6 +84,7 @@ class Cells:
     weighing   what shares are made of, None if no probabilities were requested
     way        whether the model had to choose a letter; free answers name none, so that they have no `design`
     unequal    some issues and conditions were asked more often than others, so that sums over them say little
+    unread     the start of some answers of each model in which no position could be read
     """
 
     models: tuple[str, ...]
@@ -98,6 +100,7 @@ class Cells:
     weighing: Weighing | None = None
     way: Literal["forced", "free"] = "forced"
     unequal: bool = False
+    unread: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def weighed(self) -> bool:
@@ -128,7 +131,7 @@ def cells_from_records(
     records, asked = _counted(records, answers)
     if asked == "free":
         # No letter was named, so nothing can follow one: what remains is what counts contain.
-        return replace(_cells(records, reading, shares), design=None, faultless=None, way="free")
+        return replace(_cells(records, reading, shares), design=None, faultless=None, way="free", unread={})
     return _cells(records, reading, shares)
 
 
@@ -154,7 +157,7 @@ def _cells(records: pl.DataFrame, reading: str, shares: str) -> Cells:
     failed = coded.filter("failed")
     answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
     if answered.is_empty():
-        raise InputError([Problem("records", "failure", "every call failed: there is no answer to measure")])
+        raise InputError([Problem("records", "failure", _why_nothing(table["failure"].to_list()))])
     weighing = weighing_of(table, shares, axes.models)
     if weighing is not None and weighing.used:
         answered = answered.with_columns(**weights())
@@ -186,8 +189,37 @@ def _cells(records: pl.DataFrame, reading: str, shares: str) -> Cells:
         sampled=_count(answered, ("m", "s"), (shape[0], 3)),
         weighing=weighing,
         unequal=is_weighted(records),
+        unread=_unread(records),
     )
     return _with_faults(made, answered, axes)
+
+
+_UNREADABLE = "judge: unread: "
+
+
+def _why_nothing(failures: Sequence[str]) -> str:
+    """Why no answer can be measured: calls failed, or the judge's replies could not be read."""
+    reasons = [one.removeprefix(_UNREADABLE) for one in failures if one.startswith(_UNREADABLE)]
+    if not reasons:
+        return "every call failed: there is no answer to measure"
+    failed = len(failures) - len(reasons)
+    others = f", and {failed:,} calls failed" if failed else ""
+    return f"the judge's replies about {len(reasons):,} answers could not be read ({reasons[0]}){others}"
+
+
+_SAMPLES, _LONGEST_SAMPLE = 3, 60
+
+
+def _unread(records: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The start of up to three answers of each model in which no position could be read, refusals left out."""
+    if not {"model", "answer", "failure", "stance", "refused"} <= set(records.columns):
+        return {}
+    others = records.filter(pl.col("failure").is_null(), pl.col("stance") == "other", ~pl.col("refused"))
+    shown = others.unique(["model", "answer"], maintain_order=True).group_by("model", maintain_order=True)
+    return {
+        str(name): tuple(shorten(text, _LONGEST_SAMPLE, placeholder=" …") for text in found["answer"].head(_SAMPLES))
+        for (name,), found in shown
+    }
 
 
 def _by_design(answered: pl.DataFrame, axes: _Axes) -> Answers:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 from statistics import median
 
+from overton.errors import quoted
 from overton.studies import cautions
 from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.measures.analysis import ModelResult, Tally
+from overton.studies.open_mindedness.measures.analysis import ModelResult
 from overton.studies.open_mindedness.measures.cells import Cells
 from overton.studies.open_mindedness.measures.following import unmeasured
 
@@ -18,13 +19,14 @@ TOO_HIGH = 0.5
 """Points by which chance may raise a score before the report says so."""
 
 
-def warnings_on(result: ModelResult) -> Iterator[str]:
+def warnings_on(cells: Cells, result: ModelResult) -> Iterator[str]:
     """What must be read before any number: that answers measure nothing, or something else."""
     name, tally, found = result.name, result.tally, result.following
     if why := raised_by_prompts(result):
         yield f"{name}: {why[:1].lower()}{why[1:]}"
     if tally.answers and not tally.stances["pro"] + tally.stances["con"]:
-        yield f"{name}: none of its {tally.answers:,} answers takes a stance, so it has no score: {_otherwise(tally)}."
+        why = _otherwise(cells, result)
+        yield f"{name}: none of its {tally.answers:,} answers takes a stance, so it has no score: {why}"
     elif found is not None and (why := unmeasured(found)):
         yield (
             f"{name}: {why}. Of its answers that take a stance, {sentence(found.share, 'share')}, go to"
@@ -37,9 +39,22 @@ def warnings_on(result: ModelResult) -> Iterator[str]:
         )
 
 
-def _otherwise(tally: Tally) -> str:
-    flagged = f"; its endpoint flagged {tally.flagged:,} as refusals" if tally.flagged else ""
-    return f"they name no letter, or both{flagged}"
+def _otherwise(cells: Cells, result: ModelResult) -> str:
+    """Why no answer takes a stance: how the answers were read, and what some of them say."""
+    flagged = f" Its endpoint flagged {result.tally.flagged:,} as refusals." if result.tally.flagged else ""
+    if cells.way == "free":
+        return f"the judge says that they take neither side.{flagged}"
+    if cells.design is None:
+        return f"a table counts them as 'other'.{flagged}"
+    samples = cells.unread.get(result.name, ())
+    shown = f" Some of them: {', '.join(map(quoted, samples))}." if samples else ""
+    hold = f" If they do answer, hold the model to the form: --model-arg {result.name} hold=true." if samples else ""
+    if any("<think>" in sample for sample in samples):
+        hold = " Let the server remove the model's thoughts (its reasoning parser); a letter after them counts."
+    return (
+        "none names one position in a form that Overton reads ('position <<A>>', '<<A>>', 'position A', or the letter"
+        f" alone).{flagged}{shown}{hold}"
+    )
 
 
 def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:

@@ -1,0 +1,41 @@
+"""Judges whose replies could not be read: what they said, from the run's journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from overton.calls import Reply
+from overton.engine import entries
+from overton.errors import quoted
+from overton.hosts.local import RunFolder
+from overton.studies.nulls import apart
+
+if TYPE_CHECKING:
+    from overton.api.runs import Run
+
+__all__ = ["unread_judge"]
+
+
+def unread_judge(run: Run) -> str:
+    """A sentence with a judge's first reply if none of its replies in a run could be read, else ''."""
+    headline = run.study.measuring.headline if run.study.measuring else None
+    if headline is None or not (records := run.records()).height:
+        return ""
+    design, _ = apart(records, run.study.nulls)
+    for name, count, of in headline.answers(design):
+        if name == "judge_unread" and count and count == of:
+            said = _first_reply(run, headline.judge(name, run.manifest.options))
+            shown = f" Its first reply: {quoted(said)}." if said else ""
+            return (
+                f"None of the judge's replies about {of:,} texts could be read.{shown} It must reply in the form that"
+                " its prompt asks for; try another judge."
+            )
+    return ""
+
+
+def _first_reply(run: Run, role: str) -> str:
+    """What the role replied first about any trial; '' if nothing."""
+    for entry in entries(RunFolder(run.path).journal):
+        if entry.place.trial and entry.place.speaker.startswith(role) and isinstance(entry.outcome, Reply):
+            return entry.outcome.text
+    return ""
