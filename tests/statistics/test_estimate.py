@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import inf, nan
 
+import msgspec
 import pytest
 
 from overton.statistics import Estimate
-from overton.statistics.estimate import not_computed
+from overton.statistics.estimate import Ends, not_computed
 from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
 
 
@@ -21,12 +22,12 @@ from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
         (0.0, 0.0, 0.24, (0, 1), ()),  # none of twelve: less than none there is not
         (1.0, 0.76, 1.0, (0, 1), ()),
         (0.52, 0.3, 0.52, (0, 0.5), ("high",)),  # a deviation of six answers, all yes or no
-        (0.24, 0.0, 1.0, (-inf, inf), ()),
+        (0.24, 0.0, 1.0, (None, None), ()),
         (0.24, nan, nan, (0, 1), ()),
     ],
 )
 def test_a_limit_at_the_end_of_the_range_is_undetermined_unless_the_value_lies_there(
-    value: float, low: float, high: float, within: tuple[float, float], undetermined: tuple[str, ...]
+    value: float, low: float, high: float, within: Ends, undetermined: tuple[str, ...]
 ) -> None:
     assert Estimate(value, low, high, 12, "by hand", within=within).undetermined == undetermined
 
@@ -45,3 +46,9 @@ def test_limits_that_the_range_cuts_off_are_undetermined_and_wilsons_are_not() -
     assert some.method == "Wilson, over issues"
     assert some.undetermined == ()
     assert Jackknife().mean([-0.9, -1.0, 0.5, -1.0, -1.0], DIFFERENCE).undetermined == ("low",)
+
+
+@pytest.mark.parametrize("within", [(0.0, inf), (-inf, inf), (0.0, 1.0)])
+def test_an_estimate_is_read_back_from_json(within: tuple[float, float]) -> None:
+    made = Jackknife().mean([0.1, 0.4, 0.3, 0.2, 0.5], within)
+    assert msgspec.json.decode(msgspec.json.encode(made), type=Estimate) == made

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics.draws import Draw, Labels
-from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
+from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling.limits import FEWEST, Spread, gaps
 from overton.statistics.stratified import strata_of, stratified_share
@@ -290,7 +290,7 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
     if not (draw.these or labels.share) and lent is None:
         known = _of_both(draw, _moved(draw, labels, value, power, left), known)
     low, high = _limits(labels, left, value, known, inf if power else _most(draw, left, clusters))
-    return Estimate(value, low, high, n, name, level, error, (labels.lowest, labels.highest))
+    return Estimate(value, low, high, n, name, level, error, ends_of((labels.lowest, labels.highest)))
 
 
 def _spread(draw: Draw, labels: Labels, value: float, power: float, left: _Left) -> float:

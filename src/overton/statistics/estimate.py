@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from math import inf, nan
+from math import isfinite, nan
 from typing import Literal
 
 import msgspec
 
-__all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Estimate", "Led", "led", "not_computed"]
+__all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Ends", "Estimate", "Led", "ends_of", "led", "not_computed"]
+
+
+Ends = tuple[float | None, float | None]
+"""The ends of a range, None for one without a bound: JSON has no infinity."""
+
+
+def ends_of(within: tuple[float, float]) -> Ends:
+    """The ends of a range that may be infinite."""
+    low, high = (end if isfinite(end) else None for end in within)
+    return low, high
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -17,7 +27,7 @@ class Estimate(msgspec.Struct, frozen=True):
     behind the value (answers, issues, pairs: the measure's docstring says which). `level` is the interval's nominal
     coverage and `method` how it was computed ('Wilson', 'Wald', "Student's t over issues, corrected for skewness",
     ...), or why there is none. `error` is the standard error of a mean or ratio over clusters, None if it is not known.
-    `within` is the range that values can have; limits do not go beyond it.
+    `within` is the range that values can have, None for an end without a bound; limits do not go beyond it.
     """
 
     value: float
@@ -27,7 +37,7 @@ class Estimate(msgspec.Struct, frozen=True):
     method: str
     level: float = 0.95
     error: float | None = None
-    within: tuple[float, float] = (-inf, inf)
+    within: Ends = (None, None)
 
     @property
     def undetermined(self) -> tuple[Literal["low", "high"], ...]:
@@ -35,8 +45,8 @@ class Estimate(msgspec.Struct, frozen=True):
         do not determine them."""
         low, high = self.within
         ends: tuple[tuple[Literal["low", "high"], bool], ...] = (
-            ("low", self.low <= low != self.value),
-            ("high", self.high >= high != self.value),
+            ("low", low is not None and self.low <= low != self.value),
+            ("high", high is not None and self.high >= high != self.value),
         )
         return tuple(name for name, at_the_end in ends if at_the_end)
 

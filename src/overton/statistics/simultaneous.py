@@ -26,6 +26,9 @@ def widened(one: Estimate, level: float, freedom: float) -> Estimate:
 
     quantile = float(stdtrit(freedom, (1 + level) / 2))
     ratio, least = quantile / float(stdtrit(freedom, (1 + one.level) / 2)), quantile * (one.error or 0.0)
-    low = max(one.value - max(ratio * (one.value - one.low), least), min(one.within[0], one.low))
-    high = min(one.value + max(ratio * (one.high - one.value), least), max(one.within[1], one.high))
+    low = one.value - max(ratio * (one.value - one.low), least)
+    high = one.value + max(ratio * (one.high - one.value), least)
+    lowest, highest = one.within
+    low = low if lowest is None else max(low, min(lowest, one.low))
+    high = high if highest is None else min(high, max(highest, one.high))
     return msgspec.structs.replace(one, low=low, high=high, level=level)

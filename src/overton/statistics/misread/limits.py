@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from overton.statistics.correction import COVERED, NEEDED
-from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
+from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
 from overton.statistics.resampling import FEWEST, Counts, Range, Resampling
 from overton.statistics.resampling.limits import Influence, gaps, spread_of
 
@@ -96,7 +96,7 @@ class Moved:
         found = self.gaps(level)
         low, high = found.both
         low, high = max(self.value - low, within[0]), min(self.value + high, within[1])
-        return Estimate(self.value, low, high, self.n, name, level, hypot(*found.spread), within)
+        return Estimate(self.value, low, high, self.n, name, level, hypot(*found.spread), ends_of(within))
 
 
 def corrected_ratio(measure: Undone, within: Range, resampling: Resampling, labels: int, flaw: str = "") -> Estimate:

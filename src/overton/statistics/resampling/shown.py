@@ -8,7 +8,7 @@ from math import inf, isnan, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.estimate import NO_INTERVAL, Estimate, not_computed
+from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
 from overton.statistics.resampling.limits import FEWEST
 from overton.statistics.resampling.sums import Numbers
 
@@ -87,12 +87,13 @@ def estimates_of(made: Made, nothing: str, few: str | None, level: float) -> lis
     """The estimates. A number that is NaN is not computed because there is `nothing`, or if something was counted, too
     `few`."""
     value, n, _ = made.numbers
+    ends = ends_of(made.within)
     columns = (value + 0.0, made.low + 0.0, made.high + 0.0, np.rint(n).astype(int), made.method, made.error)
     return [
         not_computed(nothing if few is None or count == 0 else few, level=level, n=count)
         if isnan(middle)
         else Estimate(
-            middle, _or_nan(lower), _or_nan(upper), count, method, level, None if isnan(error) else error, made.within
+            middle, _or_nan(lower), _or_nan(upper), count, method, level, None if isnan(error) else error, ends
         )
         for middle, lower, upper, count, method, error in zip(*(one.tolist() for one in columns), strict=True)
     ]

@@ -113,7 +113,8 @@ def test_json_is_as_the_command_documents_it(responses, viewpoints):
         json.dumps(analyze(matches=matches, summaries=summaries, rankings=many(5), pairs=table, resamples=50).to_json())
     )
     spearman = made["ranking"]["biased"]["spearman"]["plain"]
-    assert set(spearman) == {"estimate", "interval", "n", "method", "why"}
+    assert set(spearman) == {"estimate", "interval", "undetermined", "n", "method", "why"}
+    assert spearman["undetermined"] == ["low"]
     assert spearman["interval"][0] <= spearman["estimate"] <= spearman["interval"][1]
     assert set(made["ranking"]["neutral"]) - {"compared", "counts", "shift"} == {
         *("spearman", "kendall", "top_1", "position_accuracy", "mrr_at_10"),

@@ -109,8 +109,9 @@ def _compared(model: ModelResult) -> list[list[Cell]]:
 
 
 def _percent(one: Estimate) -> Estimate:
+    low, high = one.within
     percent = {name: 100 * getattr(one, name) for name in ("value", "low", "high")}
-    return msgspec.structs.replace(one, **percent, error=None, within=(100 * one.within[0], 100 * one.within[1]))
+    return msgspec.structs.replace(one, **percent, error=None, within=(low and 100 * low, high and 100 * high))
 
 
 def _followers(analysis: Analysis) -> Exhibit:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.estimate import ends_of
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife, Range
 from overton.studies.open_mindedness.measures.cells import PRO, Cells
@@ -256,4 +257,4 @@ def wald(
     """A difference of shares, or another number `within` a range, with the limits that its standard error gives."""
     half = float(ndtri((1 + level) / 2)) * error
     low, high = max(value - half, within[0]), min(value + half, within[1])
-    return Estimate(value, low, high, n, method, level, within=within)
+    return Estimate(value, low, high, n, method, level, within=ends_of(within))
