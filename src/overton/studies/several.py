@@ -57,8 +57,8 @@ class OnLabel(msgspec.Struct, frozen=True):
 
 
 class ByJudge(msgspec.Struct, frozen=True):
-    """A model's measure by the first judge and by another, over the `items` for which both give a number; `model` is ''
-    for all models together. `difference` is the other's number minus the first's."""
+    """A model's measure by the first judge and by another, each over all items for which it gives a number; `items`
+    counts those of either. `model` is '' for all models together. `difference` is the other's minus the first's."""
 
     model: str
     measure: str
