@@ -20,8 +20,11 @@ from overton.studies.registry import study_named
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from overton.hosts.inspect.exporting import Exported, Scoring
     from overton.hosts.inspect.layout import TaskData
+    from overton.hosts.inspect.results import Figure
 
 T = TypeVar("T")
 
@@ -127,12 +130,16 @@ def _scoring(task: TaskData, *, weighted: bool) -> Scoring:
     return Scoring(
         scorer=inspect_tasks.scorer_name(study.name),
         score=partial(inspect_tasks.score_of, study.name),
-        figures=(lambda table: {}) if weighted else partial(inspect_tasks.figures_of_task, task),
+        figures=_no_figures if weighted else partial(inspect_tasks.figures_of_task, task),
         metric="overton/figures",
         options=options,
         arguments={"seed": task.seed} | _task_arguments(task),
         with_nulls=bool(chosen_nulls(study.nulls, converted(task.options, study.options))),
     )
+
+
+def _no_figures(table: pl.DataFrame) -> list[Figure]:
+    return []
 
 
 def _task_arguments(task: TaskData) -> dict[str, Any]:

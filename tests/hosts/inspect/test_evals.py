@@ -326,7 +326,7 @@ def test_each_figure_has_its_own_standard_error_and_sample_size(talking: Any, ev
         assert own.metrics.keys() == {"open_mindedness", "stderr"}
         assert own.metrics["open_mindedness"].value == model.scores.open_mindedness.value
         assert own.metrics["stderr"].value == model.scores.open_mindedness.error
-        assert own.scored_samples == 6
+        assert own.scored_samples == model.scores.open_mindedness.n
         assert scores["open_mindedness_under_irrelevant"].scorer == "open_mindedness_null"
         assert 0 < scores["answers_other"].metrics["answers_other"].value < 1
     for sample in log.samples:
