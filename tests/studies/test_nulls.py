@@ -212,7 +212,7 @@ def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:
     above, untold, factor = said.sentence.split("; it ")
     assert above.startswith(f"{SHARE.title} of m (81.7%) is clearly above its nulls 'low' (11.7%, difference +70.0 [")
     assert " and 'lower' (8.3%, difference +73.3 [" in above
-    assert untold.startswith("cannot be told from its null 'wild' (66.7%, difference +15.0 [−35.5, ")
+    assert untold.startswith("cannot be told from its null 'wild' (66.7%, difference +15.0 [−")
     assert factor.startswith("may or may not be the same with 'wilder' (66.7%, difference +15.0 [−")
     assert said.number == made[0][2].together
 
