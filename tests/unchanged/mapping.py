@@ -517,10 +517,20 @@ _FREE_BY_STRATUM = tuple(
     for variant in ("corrected", "labelled")
     for what in ("estimate", "method", "why", "interval > *")
 )
+# In the sample of values the judge's errors depend on the round, so rounds are not compared by corrected numbers.
+_ROUNDS = tuple(
+    f"{numbers} > corrected > {what}"
+    for numbers in (
+        *("values > similarity > * > by_round > * > *", "values > similarity > * > consensus > *"),
+        *("values > similarity > * > without > *", "labels > value > measures > groups > * > similarity, *round*"),
+    )
+    for what in ("estimate", "n", "method", "why")
+)
+_MORE_BY_STRATUM = {"open-mindedness": _FREE_BY_STRATUM, "deliberation": _ROUNDS}
 FORMS |= {
     (STRATIFIED + study, "analysis"): _both(_SINCE_0_2[study, "analysis"], Form(added=more, gone=more))
     for study in NAMES
-    for more in ((*_BY_STRATUM, *(_FREE_BY_STRATUM if study == "open-mindedness" else ())),)
+    for more in ((*_BY_STRATUM, *_MORE_BY_STRATUM.get(study, ())),)
 }
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from overton.cli import options as opt
 from overton.cli.known import StrictCommand
+from overton.cli.label_draws import draw_pages, draw_sheet, for_measure, refuse_without_people
 from overton.cli.studies import Labelling
 from overton.cli.trying import controls
 from overton.errors import InputError, Problem, command
@@ -106,7 +105,7 @@ def sample(
 ) -> None:
     """Draw judged rows for people to label: on one browser page per person, or on a CSV sheet for one."""
     if for_ is not None:
-        size, whole, what = _for_measure(run, for_, what, people, size=size, whole=whole)
+        size, whole, what = for_measure(run, for_, what, people, size=size, whole=whole)
         if out is None:
             return
     if out is None:
@@ -115,10 +114,10 @@ def sample(
         given = {"--shared": shared is not None, "--label-studio": label_studio, "--for": for_ is not None}
         if for_ is None:
             given |= {"--whole": whole is True, "--single": whole is False}
-        _refuse_without_people(given)
-        _draw_sheet(run, out, size, seed, stratified, what)
+        refuse_without_people(given)
+        draw_sheet(run, out, size, seed, stratified, what)
     else:
-        _draw_pages(
+        draw_pages(
             run,
             out,
             people=people,
@@ -129,91 +128,6 @@ def sample(
             whole=whole,
             what=what,
             label_studio=label_studio,
-        )
-
-
-def _for_measure(
-    run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool | None
-) -> tuple[int | None, bool | None, str]:
-    """Show how many labels a measure needs; returns how many to draw, whether in whole groups, and which label.
-
-    Raises:
-        InputError: see `labels_for`; or a size is given, too.
-    """
-    from overton.api.planning_labels import PILOT, WIDTH, labels_for
-    from overton.cli.output import results, say
-    from overton.cli.tables import show
-    from overton.studies.sheet import plans_table
-
-    _refuse_beside_for({"--size": size is not None, "--whole": whole is True, "--single": whole is False})
-    measure, equals, width = wanted.partition("=")
-    found = labels_for(run, measure, _width(width) if equals else WIDTH, what=what)
-    if found.labelled < PILOT:
-        so_far = f"{found.labelled} labels so far are too few" if found.labelled else "There are no labels yet"
-        say(f"{so_far}: a pilot of {PILOT} shows how many are needed.")
-        return PILOT, False, found.what
-    show([plans_table(found.measure, found.width, found.labelled, (found.row, found.group), found.plans)], results())
-    chosen = found.chosen
-    if chosen is None:
-        raise InputError([Problem("--for", wanted, found.plans[0].why)])
-    return chosen.labels, chosen.unit == "units", found.what
-
-
-def _width(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError([Problem("--for", text, "must be MEASURE=WIDTH, as in change_rate=0.1")]) from None
-
-
-def _refuse_beside_for(given: Mapping[str, bool]) -> None:
-    if problems := [Problem(name, "", "is set by --for") for name, there in given.items() if there]:
-        raise InputError(problems)
-
-
-def _refuse_without_people(given: Mapping[str, bool]) -> None:
-    if problems := [Problem(name, "", "needs --people") for name, there in given.items() if there]:
-        raise InputError(problems)
-
-
-def _draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: bool, what: str | None) -> None:
-    from overton.api.sheets import draw_sheet
-    from overton.cli.output import results, say
-
-    sheet, key = draw_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
-    say(f"Fill in the column 'person'. The judge's labels are in {key}, which that person must not see.")
-    pages = command("judge", "sample", Path(run), "--people", "1", "--out", "FOLDER")
-    say(f"A sheet checks the judge and corrects no number. Labels given on pages do: {pages}")
-    say(f"Then: {command('judge', 'agreement', sheet, '--run', Path(run))}")
-    results().print(str(sheet), soft_wrap=True)
-
-
-def _draw_pages(run: Path, out: Path, **how: Any) -> None:
-    from overton.api.labelling import TASK, draw_labels
-    from overton.cli.output import results, say
-
-    pages = draw_labels(run, out, **how)
-    for page in pages:
-        results().print(str(page), soft_wrap=True)
-    if how["whole"] is None:
-        _say_if_whole(out / TASK)
-    say(f"Send each person one page. The judge's labels are in {out / TASK}, which they must not see.")
-    read = f"{command('judge', 'agreement', out)}/*.json --run {quote(str(run))}"
-    say(f"Put the files they save into {out}, then: {read}")
-
-
-def _say_if_whole(task: Path) -> None:
-    """Say that whole groups were drawn although nobody asked for them, how many, and how to draw single rows."""
-    from overton.api.label_files import read_file
-    from overton.cli.output import say
-    from overton.judging.labelling import Task
-
-    drawn = read_file(task)
-    if isinstance(drawn, Task) and drawn.design == "whole":
-        groups = len({row.group for row in drawn.rows})
-        say(
-            f"Drawn: {len(drawn.rows):,} rows in {groups:,} whole groups, which correct measures of many labels"
-            " whatever the judge's errors. --single draws single rows, --size fewer or more."
         )
 
 
