@@ -16,6 +16,7 @@ __all__ = [
     "AccessError",
     "AnswerError",
     "CallFailed",
+    "ChartError",
     "InputError",
     "JournalError",
     "LimitReached",
@@ -183,6 +184,10 @@ class CallFailed(OvertonError):
         self.kind = kind
         self.message = message
         super().__init__(f"{kind}: {message}")
+
+
+class ChartError(OvertonError):
+    """A chart would show a number outside its axis: a fault of the code that draws it, never of the data."""
 
 
 class RunError(OvertonError):

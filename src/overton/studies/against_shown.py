@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from math import floor, isnan
+from math import isnan
 from typing import Any
 
 from overton.statistics import Estimate
 from overton.statistics.comparing import FEW
 from overton.studies.against import Against
 from overton.studies.charts import Axis, Dot, dots, series_of
+from overton.studies.charts.axes import finite_ends
 from overton.studies.comparing import Measure
 from overton.studies.exhibits import Chart, Column, Exhibit, Method, Missing, Section, Table
 from overton.studies.findings import Claim, Direction, Finding
@@ -159,16 +160,12 @@ def _chart(kind: Kind, found: Sequence[Found]) -> Chart:
 def _axis(kind: Kind, points: Sequence[Dot]) -> Axis:
     if kind == "share":
         return Axis("Share", 0, 1, "share")
-    bounds = [bound for one in points for bound in _bounds(one.estimate)]
-    low, high = min(bounds), max(bounds)
     if kind == "score":
-        return Axis("Score", 10.0 * floor(min(low, 0.0) / 10), 100, "score")
+        return Axis("Score", 0, 100, "score", step=10)
+    ends = finite_ends(one.estimate for one in points)
+    low, high = min(ends), max(ends)
     room = 0.05 * (high - low) or 0.5
     return Axis("Value", low - room, high + room, "value")
-
-
-def _bounds(one: Estimate) -> Iterator[float]:
-    yield from (bound for bound in (one.value, one.low, one.high) if not isnan(bound))
 
 
 def _row(measure: Measure, one: Against) -> str:

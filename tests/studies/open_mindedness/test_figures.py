@@ -11,7 +11,7 @@ import pytest
 
 from overton.calls import Draw
 from overton.corpora.tables import open_table
-from overton.studies.charts.dots import Axis, Dot, difference_axis, dots, series_of
+from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.drawing import shortened
 from overton.studies.exhibits import Callout, Chart, Missing, Section, Table
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase

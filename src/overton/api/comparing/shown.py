@@ -8,6 +8,7 @@ from math import isnan
 from overton.api.comparing.results import Compared, Comparison, Differing, Lost, MoreTrials, Standing
 from overton.statistics.comparing import FEW, POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
+from overton.studies.charts.axes import finite_ends
 from overton.studies.comparing import Measure
 from overton.studies.exhibits import (
     Callout,
@@ -247,14 +248,9 @@ def _chart(name: str, measure: Measure, rows: Sequence[tuple[str, str, Compared]
 
 
 def _axis(measure: Measure, rows: Sequence[tuple[str, str, Compared]]) -> Axis:
-    ends = [abs(end) for _, _, one in rows for end in _ends(one) if not isnan(end)]
+    ends = map(abs, finite_ends(one.alone.own for _, _, one in rows))
     reach = 1.1 * max([*ends, rows[0][2].margin])
     return Axis(f"{measure.title}: difference", -reach, reach, "value", mark=0)
-
-
-def _ends(one: Compared) -> tuple[float, float, float]:
-    own = one.alone.own
-    return own.value, own.low, own.high
 
 
 def _places(made: Comparison) -> Iterator[Exhibit]:

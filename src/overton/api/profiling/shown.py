@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from math import isfinite, isnan
+from math import isnan
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -167,10 +167,9 @@ def _drawn(traits: Sequence[Trait], models: Sequence[str]) -> Drawing:
 
 
 def _axis(traits: Sequence[Trait]) -> Axis:
-    """As wide as the range of the numbers, or wider if an interval is."""
+    """As wide as the range of the numbers."""
     kind, (low, high) = traits[0].kind, traits[0].within
-    ends = [end for one in traits for end in (one.number.low, one.number.value, one.number.high) if isfinite(end)]
-    return Axis(traits[0].scale or _AXES[kind], min(low, *ends), max(high, *ends), kind, mark=0 if low < 0 else None)
+    return Axis(traits[0].scale or _AXES[kind], low, high, kind, mark=0 if low < 0 else None)
 
 
 def _values(title: str, traits: Sequence[Trait]) -> Table:

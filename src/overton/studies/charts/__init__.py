@@ -1,7 +1,8 @@
 """The forms of chart that studies draw with: dots with intervals, bars of the parts of a whole, and shaded grids."""
 
+from overton.studies.charts.axes import Axis, difference_axis
 from overton.studies.charts.bars import Bar, Part, bars
-from overton.studies.charts.dots import Axis, Dot, Series, colour, difference_axis, dots, legend, series_of
+from overton.studies.charts.dots import Dot, Series, colour, dots, legend, series_of
 from overton.studies.charts.grids import Box, grid
 
 __all__ = [

@@ -9,6 +9,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
+from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import legend
 from overton.studies.charts.drawing import (
     CHARACTER,
@@ -59,17 +60,21 @@ class Bar:
 
 @form
 def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequence[str] = ()) -> dict[str, Any]:
-    """The bars as a Vega-Lite specification; each part's short name and share are written in it if they fit."""
+    """The bars as a Vega-Lite specification; each part's short name and share are written in it if they fit.
+
+    The axis goes to 100%, or to the longest bar if that is longer.
+    """
     import altair as alt
 
     labels, headers = row_names(dict.fromkeys(one.row for one in all_)), shortened(panels, 70)
     shown = list(labels.values())
     width = room().width - PADDING - extent(shown)
     down, axis, step = cells(shown, max(_HEIGHT, label_height(shown) + 8))
+    reach = Axis(title, 0, 1, "share").containing(end for one in all_ for end in accumulate(_lengths(one)))
     x = alt.X(
         "start:Q",
         title=titled(title),
-        scale=alt.Scale(domain=[0, 1], nice=False),
+        scale=alt.Scale(domain=[reach.low, reach.high], nice=False),
         axis=alt.Axis(format="%", tickCount=4, grid=False),
     )
     base = alt.Chart().encode(y=alt.Y("row:N", title=None, scale=down, axis=axis))
@@ -91,7 +96,7 @@ def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequ
 
 
 def _values(bar: Bar, parts: Sequence[Part], width: float) -> Iterator[dict[str, Any]]:
-    shares = [0.0 if isnan(one.value) else one.value for one in bar.shares]
+    shares = _lengths(bar)
     ends = list(accumulate(shares))
     colours = _colours(parts)
     for part, estimate, share, end, colour in zip(parts, bar.shares, shares, ends, colours, strict=True):
@@ -105,6 +110,10 @@ def _values(bar: Bar, parts: Sequence[Part], width: float) -> Iterator[dict[str,
             "dark": int(_is_dark(colour)),
             "tip": "\n".join(filter(None, (bar.panel, bar.row, part.name, sentence(estimate, "share")))),
         }
+
+
+def _lengths(bar: Bar) -> list[float]:
+    return [0.0 if isnan(one.value) else one.value for one in bar.shares]
 
 
 def _says(all_: Sequence[Bar], parts: Sequence[Part]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
+from overton.studies.charts.axes import Axis, drawn_interval, finite_ends
 from overton.studies.charts.drawing import (
     CHARACTER,
     LINE_PIXELS,
@@ -33,7 +34,7 @@ from overton.studies.room import room
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Axis", "Dot", "Series", "colour", "difference_axis", "dots", "legend", "series_of"]
+__all__ = ["Dot", "Series", "colour", "dots", "legend", "series_of"]
 
 _MANY = 30
 _OF_SERIES, _BETWEEN = 14, 10
@@ -43,29 +44,6 @@ _SHAPES: tuple[str, ...] = (
     *("triangle-down", "triangle-right", "triangle-left", "M-1,-.35L1,-.35L1,.35L-1,.35Z"),
 )
 _FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": ".1f"}
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A quantitative axis: its title with the unit, its range, the kind of number, and a value to mark with a line.
-
-    `anchors` are values to compare a number with, each with what would have it ('coin toss'): dashed lines with these
-    words above them.
-
-    Shares and their differences keep their own scale here (0 to 1, -1 to 1); points are drawn times 100.
-    """
-
-    title: str
-    low: float
-    high: float
-    kind: Kind
-    mark: float | None = None
-    anchors: tuple[tuple[float, str], ...] = ()
-
-    @property
-    def factor(self) -> int:
-        """The factor by which values are multiplied when drawn."""
-        return 100 if self.kind == "points" else 1
 
 
 @dataclass(frozen=True)
@@ -95,13 +73,6 @@ def series_of(names: Sequence[str]) -> list[Series]:
     ]
 
 
-def difference_axis(title: str, estimates: Iterable[Estimate]) -> Axis:
-    """An axis for differences of shares: zero in the middle and marked, as wide as the intervals need."""
-    bounds = [abs(bound) for one in estimates for bound in (one.value, one.low, one.high) if not isnan(bound)]
-    reach = next((limit for limit in (0.1, 0.25, 0.5, 0.75) if all(bound <= limit for bound in bounds)), 1.0)
-    return Axis(f"{title} (percentage points)", -reach, reach, "points", mark=0)
-
-
 @form
 def dots(
     points: Sequence[Dot],
@@ -114,10 +85,13 @@ def dots(
 ) -> dict[str, Any]:
     """The points as a Vega-Lite specification: series side by side in each row, panels one above the other.
 
+    The axis is widened to every value and finite limit; an interval with an infinite limit is drawn to the axis' end.
     Long names of rows are cut in the middle, or with `wrap` broken into lines.
     """
     import altair as alt
 
+    drawn = [point for point in points if not isnan(point.estimate.value)]
+    axis = axis.containing(finite_ends(point.estimate for point in drawn))
     labels, headers, known = (
         row_names(rows, wrap=wrap),
         shortened(panels, 70),
@@ -139,7 +113,6 @@ def dots(
         shared["yOffset"] = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
     layers = _rules(axis, used, len(rows)), _marks(axis, used)
     view = layered(*layers, width=room().width - PADDING - extent(shown), height=len(rows) * step, shared=shared)
-    drawn = [point for point in points if not isnan(point.estimate.value)]
     values = [
         {
             **_value(point.estimate, axis),
@@ -171,7 +144,7 @@ def _point_value(point: Dot, series: Sequence[Series]) -> Value:
 
 
 def _value(estimate: Estimate, axis: Axis) -> Mapping[str, float]:
-    low, high = (estimate.value, estimate.value) if isnan(estimate.low) else (estimate.low, estimate.high)
+    low, high = drawn_interval(estimate, axis)
     return {"value": estimate.value * axis.factor, "low": low * axis.factor, "high": high * axis.factor}
 
 
@@ -231,7 +204,7 @@ _ABOVE_ANCHORS = 24
 def _rules(axis: Axis, series: Sequence[Series], rows: int) -> Any:
     import altair as alt
 
-    domain = alt.Scale(domain=[axis.low * axis.factor, axis.high * axis.factor], nice=False, clamp=True)
+    domain = alt.Scale(domain=[axis.low * axis.factor, axis.high * axis.factor], nice=False)
     x = alt.X("low:Q", title=titled(axis.title), scale=domain, axis=_x_axis(axis, rows))
     rule = alt.Chart().mark_rule(strokeWidth=1.6)
     return rule.encode(x=x, x2=alt.X2("high:Q"), color=colour(series), description=alt.Description("tip:N"))

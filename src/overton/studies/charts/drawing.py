@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from overton.studies.charts.axes import check_contained
 from overton.studies.room import room
 
 if TYPE_CHECKING:
@@ -176,6 +177,10 @@ def in_panels(view: View, *, wide: float = 0, columns: int = 1, spacing: int = 1
 
 
 def specification(view: View, values: list[dict[str, Any]], says: str = "") -> View:
-    """The view with `values` as the data of all its layers, and what it `says` in numbers."""
+    """The view with `values` as the data of all its layers, and what it `says` in numbers.
+
+    Raises `ChartError` if a value lies outside its axis.
+    """
+    check_contained(view, values)
     meta = {"usermeta": {"says": says}} if says else {}
     return {**view, **meta, "data": {"values": values}}

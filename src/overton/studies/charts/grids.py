@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from overton.studies.charts.axes import Axis
 from overton.studies.charts.drawing import (
     CHARACTER,
     PADDING,
@@ -58,6 +59,11 @@ class _Shade:
     numbers: str
     kind: Kind
 
+    def containing(self, values: Iterable[float]) -> _Shade:
+        """This scale, widened to contain these values."""
+        axis = Axis("", self.low, self.high, self.kind).containing(values)
+        return replace(self, low=axis.low, high=axis.high)
+
     def is_dark(self, value: float) -> bool:
         """Whether the cell is so dark that its number has to be light; two-sided scales are dark at both ends."""
         place = (value - self.low) / (self.high - self.low)
@@ -80,11 +86,12 @@ def grid(
     scale: Literal["score", "pro", "correlation"],
     title: str,
 ) -> dict[str, Any]:
-    """The boxes as a Vega-Lite specification; `title` names the scale of colours. If the room is too narrow for all
-    columns, the drawing is wider than it."""
+    """The boxes as a Vega-Lite specification; `title` names the scale of colours, which is widened to all values. If
+    the room is too narrow for all columns, the drawing is wider than it."""
     import altair as alt
 
-    shade, row_labels, column_labels = _SHADES[scale], row_names(rows), shortened(columns)
+    shade = _SHADES[scale].containing(box.value for box in boxes)
+    row_labels, column_labels = row_names(rows), shortened(columns)
     labels = list(row_labels.values())
     across = alt.Scale(domain=list(column_labels.values()))
     width = _column(list(column_labels.values()), extent(labels))
@@ -150,7 +157,7 @@ def _colour(shade: _Shade, title: str) -> alt.Color:
         title=title, orient="bottom", gradientLength=220, titleLimit=room().width - PADDING, format=shade.numbers
     )
     domain = [shade.low, shade.high]
-    scale = alt.Scale(domain=domain, range=list(shade.colours), clamp=True, interpolate="lab")
+    scale = alt.Scale(domain=domain, range=list(shade.colours), interpolate="lab")
     return alt.Color("value:Q", scale=scale, legend=legend)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from math import ceil, floor, isnan
+from math import isnan
 
 from overton.statistics import Estimate, not_computed
 from overton.studies.charts import Axis, Dot, Series, dots, series_of
@@ -17,6 +17,7 @@ from overton.studies.exhibits import SERIES, Callout, Cell, Chart, Column, Exhib
 
 __all__ = ["choice", "crowd", "order", "parameters", "steering"]
 
+_LOG_ODDS = Axis("Log-odds", 0, 0.5, "value", mark=0, step=0.5)
 _ESTIMATORS = {
     "taste_by_model": "random dilemma effects and tastes",
     "taste": "random dilemma effects and equally strong tastes",
@@ -104,17 +105,12 @@ def _choice_chart(fits: list[Choice], names: Names) -> Chart:
     panels = list(dict.fromkeys(point.panel for point in points)) if names.goals else []
     series = series_of([_ESTIMATORS.get(name, name) for name in estimators])
     about = "Inertia by model, and conformity, in log-odds; zero means no effect."
-    spec = partial(dots, points, rows, series, _log_odds(points), panels=panels)
+    spec = partial(dots, points, rows, series, _LOG_ODDS, panels=panels)
     return Chart("choice", "Inertia and conformity", about, spec, source="table 1")
 
 
 def _goal(one: Choice) -> str:
     return one.goal or "all goals"
-
-
-def _log_odds(points: list[Dot]) -> Axis:
-    ends = [end for point in points for end in (point.estimate.low, point.estimate.high, 0.0) if not isnan(end)]
-    return Axis("Log-odds", floor(2 * min(ends)) / 2, max(ceil(2 * max(ends)) / 2, 0.5), "value", mark=0)
 
 
 def _estimate(one: Parameter | Spread, fit: Choice, level: float = 0.95) -> Estimate:

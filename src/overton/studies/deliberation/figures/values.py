@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import ceil, isnan
 from typing import NamedTuple
 
 from overton.statistics import Estimate
@@ -173,8 +172,7 @@ def _inherited_chart(
         return None
     points = [Dot(value, analysis.models.index(model), estimate) for model, value, estimate in top]
     rows = list(dict.fromkeys(value for _, value, _ in top))
-    reach = max(0.05, *(estimate.high for _, _, estimate in top if not isnan(estimate.high)), 0.05)
-    axis = Axis("Share of deliberations (%)", 0, min(1.0, 1.05 * reach), "share")
+    axis = Axis("Share of deliberations (%)", 0, 0.05, "share", step=0.05)
     title = f"Inherited values: {names.whole(setting, pooled=True)}"
     about = "The five values that each model takes over most often."
     spec = partial(dots, points, rows, series_of(analysis.models), axis)
@@ -200,7 +198,7 @@ def similarity(analysis: Analysis, names: Names) -> Section | None:
         for place, estimate in enumerate((contrast.first, contrast.second))
     ]
     charts = [
-        Chart(name, title, about, partial(dots, points, rows, series, _axis(points)), source=source)
+        Chart(name, title, about, partial(dots, points, rows, series, _SIMILARITY), source=source)
         for name, title, about, points, series, source in (
             ("similarity", "Value similarity and agreement", _WHEN, agreement, _AGREEMENT, "figure 5, a"),
             ("similarity-rounds", "Value similarity over a deliberation", _OVER, ends, _ENDS, "figure 5, b"),
@@ -209,11 +207,7 @@ def similarity(analysis: Analysis, names: Names) -> Section | None:
     return Section("similarity", "Value similarity", [*charts, *_tables(found, label), Method(_METHOD)])
 
 
-def _axis(points: Sequence[Dot]) -> Axis:
-    ends = [end for point in points for end in (point.estimate.value, point.estimate.high) if not isnan(end)]
-    return Axis("Value similarity", 0, min(1.0, ceil(10 * max(ends, default=1.0)) / 10 or 0.1), "value")
-
-
+_SIMILARITY = Axis("Value similarity", 0, 0.1, "value", step=0.1)
 _WHEN = "Mean similarity of two agents' values in the same round, where their verdicts differ and where they agree."
 _OVER = "Mean similarity in round 1 and in the last round, in deliberations that went beyond round 1."
 _METHOD = (

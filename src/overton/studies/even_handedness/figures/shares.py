@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from overton.studies.charts.dots import Axis, Dot, Series, dots
+from overton.studies.charts.axes import Axis
+from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.even_handedness.figures.names import named
 from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Part
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table

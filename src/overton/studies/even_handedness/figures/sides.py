@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from overton.studies.charts.dots import Dot, Series, difference_axis, dots
+from overton.studies.charts.axes import difference_axis
+from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.even_handedness.figures.names import named
 from overton.studies.even_handedness.measures.analysis import Analysis
 from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Prose, Section, Table

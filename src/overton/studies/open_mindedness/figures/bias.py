@@ -8,7 +8,8 @@ from math import isnan
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.charts.dots import Dot, Series, difference_axis, dots
+from overton.studies.charts.axes import difference_axis
+from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.open_mindedness.figures.names import absent, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult

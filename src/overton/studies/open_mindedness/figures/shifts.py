@@ -9,7 +9,8 @@ from functools import partial
 from math import isnan
 
 from overton.statistics import Estimate
-from overton.studies.charts.dots import Dot, Series, difference_axis, dots
+from overton.studies.charts.axes import difference_axis
+from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from functools import partial
 from math import isnan, nan
 
-from overton.studies.charts.dots import Axis, Dot, Series, dots, series_of
+from overton.studies.charts.axes import Axis
+from overton.studies.charts.dots import Dot, Series, dots, series_of
 from overton.studies.charts.grids import Box, grid
 from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence

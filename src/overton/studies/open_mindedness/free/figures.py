@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from overton.studies.charts.dots import Axis, Dot, Series, dots
+from overton.studies.charts.axes import Axis
+from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.open_mindedness.figures.names import LABELS
 from overton.studies.open_mindedness.measures.analysis import Analysis

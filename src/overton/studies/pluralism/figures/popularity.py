@@ -81,8 +81,7 @@ def _chart(analysis: Analysis, experiment: str, conditions: Sequence[str], measu
         title, source = f"Accuracy in pairs: {_PAIRINGS[experiment].lower()}", "figure 4"
         about = "For each model, how often it names the more popular of two viewpoints, under each condition."
     else:
-        low = min((one.estimate.low for one in made if one.estimate.low == one.estimate.low), default=0.0)
-        axis = Axis("Spearman's rho", -1 if low < -0.5 else -0.5 if low < 0 else 0, 1, "value", mark=0)
+        axis = Axis("Spearman's rho", 0, 1, "value", mark=0, step=0.5)
         title, source = "Ranking accuracy", "tables 3, 8 and 9, figure 5"
         about = "For each model, the rank correlation of its ranking with the votes, under each condition."
     name = f"{experiment.replace('_', '-')}-{measure}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Series, colour, legend
+from overton.studies.charts.axes import drawn_interval, finite_ends
 from overton.studies.charts.drawing import (
     PADDING,
     above,
@@ -61,28 +62,30 @@ def lines(
 ) -> dict[str, Any]:
     """The points as a Vega-Lite specification: one line per series, with intervals and marks unless `marks` is off.
 
-    Series are drawn `apart` from each other, so that intervals at the same x can be distinguished.
+    Series are drawn `apart` from each other, so that intervals at the same x can be distinguished. Both axes are
+    widened to what is drawn along them.
     """
     known, headers = shortened([one.name for one in series], 48), shortened(panels, 50)
     used = [one for index, one in enumerate(series) if any(point.series == index for point in points)]
     shown = [Series(known[one.name], one.colour, one.shape) for one in used]
+    drawn = [point for point in points if not isnan(point.estimate.value)]
+    places = [point.x + (point.series - (len(series) - 1) / 2) * apart for point in drawn]
+    x, y = x.containing(places), y.containing(finite_ends(point.estimate for point in drawn))
     layers = [_line(shown, x, y, dashed=not marks)]
     if marks:
         layers += [_rules(shown), _marks(shown)]
     view = layered(*layers, width=_wide(), height=_PANEL_HEIGHT if panels else _HEIGHT)
     values = [
         {
-            "x": point.x + (point.series - (len(series) - 1) / 2) * apart,
+            "x": place,
             "value": point.estimate.value,
-            "low": point.estimate.value if isnan(point.estimate.low) else point.estimate.low,
-            "high": point.estimate.value if isnan(point.estimate.high) else point.estimate.high,
+            **dict(zip(("low", "high"), drawn_interval(point.estimate, y), strict=True)),
             "series": known[series[point.series].name],
             "panel": headers.get(point.panel, ""),
             "order": panels.index(point.panel) if panels else 0,
             "tip": _tip(point, series, y),
         }
-        for point in points
-        if not isnan(point.estimate.value)
+        for place, point in zip(places, drawn, strict=True)
     ]
     if not panels:
         return fitted(specification(view, values))
@@ -162,7 +165,7 @@ def _marks(series: Sequence[Series]) -> Any:
 def _scale(axis: Axis) -> alt.Scale:
     import altair as alt
 
-    return alt.Scale(domain=[axis.low, axis.high], nice=False, clamp=True)
+    return alt.Scale(domain=[axis.low, axis.high], nice=False)
 
 
 def _axis(axis: Axis) -> alt.Axis:
