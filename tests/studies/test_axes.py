@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,14 @@ from hypothesis import strategies as st
 
 import overton
 from overton.errors import ChartError
+from overton.reporting.svg import drawn as drawn_as_svg
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Bar, Box, Dot, Part, bars, difference_axis, dots, grid, series_of
 from overton.studies.charts.drawing import layered, specification
 from overton.studies.exhibits import Chart
 from overton.studies.stance_stability.figures.lines import Point, lines
 
+ONE = series_of(["x"])
 NUMBERS = st.floats(-300, 300).map(lambda value: round(value, 3))
 
 
@@ -187,3 +190,18 @@ def test_no_scale_moves_what_lies_beyond_it() -> None:
     """Vega-Lite's `clamp` draws a number at the end of its axis, where another number would be."""
     package = Path(overton.__file__).parent
     assert not [path for path in package.rglob("*.py") if "clamp=" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "labels"),
+    [
+        (Axis("Similarity", 0, 0.1, "value", step=0.1), 0.38, [f"0.{k:02}" for k in range(0, 41, 5)]),
+        (Axis("Share (%)", 0, 0.05, "share"), 0.04, [f"{k}%" for k in range(6)]),
+        (Axis("Pearson", -1, 1, "value", mark=0), 0.3, ["\u22121.0", "\u22120.5", "0.0", "0.5", "1.0"]),
+    ],
+    ids=lambda one: one.title if isinstance(one, Axis) else "",
+)
+def test_the_numbers_of_an_axis_are_not_rounded_to_others(axis: Axis, value: float, labels: list[str]) -> None:
+    chart = Chart("c", "t", "d", lambda: dots([Dot("a", 0, Estimate(value, nan, nan, 3, "m"))], ["a"], ONE, axis))
+    shown = re.findall(r">([^<>]+)</text>", drawn_as_svg(chart))
+    assert [one for one in shown if one[-1] in "%0123456789"] == labels

@@ -43,7 +43,8 @@ _SHAPES: tuple[str, ...] = (
     *("circle", "square", "diamond", "triangle-up", "cross"),
     *("triangle-down", "triangle-right", "triangle-left", "M-1,-.35L1,-.35L1,.35L-1,.35Z"),
 )
-_FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": ".1f"}
+_FORMATS: dict[Kind, str] = {"share": "%", "score": "d", "value": "f"}
+"""Without digits: Vega then writes as many as distinguish the ticks, where a fixed number would round them."""
 
 
 @dataclass(frozen=True)
