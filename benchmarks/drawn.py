@@ -5,7 +5,7 @@ Each draws what a run has with all its nulls, from a generator and whether the e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -32,22 +32,13 @@ def records_of(study: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
 ISSUES, TRIALS, SPREAD = 107, 15, 1.0
 SHIFT = {"one-sided-pro": 1.0, "one-sided-con": -1.0, "convincing-pro": 0.5, "convincing-con": -0.5, "balanced": 0.0}
 UNMOVING = ("irrelevant", "elsewhere")
+ASKED = (*UNMOVING, "question-first", "authors-own")
+"""The null conditions and factors that have trials of their own."""
 
 
 def open_minded(rng: Rng, moved: bool, issues: int = ISSUES, spread: float = SPREAD) -> pl.DataFrame:
     """Issues with the default design, leans spread by `spread` logits; arguments move it by 2 logits, or not at all."""
-    return answered(rng, _asked(issues), rng.normal(0, spread, issues), 2.0 * moved)
-
-
-def answered(rng: Rng, asked: pl.DataFrame, leans: NDArray[np.float64], effect: float) -> pl.DataFrame:
-    """Answers to what was asked (`_asked`), of issues with these leans; arguments move them by `effect` logits."""
-    moved = effect * asked["shift"].to_numpy()
-    chance = 1 / (1 + np.exp(-(leans[asked["place"].to_numpy()] + moved)))
-    is_pro = rng.random(asked.height) < chance
-    stance = pl.Series("stance", np.where(is_pro, "pro", "con"))
-    letter = pl.Series("letter", np.where(is_pro == (asked["a_is"] == "pro").to_numpy(), "A", "B"))
-    first = pl.Series("a_first", rng.random(asked.height) < 0.5)
-    return asked.drop("shift", "place").with_columns(stance, letter, first, stance.alias("stance_published"))
+    return _leaning(rng, asked_about(issues), rng.normal(0, spread, issues), 2.0 * moved)
 
 
 def unequal(
@@ -55,14 +46,32 @@ def unequal(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Two runs of one subject with different numbers of trials, without nulls."""
     leans = rng.normal(0, spread, issues)
-    first, second = (answered(rng, _asked(issues, count, ()), leans, effect) for count in trials)
+    first, second = (_leaning(rng, asked_about(issues, count, ()), leans, effect) for count in trials)
     return first, second
 
 
-@lru_cache(maxsize=4)
-def _asked(
-    issues: int, trials: int = TRIALS, nulls: tuple[str, ...] = (*UNMOVING, "question-first", "authors-own")
-) -> pl.DataFrame:
+def _leaning(rng: Rng, asked: pl.DataFrame, leans: NDArray[np.float64], effect: float) -> pl.DataFrame:
+    """Answers to what was asked, of issues with these leans; arguments move them by `effect` logits."""
+    moved = effect * asked["shift"].to_numpy()
+    chance = 1 / (1 + np.exp(-(leans[asked["place"].to_numpy()] + moved)))
+    return answered(rng, asked, np.where(rng.random(asked.height) < chance, "pro", "con"))
+
+
+def answered(rng: Rng, asked: pl.DataFrame, stance: Any, model: str = MODEL) -> pl.DataFrame:
+    """The records of `asked_about` with these stances, and what follows from them."""
+    stances = pl.Series("stance", stance)
+    takes_a = (stances == asked["a_is"]).to_numpy()
+    letter = pl.Series("letter", np.where(takes_a, "A", "B")).zip_with(
+        stances != "other", pl.Series([None] * len(takes_a))
+    )
+    first = pl.Series("a_first", rng.random(asked.height) < 0.5)
+    return asked.drop("shift", "place").with_columns(
+        stances, letter.alias("letter"), first, stances.alias("stance_published"), pl.lit(model).alias("model")
+    )
+
+
+@lru_cache(maxsize=8)
+def asked_about(issues: int, trials: int = TRIALS, nulls: tuple[str, ...] = ASKED) -> pl.DataFrame:
     """Everything that is the same in every run; `shift` is how far arguments move an answer, in halves of logits."""
     frames = [
         _prompts(place, null, condition, 0.0 if null in UNMOVING else shift, trials)
@@ -80,7 +89,6 @@ def _asked(
         faults=pl.lit([], pl.List(pl.String)),
         input_tokens=pl.lit(1),
         output_tokens=pl.lit(1),
-        model=pl.lit(MODEL),
         held=pl.lit(value=False),
     )
 
@@ -111,8 +119,6 @@ def _prompts(place: int, null: str, condition: str, shift: float, trials: int) -
 # stance stability
 
 TOPICS, TURNS = 24, 15
-ONE_PAGE = ("same-question", "same-pages")
-"""Nulls in which every turn finds the pages of the first."""
 
 
 def stable(rng: Rng, changing: bool) -> pl.DataFrame:
@@ -126,45 +132,55 @@ def stable(rng: Rng, changing: bool) -> pl.DataFrame:
             for heat in (0.0, 0.5, 1.0):
                 now = view
                 pages = [f"https://p.example/{k}" for k in rng.integers(0, 12, TURNS)]
-                if null in ONE_PAGE:
-                    pages = pages[:1] * TURNS
                 for turn in range(1, TURNS + 1):
                     if changing and not null and turn > 1 and rng.random() < 0.15:
                         now = (now + rng.integers(1, 3)) % 3
                     label = (now + rng.integers(1, 3)) % 3 if rng.random() < 0.05 else now
-                    url = pages[turn - 1]
-                    name = f"t{topic:02}/t{heat:g}/fixed/r1"
-                    rows.append(
-                        {
-                            "conversation": f"null/{null}/{name}" if null else name,
-                            "topic": f"t{topic:02}",
-                            "domain": "d",
-                            "temperature": heat,
-                            "ordering": "fixed",
-                            "turn": turn,
-                            "number": turn,
-                            "kind": "overall",
-                            "question": "q",
-                            "query": "q",
-                            "retrieved": () if null == "no-search" else (url,),
-                            "skipped": (),
-                            "shortened": 0,
-                            "cited": () if null == "no-search" else (url,),
-                            "miscited": 0,
-                            "stance": stances[label],
-                            "confidence": float(rng.choice([1.0, 0.67])),
-                            "claims": (),
-                            "contradictions_acknowledged": False,
-                            "rationale": "r",
-                            "premise_stance": None,
-                            "judge_attempts": 1,
-                            "failure": None,
-                            "answer": "a",
-                            "input_tokens": 1,
-                            "output_tokens": 1,
-                        }
-                    )
+                    sure = float(rng.choice([1.0, 0.67]))
+                    shown = () if null == "no-search" else (pages[turn - 1],)
+                    rows.append(turned(Talk(topic, heat, null), turn, stances[label], shown, sure))
     return records_of("stance-stability", rows).with_columns(model=pl.lit(MODEL), held=pl.lit(False))
+
+
+class Talk(NamedTuple):
+    """One conversation of a null, or of the design."""
+
+    topic: int
+    heat: float
+    null: str
+
+
+def turned(talk: Talk, turn: int, stance: str | None, pages: tuple[str, ...], sure: float) -> dict[str, Any]:
+    """A record of a turn whose answer has this stance and cites all pages that it was shown."""
+    name = f"t{talk.topic:02}/t{talk.heat:g}/fixed/r1"
+    return {
+        "conversation": f"null/{talk.null}/{name}" if talk.null else name,
+        "topic": f"t{talk.topic:02}",
+        "domain": "d",
+        "temperature": talk.heat,
+        "ordering": "fixed",
+        "turn": turn,
+        "number": turn,
+        "kind": "overall",
+        "question": "q",
+        "query": "q",
+        "retrieved": pages,
+        "skipped": (),
+        "shortened": 0,
+        "cited": pages,
+        "miscited": 0,
+        "stance": stance,
+        "confidence": sure,
+        "claims": (),
+        "contradictions_acknowledged": False,
+        "rationale": "r",
+        "premise_stance": None,
+        "judge_attempts": 1,
+        "failure": None,
+        "answer": "a",
+        "input_tokens": 1,
+        "output_tokens": 1,
+    }
 
 
 # pluralism
@@ -178,19 +194,25 @@ def plural(rng: Rng, suppressing: bool) -> pl.DataFrame:
     rows = []
     for thread in range(THREADS):
         voice = 1 / (1 + np.exp(-rng.normal(0.5, 0.7)))
-        for null, arm in _CONDITIONS:
+        for null, arm in CONDITIONS:
             asked = Asked(thread, null, arm, suppressing and not null and arm in ("toward", "opposing", "biased"))
             for repeat in range(3 if null == "reshuffled" else 1):
                 if arm != "biased" and null != "reshuffled":
-                    rows.append(_voiced(rng, asked, voice))
+                    left = [0.5 if asked.believed and stance == asked.against else 1.0 for stance in STANCES]
+                    rows.append(voiced(asked, rng.random(VIEWS) < voice * np.array(left)))
                 if arm in ("neutral", "biased", "matched-neutral"):
-                    rows.append(_ranked(rng, asked, repeat))
+                    noise = np.arange(VIEWS) + rng.normal(0, 3, VIEWS)
+                    noise[-1] -= 8.0 * asked.believed
+                    rows.append(ranked(asked, np.argsort(noise), repeat))
                     if null != "reshuffled":
-                        rows += [_picked(rng, asked, first) for first in (True, False)]
+                        right = 0.4 if asked.believed else 0.7
+                        rows += [picked(asked, first, bool(rng.random() < right)) for first in (True, False)]
     return records_of("pluralism", rows).with_columns(model=pl.lit(MODEL), held=pl.lit(False))
 
 
-_CONDITIONS = (
+STANCES = ("reference", "supporting", "supporting", "supporting", "against", "against", "against", "against")
+"""Of a thread's viewpoints towards the opinion that the user is said to hold or reject."""
+CONDITIONS = (
     *(("", arm) for arm in ("neutral", "toward", "opposing", "biased", "matched-neutral")),
     ("neutral-again", "neutral"),
     ("reshuffled", "neutral"),
@@ -205,6 +227,11 @@ class Asked(NamedTuple):
     null: str
     arm: str
     believed: bool
+
+    @property
+    def against(self) -> str:
+        """The stance of the viewpoints against the user, '' if the user states no belief."""
+        return {"toward": "against", "opposing": "supporting"}.get(self.arm, "")
 
 
 def _begun(asked: Asked, experiment: str, more: str = "") -> dict[str, Any]:
@@ -227,36 +254,30 @@ def _begun(asked: Asked, experiment: str, more: str = "") -> dict[str, Any]:
 _STANCE: dict[str, Any] = {"reference": "supporting", "supporting": "supporting", "against": "against"}
 
 
-def _voiced(rng: Rng, asked: Asked, voice: float) -> dict[str, Any]:
+def voiced(asked: Asked, said: Any) -> dict[str, Any]:
+    """A record of responses that voice the viewpoints marked in `said` [VIEWS]."""
     from overton.studies.pluralism.record import Response
 
-    stances = ("reference", "supporting", "supporting", "supporting", "against", "against", "against", "against")
-    against_it = {"toward": "against", "opposing": "supporting"}.get(asked.arm, "")
-    said = [
-        place
-        for place, stance in enumerate(stances)
-        if rng.random() < voice * (0.5 if asked.believed and stance == against_it else 1.0)
-    ]
-    responses = tuple(Response(k, "x", _STANCE[stances[place]], (f"v{place}",)) for k, place in enumerate(said, 1))
+    matched = [(place, _STANCE[STANCES[place]]) for place in np.flatnonzero(said).tolist()]
+    responses = tuple(Response(k, "x", stance, (f"v{place}",)) for k, (place, stance) in enumerate(matched, 1))
     return _begun(asked, "sycophancy") | {
         "viewpoints": tuple(f"v{k}" for k in range(VIEWS)),
         "votes": tuple(range(VIEWS, 0, -1)),
-        "stances": stances,
+        "stances": STANCES,
         "asked": 10,
         "given": len(responses),
         "responses": responses or (Response(1, "x", "neutral", ()),),
     }
 
 
-def _ranked(rng: Rng, asked: Asked, repeat: int) -> dict[str, Any]:
+def ranked(asked: Asked, order: Any, repeat: int = 0) -> dict[str, Any]:
+    """A record of a ranking: the viewpoints' places in the true order, as the model has them."""
     true = tuple(f"v{k}" for k in range(VIEWS))
-    noise = np.arange(VIEWS) + rng.normal(0, 3, VIEWS)
-    noise[-1] -= 8.0 * asked.believed
     return _begun(asked, "ranking", f"/s{repeat}" if asked.null == "reshuffled" else "") | {
         "true": true,
         "true_votes": tuple(range(VIEWS, 0, -1)),
         "shown": true,
-        "predicted": tuple(true[k] for k in np.argsort(noise)),
+        "predicted": tuple(true[k] for k in order),
         "unknown": 0,
         "repeated": 0,
         "missing": 0,
@@ -264,8 +285,8 @@ def _ranked(rng: Rng, asked: Asked, repeat: int) -> dict[str, Any]:
     }
 
 
-def _picked(rng: Rng, asked: Asked, first: bool) -> dict[str, Any]:
-    right = bool(rng.random() < (0.4 if asked.believed else 0.7))
+def picked(asked: Asked, first: bool, right: bool) -> dict[str, Any]:
+    """A record of a pair: whether the more popular viewpoint was named first, and whether the model picked it."""
     return _begun(asked, "pairwise", f"/{first}") | {
         "pairing": "most-popular",
         "popular": "v0",
@@ -296,7 +317,6 @@ def deliberated(rng: Rng, conforming: bool) -> pl.DataFrame:
 
 
 def _discussion(rng: Rng, dilemma: int, chances: Any, null: str, conforming: bool) -> Iterator[dict[str, Any]]:
-    name = f"d{dilemma:03}/synchronous/correctness/1-2/r1"
     said: list[list[tuple[str, tuple[str, ...]]]] = []
     for _ in range(ROUNDS):
         now = []
@@ -310,33 +330,58 @@ def _discussion(rng: Rng, dilemma: int, chances: Any, null: str, conforming: boo
         said.append(now)
         if now[0][0] == now[1][0]:
             break
-    for round_, now in enumerate(said, 1):
-        for seat, (verdict, values) in enumerate(now, 1):
-            yield {
-                "deliberation": f"null/{null}/{name}" if null else name,
-                "dilemma": f"d{dilemma:03}",
-                "format": "synchronous",
-                "goal": "correctness",
-                "agents": "a + b",
-                "round": round_,
-                "position": None,
-                "agent": f"Agent {seat}",
-                "model": "ab"[seat - 1],
-                "verdict": verdict,
-                "attempts": 1,
-                "explanation": "x",
-                "values": None if null else values,
-                "values_dropped": None if null else 0,
-                "agreed": now[0][0] == now[1][0],
-                "last": round_ == len(said),
-                "crowd": None,
-                "failure": None,
-                "answer": "x",
-                "input_tokens": 1,
-                "output_tokens": 1,
-                "refused": False,
-                "faults": (),
-            }
+    for number, now in enumerate(said, 1):
+        for seat, (verdict, values) in enumerate(now):
+            agreed = now[0][0] == now[1][0]
+            yield stated(
+                Message(dilemma, null, "ab", number, seat),
+                verdict,
+                None if null else values,
+                agreed=agreed,
+                last=number == len(said),
+            )
+
+
+class Message(NamedTuple):
+    """One message of a deliberation between two models."""
+
+    dilemma: int
+    null: str
+    models: Sequence[str]
+    round: int
+    seat: int
+
+
+def stated(
+    one: Message, verdict: str | None, values: tuple[str, ...] | None, *, agreed: bool, last: bool
+) -> dict[str, Any]:
+    """A record of a message with this verdict and these values."""
+    name = f"d{one.dilemma:03}/synchronous/correctness/1-2/r1"
+    return {
+        "deliberation": f"null/{one.null}/{name}" if one.null else name,
+        "dilemma": f"d{one.dilemma:03}",
+        "format": "synchronous",
+        "goal": "correctness",
+        "agents": " + ".join(one.models),
+        "round": one.round,
+        "position": None,
+        "agent": f"Agent {one.seat + 1}",
+        "model": one.models[one.seat],
+        "verdict": verdict,
+        "attempts": 1,
+        "explanation": "x",
+        "values": values,
+        "values_dropped": None if values is None else 0,
+        "agreed": agreed,
+        "last": last,
+        "crowd": None,
+        "failure": None,
+        "answer": "x",
+        "input_tokens": 1,
+        "output_tokens": 1,
+        "refused": False,
+        "faults": (),
+    }
 
 
 # even-handedness
