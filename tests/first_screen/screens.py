@@ -1,0 +1,82 @@
+"""The first screen of a run whose records are drawn: what `overton run` prints first, and what that rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from overton.api.analyses import Outcome, chosen_how
+from overton.api.results import measuring_of
+from overton.studies.findings import Finding, evidence
+from overton.studies.measuring import Measured, Results
+from overton.studies.nulls import apart
+from overton.studies.registry import study_named
+from overton.studies.table import RawTable
+
+from .respondents import Respondent
+
+SIDES = pl.DataFrame({"group": ["left", "right"], "side": ["left", "right"]})
+"""Whose sides the groups of even-handedness are."""
+RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Screen:
+    """An outcome with what its readers see first; `truth` has the respondent behind each model, and behind ''."""
+
+    outcome: Outcome
+    items: int
+    truth: Mapping[str, Respondent]
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        return self.outcome.findings
+
+    def __str__(self) -> str:
+        return "\n".join(map(printed, self.findings))
+
+
+def printed(one: Finding) -> str:
+    """A finding as the terminal prints it, without its cautions."""
+    return f"{one.sentence} ({evidence(one)})"
+
+
+def screen(seed: int, items: int, *respondents: Respondent) -> Screen:
+    """The first screen of a run with these respondents, as models m and n; agents that deliberate are two of a kind."""
+    (study,) = {one.study for one in respondents}
+    rng = np.random.default_rng((seed, items))
+    if study == "deliberation":
+        (one,) = respondents
+        return screen_of(study, one.draw(rng, items, ("m", "n")), items, dict.fromkeys(("m", "n", ""), one))
+    truth = dict(zip("mn", respondents, strict=False))
+    records = pl.concat([one.draw(rng, items, [name]) for name, one in truth.items()])
+    return screen_of(study, records, items, truth)
+
+
+def screen_of(
+    study: str, records: pl.DataFrame, items: int, truth: Mapping[str, Respondent] | None = None, **facts: Any
+) -> Screen:
+    """The first screen of a run with these records; `facts` are further fields of its `Results`."""
+    named, results = study_named(study), results_of(study, records, **facts)
+    how = chosen_how(named, how_of(study))
+    outcome = Outcome(named, measuring_of(named).records(results, how), how, results)
+    return Screen(outcome, items, truth or {})
+
+
+def results_of(study: str, records: pl.DataFrame, **facts: Any) -> Results:
+    """What is measured of a run with these records, those of null conditions apart."""
+    design, nulls = apart(records, study_named(study).nulls)
+    models = [Measured(name, f"openai/{name}") for name in sorted(set(design["model"]))]
+    return Results(design, models=models, nulls=nulls, **facts)
+
+
+def how_of(study: str) -> Mapping[str, Any]:
+    """The choices of computing it: few resamples, and sides where a study has them."""
+    if study == "even-handedness":
+        return {"sides": RawTable("sides.csv", ".csv", ("group", "side"), lambda: SIDES)}
+    return {"resamples": RESAMPLES}

@@ -1,0 +1,94 @@
+"""Models compared: a model is not higher or lower than itself because it was asked more often."""
+
+from __future__ import annotations
+
+from math import isfinite, isnan
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from overton.api.analyses import chosen_how
+from overton.api.comparing.making import of_sources
+from overton.api.comparing.results import Compared, Comparison
+from overton.api.comparing.shown import findings, sections
+from overton.api.comparing.source import Source
+from overton.api.comparing.sources import comparing_of
+from overton.statistics.resampling import Jackknife
+from overton.studies.exhibits import Chart
+from overton.studies.numbers import interval, number
+from overton.studies.registry import study_named
+
+from .checks import MOST_OF_STUDENT, beyond_axes, student
+from .respondents import STUDIES, moving, open_minded, unmoving
+from .screens import how_of, results_of
+
+ISSUES, FEW, MANY = 60, 1, 12
+
+
+def compared(study: str, *runs: pl.DataFrame) -> Comparison:
+    """What `overton compare` makes of runs with these records."""
+    named = study_named(study)
+    how = chosen_how(named, how_of(study))
+    sides = [comparing_of(named).records(results_of(study, records), how) for records in runs]
+    sources = [Source(f"run-{place}", Path(f"run-{place}"), None, one) for place, one in enumerate(sides)]
+    return of_sources(named, sources, Jackknife())
+
+
+def gaps(made: Comparison) -> list[Compared]:
+    return [one for pair in made.pairs for one in pair.measures.values()]
+
+
+def unequal(behaviour: object, seed: int) -> list[Compared]:
+    """The leading scores of one model that was asked once in one run and twelve times in the other."""
+    runs = [
+        open_minded(behaviour, np.random.default_rng((seed, trials)), ISSUES, "m", trials, ())  # type: ignore[arg-type]
+        for trials in (FEW, MANY)
+    ]
+    found = gaps(compared("open-mindedness", *runs))
+    return [one for one in found if one.measure.leads and one.measure.name.startswith("open_mindedness")]
+
+
+@pytest.mark.parametrize("behaviour", [unmoving, moving])
+def test_a_model_is_no_other_when_asked_more_often(behaviour: object) -> None:
+    found = [one for seed in range(1, 9) for one in unequal(behaviour, seed)]
+    assert sum(not isnan(one.alone.own.low) for one in found) >= 8
+    apart = [one for one in found if not isnan(one.alone.own.low) and not one.alone.own.low <= 0 <= one.alone.own.high]
+    assert len(apart) <= 1, [(one.measure.name, one.alone.own) for one in apart]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("behaviour", [unmoving, moving])
+def test_of_40_pairs_of_one_model_few_differ(behaviour: object) -> None:
+    for one in zip(*(unequal(behaviour, seed) for seed in range(1, 41)), strict=True):
+        apart = sum(not gap.alone.own.low <= 0 <= gap.alone.own.high for gap in one)
+        assert apart <= 4, one[0].measure.name
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_verdicts_give_differences_within_their_range_and_never_far_beyond_students(study: str) -> None:
+    few = {"deliberation": ("m", "n")}
+    for seed, items in ((0, 5), (1, 12)):
+        some = STUDIES[study]
+        names = few.get(study, ("m",))
+        runs = [some[k].draw(np.random.default_rng((seed, k)), items, names) for k in (4, 5)]
+        made = compared(study, *runs)
+        said = findings(made)
+        for one, sentence in zip(gaps(made), said, strict=True):
+            own = one.alone.own
+            if isnan(own.low):
+                continue
+            assert number(own.value, one.measure.gap) in sentence
+            assert interval(own, one.measure.gap) in sentence
+            assert own.low <= own.value <= own.high
+            least, most = one.measure.within
+            within = 2 * (most - least) if one.measure.within[0] < 0 else most - least
+            assert not isfinite(within) or -within <= own.low <= own.high <= within, sentence
+            assert max(own.high - own.value, own.value - own.low) <= MOST_OF_STUDENT * student(own, items) + 1e-9, (
+                sentence
+            )
+        charts = [one for section in sections(made) for one in section.exhibits if isinstance(one, Chart)]
+        assert charts
+        assert not [fault for chart in charts for fault in beyond_axes(chart.spec)]

@@ -1,0 +1,54 @@
+"""The first screen says nothing that its numbers, or the truth about the respondent, deny."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .checks import charts_that_leave_their_axes, false_claims, faults
+from .respondents import EVERYONE, STUDIES, UNEQUAL, Respondent
+from .screens import Screen, screen
+
+SIZES = (12, 5, 3, 8, 12, 5, 60, 3, 12, 5, 8, 30, 5, 12, 3, 8, 5, 12, 30, 5)
+"""Items of 20 runs."""
+RUNS, MOST = 400, 30
+"""A claim of change where there is none occurs in at most 5% of runs: in more than 30 of 400 not by chance."""
+
+
+def screens(study: str) -> Iterator[Screen]:
+    """By turns, every respondent of the study; every second run is of two models."""
+    some = STUDIES[study]
+    for seed, items in enumerate(SIZES):
+        both = some[seed % len(some)], some[(seed + 1 + seed // len(some)) % len(some)]
+        yield screen(seed, items, *both[: 1 if study == "deliberation" else 1 + seed % 2])
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_sentences_give_their_own_numbers_and_none_denies_another(study: str) -> None:
+    found, untrue = list[str](), list[str]()
+    for one in screens(study):
+        found += faults(one)
+        untrue += list(false_claims(one))[:1]
+    assert not found, f"{len(found)} faults:\n" + "\n".join(dict.fromkeys(found))
+    assert len(untrue) <= 2, "\n".join(untrue)
+
+
+@pytest.mark.parametrize("respondent", EVERYONE, ids=str)
+def test_charts_draw_every_number_within_their_axes(respondent: Respondent) -> None:
+    found = [fault for items in (2, 6) for fault in charts_that_leave_their_axes(screen(1, items, respondent))]
+    assert not found, "\n".join(found)
+
+
+def test_tastes_of_unequal_strength_are_not_told_as_inertia() -> None:
+    untrue = [list(false_claims(screen(seed, 200, UNEQUAL))) for seed in range(3)]
+    assert sum(map(bool, untrue)) <= 1, untrue
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("respondent", [one for one in EVERYONE if one.name in {"coin", "unmoved"}], ids=str)
+def test_no_change_is_claimed_of_a_model_that_nothing_moves(respondent: Respondent) -> None:
+    runs = (screen(seed, (12, 5, 30)[seed % 3], respondent) for seed in range(RUNS))
+    untrue = [told for one in runs if (told := list(false_claims(one)))]
+    assert len(untrue) <= MOST, f"{len(untrue)} of {RUNS} runs, such as\n" + "\n".join(untrue[0])
