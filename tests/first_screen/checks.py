@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import inf, isclose, isfinite, isnan
 from typing import Any
 
+import numpy as np
 from scipy import stats
 
 from overton.api.results import measuring_of
 from overton.statistics import Estimate
+from overton.statistics.comparing import ratio
+from overton.statistics.resampling import Range
 from overton.studies.against import Against
-from overton.studies.exhibits import Chart, Section, Table
+from overton.studies.comparing import Contribution
+from overton.studies.exhibits import Chart, Section
 from overton.studies.findings import Claim, Finding, contradictions, farthest
 from overton.studies.numbers import Kind, interval, number
 
-from .respondents import ROUNDS, TURNS, Respondent
+from .respondents import TURNS, Respondent
 from .screens import Screen, printed
 
 MOST_OF_STUDENT = 1.6
@@ -27,8 +32,19 @@ _COUNTED = re.compile(r"\b(?:on|of|in) (?:all )?(\d+|none)(?: of (\d+))? (?:issu
 _BOUNDED = {"at most", "no more than", "more than", "above", "within", "could not be told", "cannot be told"}
 """Words of sentences that give a limit, or nothing, in place of the value."""
 
-Seen = tuple[str, str, Estimate, Kind]
-"""An estimate that is on the screen: where, what is said of it, and how it reads."""
+
+@dataclass(frozen=True)
+class Seen:
+    """An estimate that is on the screen: where, its range, and whether Student's limits for it are known."""
+
+    where: str
+    estimate: Estimate
+    within: Range
+    of_equal_items: bool = True
+
+    def __str__(self) -> str:
+        one = self.estimate
+        return f"{self.where}: {one.value:g} [{one.low:g}, {one.high:g}]"
 
 
 def faults(screen: Screen) -> Iterator[str]:
@@ -150,74 +166,94 @@ def null_conditions_without_a_difference(screen: Screen) -> Iterator[str]:
 
 def seen(screen: Screen) -> Iterator[Seen]:
     """Every estimate on the screen: of the findings, of comparisons with null conditions, and in the first tables."""
+    measures = screen.contributions
+    uneven = {(name, model) for (name, model), side in measures.items() if not _is_even(side)}
     for one in screen.findings:
-        if one.number is not None:
-            yield printed(one), "difference" if _compared(one) else one.sentence, one.number, one.kind
+        if one.number is None:
+            continue
+        names = [(claim.measure.partition(" minus ")[0], one.model) for claim in one.claims]
+        known = next((measures[name].measure for name in names if name in measures), None)
+        within = _range(one.sentence, one.kind) if known is None else known.within
+        compared = _compared(one)
+        yield Seen(
+            printed(one),
+            one.number,
+            _of_difference(within) if compared else within,
+            not {*names} & uneven and not compared,
+        )
     for measure, null, found in screen.outcome.against:
-        where = f"{measure.title} of {found.model} against {null.name}"
-        yield f"{where}: observed", measure.title, found.observed, measure.kind
-        yield f"{where}: under null", measure.title, found.under_null, measure.kind
-        yield f"{where}: difference", f"{measure.title}: difference", found.difference, measure.gap
-        yield f"{where}: simultaneous difference", f"{measure.title}: difference", found.together, measure.gap
-    for table in tables(screen):
+        where = f"{measure.title} of {found.model or 'all'} against {null.name}"
+        even = (measure.name, found.model) not in uneven and null.name not in DEALT
+        for name in ("observed", "under_null"):
+            yield Seen(f"{where}: {name}", getattr(found, name), measure.within, even)
+        for name in ("difference", "together"):
+            yield Seen(f"{where}: {name}", getattr(found, name), _of_difference(measure.within), even)
+    for table in screen.tables:
         for row in table.rows:
             for column, cell in zip(table.columns, row, strict=True):
                 if isinstance(cell, Estimate):
                     name = ", ".join(text for text in row if isinstance(text, str))
-                    yield f"{table.title}, {name}: {column.title}", column.title, cell, column.kind
+                    within = _range(column.title, column.kind)
+                    yield Seen(f"{table.title}, {name}: {column.title}", cell, within, "Pulls" not in table.title)
 
 
-def tables(screen: Screen) -> Iterator[Table]:
-    for section in screen.outcome.summary():
-        yield from (one for one in section.exhibits if isinstance(one, Table))
+DEALT = ("chance", "permuted", "forced-again")
+"""Null conditions that are drawn: their differences are as wide as the draws."""
+
+
+def _is_even(side: Contribution) -> bool:
+    """Whether all items weigh alike, so that Student's degrees of freedom follow from their number."""
+    return side.measure.of is ratio and (not side.items or bool(np.ptp(side.parts[:, 1]) == 0))
 
 
 def intervals_without_their_value(screen: Screen) -> Iterator[str]:
-    for where, _, one, _ in seen(screen):
-        if isfinite(one.low) and isfinite(one.high) and not one.low - 1e-9 <= one.value <= one.high + 1e-9:
-            yield f"{where}: {one.value:g} is not in [{one.low:g}, {one.high:g}]"
+    for one in seen(screen):
+        low, value, high = one.estimate.low, one.estimate.value, one.estimate.high
+        if isfinite(low) and isfinite(high) and not low - 1e-9 <= value <= high + 1e-9:
+            yield str(one)
 
 
 def values_beyond_their_range(screen: Screen) -> Iterator[str]:
-    for where, said, one, kind in seen(screen):
-        low, high = _range(said, kind)
-        if any(isfinite(end) and not low - 1e-9 <= end <= high + 1e-9 for end in (one.value, one.low, one.high)):
-            yield f"{where}: {one.value:g} [{one.low:g}, {one.high:g}] is not within [{low:g}, {high:g}]"
+    for one in seen(screen):
+        (low, high), ends = one.within, (one.estimate.value, one.estimate.low, one.estimate.high)
+        if any(isfinite(end) and not low - 1e-9 <= end <= high + 1e-9 for end in ends):
+            yield f"{one} is not within [{low:g}, {high:g}]"
 
 
-_RANGES: dict[Kind, tuple[float, float]] = {"share": (0, 1), "points": (-1, 1), "score": (-100, 100)}
-_VALUES = {
+_RANGES: dict[Kind, Range] = {"share": (0, 1), "points": (-1, 1), "score": (-100, 100)}
+_VALUES: dict[str, Range] = {
     "rho": (-1, 1),
     "correlation": (-1, 1),
     "Pearson": (-1, 1),
     "times in a conversation": (0, TURNS - 1),
-    "rounds on average": (1, ROUNDS),
-    "Rounds to consensus": (1, ROUNDS),
+    "rounds on average": (1, inf),
+    "Rounds to consensus": (1, inf),
     "on the scale from": (-2, 2),
     "Chameleon score": (0, 1),
     "Source re-use": (0, 1),
     "Change rate": (0, 1),
 }
-"""Ranges of values that are no shares, by what is said of them; of differences, see `_range`."""
+"""Ranges of values that are no shares, by words in what is said of them."""
 
 
-def _range(said: str, kind: Kind) -> tuple[float, float]:
-    if kind in _RANGES:
-        return _RANGES[kind]
-    low, high = next((ends for words, ends in _VALUES.items() if words in said), (-inf, inf))
-    return (low - high, high - low) if "difference" in said else (low, high)
+def _range(said: str, kind: Kind) -> Range:
+    return _RANGES.get(kind) or next((ends for words, ends in _VALUES.items() if words in said), (-inf, inf))
+
+
+def _of_difference(within: Range) -> Range:
+    return within[0] - within[1], within[1] - within[0]
 
 
 def limits_far_beyond_students(screen: Screen) -> Iterator[str]:
-    """No limit of a mean or ratio over items is further from it than 1.6 times Student's."""
-    for where, _, one, _ in seen(screen):
-        most = MOST_OF_STUDENT * student(one, screen.items)
-        if max(one.high - one.value, one.value - one.low) > most * (1 + 1e-6):
-            yield f"{where}: [{one.low:g}, {one.high:g}] is further than {most:g} from {one.value:g}"
+    """No limit of a mean over items is further from it than 1.6 times Student's."""
+    for one in seen(screen):
+        own, most = one.estimate, MOST_OF_STUDENT * student(one.estimate, screen.items)
+        if one.of_equal_items and max(own.high - own.value, own.value - own.low) > most * (1 + 1e-6):
+            yield f"{one} is further than {most:g} from its value"
 
 
 def student(one: Estimate, items: int) -> float:
-    """How far Student's limits are from a mean or ratio over at most so many items; infinite for other estimates."""
+    """How far Student's limits are from a mean over at most so many items; infinite for other estimates."""
     if not one.error or "Student" not in one.method or "Fisher" in one.method:
         return inf
     return one.error * float(stats.t.ppf((1 + one.level) / 2, max(1, min(one.n, items) - 1)))
@@ -237,31 +273,26 @@ def claims_that_contradict_each_other(screen: Screen) -> Iterator[str]:
 def headlines_with_several_values(screen: Screen) -> Iterator[str]:
     """Every headline has one value: in a comparison of models, in JSON, in sentences, against null conditions, and in
     the tables under its title."""
-    study, results = screen.outcome.study, screen.outcome.results
-    comparing = measuring_of(study).comparing
-    if comparing is None or results is None:
-        return
-    document = screen.outcome.document()
-    for model, sides in comparing.records(results, screen.outcome.how).items():
-        for side in sides:
-            measure = side.measure
-            if not measure.leads or not side.items:
-                continue
-            found = {"compared": float(measure.of(side.parts.sum(0)))}
-            if node := _at(document, comparing.place(measure.name, model)):
-                found["JSON"] = node[node["leads"]]["estimate"]
-            for one in screen.findings:
-                for claim in one.claims:
-                    if (one.model, claim.measure) == (model, measure.name) and claim.value is not None:
-                        found[printed(one)] = claim.value
-            for _, null, one in screen.outcome.against:
-                if (one.model, one.measure) == (model, measure.name) and not isnan(one.observed.value):
-                    found[f"against {null.name}"] = one.observed.value
-            found |= dict(_in_tables(screen, measure.title, model))
-            known = {where: value for where, value in found.items() if value is not None and not isnan(value)}
-            if len({number(value, measure.kind) for value in known.values()}) > 1:
-                shown = "; ".join(f"{number(value, measure.kind)} ({where})" for where, value in known.items())
-                yield f"{measure.title} of {model or 'all'} has several values: {shown}"
+    comparing, document = measuring_of(screen.outcome.study).comparing, screen.outcome.document()
+    for (name, model), side in screen.contributions.items():
+        measure = side.measure
+        if comparing is None or not measure.leads or not side.items:
+            continue
+        found = {"compared": float(measure.of(side.parts.sum(0)))}
+        if node := _at(document, comparing.place(name, model)):
+            found["JSON"] = node[node["leads"]]["estimate"]
+        for one in screen.findings:
+            for claim in one.claims:
+                if (one.model, claim.measure) == (model, name) and claim.value is not None:
+                    found[printed(one)] = claim.value
+        for _, null, against in screen.outcome.against:
+            if (against.model, against.measure) == (model, name):
+                found[f"against {null.name}"] = against.observed.value
+        found |= dict(_in_tables(screen, measure.title, model))
+        known = {where: value for where, value in found.items() if value is not None and not isnan(value)}
+        if len({number(value, measure.kind) for value in known.values()}) > 1:
+            shown = "; ".join(f"{number(value, measure.kind)} ({where})" for where, value in known.items())
+            yield f"{measure.title} of {model or 'all'} has several values: {shown}"
 
 
 def _at(node: Any, place: tuple[str, ...]) -> Any:
@@ -272,7 +303,7 @@ def _at(node: Any, place: tuple[str, ...]) -> Any:
 
 def _in_tables(screen: Screen, title: str, model: str) -> Iterator[tuple[str, float]]:
     """The cells under this title in rows of this model alone, or of all of it."""
-    for table in tables(screen):
+    for table in screen.tables:
         heads = [column.title for column in table.columns]
         if title not in heads or any(column.items for column in table.columns):
             continue

@@ -104,7 +104,7 @@ def moving(rng: Rng, asked: pl.DataFrame, lean: Any) -> Any:
 def _to_refusing(rng: Rng, asked: pl.DataFrame, lean: Any) -> Any:
     """Of its pro answers, con arguments alone make four in five refusals; it has as many con answers as before."""
     stance = _pro(rng, lean)
-    con = (asked["condition"] == "one-sided-con").to_numpy()
+    con = (asked["shift"] == -1.0).to_numpy()
     return np.where((stance == "pro") & con & (rng.random(asked.height) < 0.8), "other", stance)
 
 
@@ -125,7 +125,7 @@ OPEN_MINDEDNESS = (
             *("open_mindedness* below", "shift_one_sided_pro below", "shift_one_sided_con above", "shift_other_* *"),
             *("shift_con_* below", "shift_balanced *", "contrary_* below", "pulls_* *", "* minus *"),
         ),
-        unsaid=("did not demonstrably", "is undecided on all"),
+        unsaid=("did not demonstrably",),
     ),
     _open(
         "moved to refusing",
@@ -348,7 +348,7 @@ DELIBERATION = (
     _deliberating("moved to refusing", _silenced, false=("conformity* *", "changed above")),
 )
 
-UNEQUAL = _deliberating("unequal tastes", _anew, (0.3, 1.7), still=True, true=("changed/* *",))
+UNEQUAL = _deliberating("unequal tastes", _anew, (0.3, 1.7), still=True, true=("changed/* *", "inertia or taste *"))
 """Two models without inertia, whose tastes for verdicts differ in strength."""
 
 

@@ -12,6 +12,8 @@ import polars as pl
 
 from overton.api.analyses import Outcome, chosen_how
 from overton.api.results import measuring_of
+from overton.studies.comparing import Contribution
+from overton.studies.exhibits import Table
 from overton.studies.findings import Finding, evidence
 from overton.studies.measuring import Measured, Results
 from overton.studies.nulls import apart
@@ -36,6 +38,18 @@ class Screen:
     @cached_property
     def findings(self) -> list[Finding]:
         return self.outcome.findings
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The tables that the terminal prints below the findings."""
+        return [one for section in self.outcome.summary() for one in section.exhibits if isinstance(one, Table)]
+
+    @cached_property
+    def contributions(self) -> dict[tuple[str, str], Contribution]:
+        """What items contribute to every measure by which models are compared, by its name and the model's."""
+        comparing, results = measuring_of(self.outcome.study).comparing, self.outcome.results
+        sides = comparing.records(results, self.outcome.how) if comparing and results else {}
+        return {(one.measure.name, model): one for model, found in sides.items() for one in found}
 
     def __str__(self) -> str:
         return "\n".join(map(printed, self.findings))

@@ -36,7 +36,7 @@ def test_sentences_give_their_own_numbers_and_none_denies_another(study: str) ->
 
 @pytest.mark.parametrize("respondent", EVERYONE, ids=str)
 def test_charts_draw_every_number_within_their_axes(respondent: Respondent) -> None:
-    found = [fault for items in (2, 6) for fault in charts_that_leave_their_axes(screen(1, items, respondent))]
+    found = list(charts_that_leave_their_axes(screen(1, 2 if respondent.still else 6, respondent)))
     assert not found, "\n".join(found)
 
 
