@@ -157,7 +157,7 @@ def null_conditions_without_a_difference(screen: Screen) -> Iterator[str]:
                 (number(gap.value, measure.gap).lstrip("+"), interval(gap, measure.gap))
                 for gap in (found.difference, found.together)
             ]
-            if not any(all(text in printed(one) for text in gap) for gap in shown):
+            if not any(all(text in one.sentence for text in gap) for gap in shown):
                 yield f"{printed(one)}: lacks the difference from '{null.name}', {' '.join(shown[0])}"
 
 

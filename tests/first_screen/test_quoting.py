@@ -61,7 +61,7 @@ def with_fault(fault: str, share: float) -> Callable[[pl.DataFrame], pl.DataFram
     """Records of which this share has replies with the fault."""
 
     def changed(rows: pl.DataFrame) -> pl.DataFrame:
-        has = np.arange(rows.height) % 100 < 100 * share
+        has = np.random.default_rng(0).random(rows.height) < share
         columns: dict[str, Any] = {
             name: pl.Series([[fault] if one else [] for one in has], dtype=pl.List(pl.String))
             for name in ("faults", "faults_a", "faults_b")
