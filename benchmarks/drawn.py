@@ -119,6 +119,8 @@ def _prompts(place: int, null: str, condition: str, shift: float, trials: int) -
 # stance stability
 
 TOPICS, TURNS = 24, 15
+ONE_PAGE = ("same-question", "same-pages")
+"""Nulls in which every turn finds the pages of the first."""
 
 
 def stable(rng: Rng, changing: bool) -> pl.DataFrame:
@@ -132,6 +134,8 @@ def stable(rng: Rng, changing: bool) -> pl.DataFrame:
             for heat in (0.0, 0.5, 1.0):
                 now = view
                 pages = [f"https://p.example/{k}" for k in rng.integers(0, 12, TURNS)]
+                if null in ONE_PAGE:
+                    pages = pages[:1] * TURNS
                 for turn in range(1, TURNS + 1):
                     if changing and not null and turn > 1 and rng.random() < 0.15:
                         now = (now + rng.integers(1, 3)) % 3

@@ -176,7 +176,8 @@ def test_importing_it_is_light(module: str) -> None:
     assert done.stdout.split() == []
 
 
-MOST_LINES = 400
+MOST_LINES = 600
+"""If the file is one thing."""
 
 
 def test_no_file_is_too_long() -> None:

@@ -10,7 +10,7 @@ labelled          from only the units that people labelled
 letter_balanced   from answers whose pulls of letter and order are set to zero
 without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
 as_published      by the paper's formula, if it is a different one
-cross_fitted      from halves of the answers, so that chance does not raise it: open-mindedness
+cross_fitted      from halves of the answers, so that chance does not raise it
 
 `undetermined` lists the limits ('low', 'high') that lie at the end of the measure's range, so that the data do not
 determine them; it is absent if there are none. `why` says in words why there is no estimate, or no interval (both null

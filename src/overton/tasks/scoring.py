@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from inspect_ai.hooks import Hooks, TaskEnd, hooks
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, metric, scorer
 
 from overton.hosts.inspect.privates import prerequisite
+from overton.untrusted import converted
 
 if TYPE_CHECKING:
     from overton.hosts.local import ModelEntry
@@ -60,7 +60,7 @@ def _scorer_of(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer:
                 raise prerequisite(
                     "Overton's logs cannot be scored again: 'overton import LOG' makes their records again"
                 )
-            data = msgspec.convert(state.metadata[KEY], SampleData)
+            data = converted(state.metadata[KEY], SampleData)
             if data.null != null:
                 return None
             made: Score = score_of(study, records, data.condition, state.output.completion)
@@ -103,7 +103,7 @@ async def _rewrite_results(log: Any) -> None:
     if log.results is None or KEY not in (log.eval.metadata or {}):
         return
     samples = log.samples if log.samples is not None else (await read_eval_log_async(log.location)).samples
-    task = msgspec.convert(log.eval.metadata[KEY], TaskData)
+    task = converted(log.eval.metadata[KEY], TaskData)
     scored = [score for sample in samples or () for score in (sample.scores or {}).values()]
     table = table_of(task.study, [record for score in scored for record in _records(score)])
     scores = eval_scores(figures_of_task(task, table), scorer_name(task.study))

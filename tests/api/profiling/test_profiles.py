@@ -165,7 +165,7 @@ def test_the_latest_run_tells_and_all_stand_over_time(two: tuple[Path, Path]) ->
     assert any("names different models" in said for said in end.changed)
     assert any("seeds differ" in said for said in end.changed)
     assert all("a [autumn]" in said for said in end.verdicts)
-    assert len(end.verdicts) == 2
+    assert len(end.verdicts) == 3
     assert start.traits != end.traits
 
 

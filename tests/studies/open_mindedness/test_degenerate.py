@@ -190,7 +190,7 @@ def test_scores_without_faults_stand_beside_the_scores() -> None:
     assert model.without_faults == kept.scores != model.scores
     assert analysis.to_json()["models"]["m"]["open_mindedness"]["without_faults"]["n"] == 5
     heads = [column.title for one in shown(table, analysis) for column in _headline(one)]
-    assert "Without faults" in heads
+    assert "Plain, without faults" in heads
 
 
 def _headline(section: Section) -> Sequence[object]:

@@ -45,7 +45,13 @@ def test_a_run_with_its_nulls(tmp_path: Path) -> None:
 
 
 def test_a_nulls_choices_count_like_the_designs_which_alone_calibrates(tmp_path: Path) -> None:
-    given = SMALL | {"nulls": ["neutral-again"], "experiments": ["pairwise"], "shares": "auto", "only": []}
+    given = SMALL | {
+        "nulls": ["neutral-again"],
+        "experiments": ["pairwise"],
+        "shares": "auto",
+        "calibrate": 1000,
+        "only": [],
+    }
     run = overton.run("pluralism", out=tmp_path / "run", **given)
     assert not any(null_of(one.trial) for one in run.rows() if one.sampled)
     asked, chances, counts = (

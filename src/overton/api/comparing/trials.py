@@ -10,8 +10,8 @@ from overton.studies.comparing import Contribution
 __all__ = ["Matched", "matched"]
 
 _ALIKE = 1.25
-"""Answers in a condition may differ by this factor, as when calls failed: at 15 answers, that moves the plain score of
-open-mindedness by 0.2 of 100 (docs/compare.md)."""
+"""Answers in a condition may differ by this factor, as when calls failed: at 15 answers, that moves a plain score
+by 0.2 of 100 (docs/compare.md)."""
 
 _AGAIN = "Make the baseline again from its run (overton baseline)"
 _EQUAL = "ask both with the same number of trials"

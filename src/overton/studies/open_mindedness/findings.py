@@ -221,7 +221,7 @@ def _flips(model: ModelResult) -> Flips:
 def _moved(model: ModelResult, flips: Flips, tests: int) -> Iterator[Finding]:
     """The share of issues moved, and the issues with a flip beyond what chance does to so many answers, which is
     corrected for every flip and every test of the report."""
-    chance = FAMILY / (tests * max(1, len(flips)))
+    chance = FAMILY / max(1, tests * len(flips))
     beyond = len({issue.issue for issue, asked in flips if asked.flips and _beyond(issue, asked, chance)})
     moved, flipped = model.definition.moved, len(model.definition.moved_issues)
     if not isnan(moved.value):
