@@ -86,7 +86,9 @@ async def test_a_log_opens_and_shows_samples_messages_and_records(tab: Any, view
     shown = await tab.js(SHOWN)
     assert "overton/open_mindedness" in shown
     assert "simulated/open-minded" in shown
-    assert "PRO_BASELINE" in shown.upper()
+    assert "open_mindedness_overall" in shown.lower()
+    await tab.js("[...document.querySelectorAll('*')].filter(e => e.innerText === 'All scoring...').at(-1).click()")
+    await tab.until(f"{SHOWN}.toUpperCase().includes('PRO_BASELINE')")
     sample = f"{viewer}/#/tasks/{quote(log.name)}/samples/sample/{quote('cashless-shops/one-sided-pro/w1', safe='')}/1"
     await tab.send("Page.navigate", url=f"{sample}/transcript")
     await tab.until(f"{SHOWN}.includes('ONE-SIDED-PRO W1 T1 R1') || {SHOWN}.includes('one-sided-pro w1 t1 r1')")
