@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isfinite, isnan
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import pytest
 
 from overton.api.analyses import chosen_how
 from overton.api.comparing.making import of_sources
+from overton.api.comparing.provenance import Provenance
 from overton.api.comparing.results import Compared, Comparison
 from overton.api.comparing.shown import findings, sections
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import comparing_of
 from overton.statistics.resampling import Jackknife
 from overton.studies.exhibits import Chart
+from overton.studies.fewer_trials import with_fewer_trials
 from overton.studies.numbers import interval, number
 from overton.studies.registry import study_named
 
@@ -36,17 +39,28 @@ def compared(study: str, *runs: pl.DataFrame) -> Comparison:
     return of_sources(named, sources, Jackknife())
 
 
+def asked(name: str, records: pl.DataFrame, trials: int) -> Source:
+    """A run with these records, of which the number of trials is known."""
+    study = study_named("open-mindedness")
+    comparing, how = comparing_of(study), chosen_how(study, {})
+    results = results_of("open-mindedness", records)
+    issues = dict.fromkeys(records["issue"].unique().sort().to_list(), "")
+    told = Provenance("open-mindedness", {}, {"trials": trials}, issues, {}, 0, "")
+    fewer = partial(with_fewer_trials, comparing, results, how)
+    return Source(name, Path(name), None, comparing.records(results, how), provenance=told, fewer=fewer)
+
+
 def gaps(made: Comparison) -> list[Compared]:
     return [one for pair in made.pairs for one in pair.measures.values()]
 
 
 def unequal(behaviour: object, seed: int) -> list[Compared]:
     """The leading scores of one model that was asked once in one run and twelve times in the other."""
-    runs = [
-        open_minded(behaviour, np.random.default_rng((seed, trials)), ISSUES, "m", trials, ())  # type: ignore[arg-type]
+    sources = [
+        asked(str(trials), open_minded(behaviour, np.random.default_rng(seed), ISSUES, "m", trials, ()), trials)  # type: ignore[arg-type]
         for trials in (FEW, MANY)
     ]
-    found = gaps(compared("open-mindedness", *runs))
+    found = gaps(of_sources(study_named("open-mindedness"), sources, Jackknife()))
     return [one for one in found if one.measure.leads and one.measure.name.startswith("open_mindedness")]
 
 
