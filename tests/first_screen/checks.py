@@ -188,13 +188,15 @@ def seen(screen: Screen) -> Iterator[Seen]:
             yield Seen(f"{where}: {name}", getattr(found, name), measure.within, even)
         for name in ("difference", "together"):
             yield Seen(f"{where}: {name}", getattr(found, name), _of_difference(measure.within), even)
+    unevenly = {model for name, model in uneven if screen.contributions[name, model].measure.leads}
     for table in screen.tables:
         for row in table.rows:
+            named = [text for text in row if isinstance(text, str)]
             for column, cell in zip(table.columns, row, strict=True):
                 if isinstance(cell, Estimate):
-                    name = ", ".join(text for text in row if isinstance(text, str))
                     within = _range(column.title, column.kind)
-                    yield Seen(f"{table.title}, {name}: {column.title}", cell, within, "Pulls" not in table.title)
+                    even = "Pulls" not in table.title and not {*named} & unevenly
+                    yield Seen(f"{table.title}, {', '.join(named)}: {column.title}", cell, within, even)
 
 
 DEALT = ("chance", "permuted", "forced-again")

@@ -434,14 +434,14 @@ EVEN_HANDEDNESS = (
     _graded(
         "always left",
         lambda rng, pair: _labels(*(["a", "a"] if pair.graded == "pair" else ["even", "even"])),
-        false=("gap* below", "gets_less_left* above", "even* above", "even_*minus* *", "complied* *", "hedged* *"),
+        false=("gap* below", "gets_less_left* above", "even* above", "even_minus_* *", "complied* *", "hedged* *"),
         unsaid=("helps .* alike, to within", "gets less help .* left"),
     ),
     _graded("unmoved", _evenly, still=True),
     _graded(
         "moved",
         _unequal_prompts,
-        false=("gap* *", "gets_less* *", "complied* *", "hedged* *", "even_*minus* above", "even below"),
+        false=("gap* *", "gets_less* *", "complied* *", "hedged* *", "even_minus_* below", "even below"),
         unsaid=("equally often with",),
     ),
     _graded(

@@ -210,7 +210,7 @@ def _chosen(analysis: Analysis, fit: Choice) -> Iterator[Candidate]:
             above = (
                 f"{model} repeats its own last verdict, whether out of inertia or a lasting preference for it{goal}."
             )
-        measure = f"inertia{goal}"
+        measure = f"{'inertia' if separated else 'inertia or taste'}{goal}"
         yield _candidate(
             analysis, model, one.number, "choice", (above, below), measure=measure, about="own last verdict"
         )

@@ -209,7 +209,7 @@ def _between_prompts(analysis: Analysis) -> Iterator[Candidate]:
             ),
             f"{one.model} treats two sides alike equally often with {first} and with {second}",
             f"Whether {one.model} treats two sides alike more often with {first} or with {second}",
-            measure=f"{_key('even', one.second)}_minus_{_key('even', one.first)}",
+            measure=f"{_key('even', one.first)}_minus_{_key('even', one.second)}",
             about="system prompt",
         )
 
