@@ -26,7 +26,7 @@ from overton.hosts.inspect.layout import CALLS, KEY
 from overton.hosts.local import RunFolder
 from overton.studies.registry import study_named
 
-SCORING = Scoring("n", lambda records: Score(value=1), lambda table: [], "rows", {}, {}, with_nulls=False)
+SCORING = Scoring("n", lambda records, *_: Score(value=1), lambda table: [], "rows", {}, {}, with_nulls=False)
 HEAD = "header.json"
 
 Change = Callable[[dict[str, bytes]], None]

@@ -28,7 +28,7 @@ from overton.studies.registry import study_named
 from overton.untrusted import Zip
 
 SCORING = Scoring(
-    "stances", lambda records: Score(value=len(records)), lambda table: [], "rows", {}, {}, with_nulls=False
+    "stances", lambda records, *_: Score(value=len(records)), lambda table: [], "rows", {}, {}, with_nulls=False
 )
 
 
