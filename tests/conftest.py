@@ -37,5 +37,5 @@ settings.load_profile("overton")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests inside Inspect come last: it replaces asyncio's tasks by ones in Python, which keep an exception's context."""
+    """Tests inside Inspect come last: it has asyncio make tasks in Python, which keep an exception's context."""
     items.sort(key=lambda item: "inspect" in item.nodeid.partition("::")[0])
