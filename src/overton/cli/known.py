@@ -32,7 +32,7 @@ class StrictCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def _renamed(self, name: str) -> str:
-        """What an option is called today, '' if this command never had it."""
+        """The present name of an option, '' if this command never had it."""
         today = RENAMED.get(name, "")
         return f"is now {today}" if any(today in names for names in self._names()) else ""
 

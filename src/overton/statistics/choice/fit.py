@@ -81,11 +81,13 @@ def fit(
     - "auto": "taste_by_model" if the decisions distinguish tastes from inertia, otherwise "random"; "taste" if only
       that reaches its maximum.
 
-    `conformity` is "shared" by all models, as published, or estimated "by model". What the decisions do not determine
-    is NaN with a reason, and the rest is still estimated. The first three give inertia and
-    conformity no interval, but a reason, where fewer than 25 discussions of a model tell them, or it would be wider
-    than six logits. Raises `InputError` if there are no decisions, or no such
-    estimator.
+    `conformity` is "shared" by all models, as published, or estimated "by model". A number that the decisions do not
+    determine is NaN with a reason, and the rest is still estimated. With the first three estimators, inertia and
+    conformity have a reason in place of an interval if fewer than 25 discussions of a model bear on them, or if the
+    interval would be wider than six logits.
+
+    Raises:
+        InputError: there are no decisions, or no such estimator.
     """
     if estimator not in ("auto", *ESTIMATORS):
         raise InputError(f"there is no estimator {estimator!r}: there are auto, {', '.join(ESTIMATORS)}")
