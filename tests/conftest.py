@@ -34,8 +34,3 @@ def pytest_collection_finish() -> None:
 
 settings.register_profile("overton", deadline=None)
 settings.load_profile("overton")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests inside Inspect come last: it has asyncio make tasks in Python, which keep an exception's context."""
-    items.sort(key=lambda item: "inspect" in item.nodeid.partition("::")[0])
