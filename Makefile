@@ -38,11 +38,13 @@ demo: .venv/installed-demo ## install, run open-mindedness with the embedded mod
 
 test: lint ## install what the tests need and run all but the long ones
 	@echo 'Running the tests'
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not long'
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not long and not ray'
+	@$(BIN)/python -m pytest -m 'ray and not long'
 
 test-all: lint .venv/installed-docs ## every test, then small runs of the benchmarks, with their budgets
 	@echo 'Running every test'
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not ray'
+	@$(BIN)/python -m pytest -m ray
 	@$(MAKE) docs
 	@echo 'Running small benchmarks'
 	@$(BIN)/python benchmarks/engine.py --quick --check

@@ -17,7 +17,7 @@ from overton.errors import OvertonError, RunMismatch
 from overton.hosts.local import ModelRequest, Progress
 from overton.models.weights import ensure
 
-pytestmark = [NEEDS_RAY, pytest.mark.timeout(600)]
+pytestmark = [NEEDS_RAY, pytest.mark.ray, pytest.mark.timeout(600)]
 ENDLESS = Limits(calls=10**6)
 
 

@@ -18,7 +18,7 @@ from overton.errors import AccessError
 from overton.hosts.local import ModelRequest, Progress, RunFolder
 from overton.models import replicas, worker
 
-pytestmark = [NEEDS_RAY, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [NEEDS_RAY, pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 def request(weights: Path, **args: Any) -> ModelRequest:

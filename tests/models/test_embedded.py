@@ -285,8 +285,11 @@ def test_a_server_that_is_freed_at_once_does_not_hang(weights: Path) -> None:
 
 @pytest.mark.embedded
 async def test_close_ends_the_copies_and_a_later_question_loads_again(model: EmbeddedModel) -> None:
+    others = set(threading.enumerate())  # an earlier test's model of this name may be open still
+
     def copies() -> int:
-        return sum(thread.name.startswith(f"overton {model.name}") for thread in threading.enumerate())
+        started = set(threading.enumerate()) - others
+        return sum(thread.name.startswith(f"overton {model.name}") for thread in started)
 
     first = await asyncio.gather(*(model.answer(question("Hello")) for _ in range(2)))
     assert copies() == 2

@@ -20,13 +20,7 @@ from overton.models import cluster, worker
 
 STORE = 80 * 2**20
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'overton[ray]'")
-_VARIABLES = (
-    "RAY_USAGE_STATS_ENABLED",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER",
-    "RAY_gcs_server_port_wait_time_s",
-    "RAY_AUTH_MODE",
-    "RAY_AUTH_TOKEN",
-)
+_VARIABLES = ("RAY_USAGE_STATS_ENABLED", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN")
 
 
 @contextmanager

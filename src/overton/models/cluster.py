@@ -90,7 +90,6 @@ def keep_to_ourselves() -> None:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on other systems too: 127.0.0.1 is its address
-    os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "120")  # a busy machine needs more than its 30 s
     if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"] = "token", _TOKEN
 
