@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from overton.statistics.choice import ALL_MODELS, ChoiceFit, Decisions, Estimator, fit
+from overton.statistics.choice.climbing import climb
+from overton.statistics.choice.quadrature import gauss_hermite
 
 Simulated = Callable[..., Decisions]
 TRUTHS = np.array([1.98, 1.42, 1.19, 0.14, 0.87])
@@ -85,6 +87,18 @@ def test_tastes_of_unequal_strength_are_not_taken_for_inertia(simulated: Simulat
     assert np.mean(common, axis=0)[0] < -0.1
 
 
+def test_standard_errors_with_strong_tastes_are_those_of_many_more_points(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the model with the strongest tastes; beside seven points in each of four dimensions, 2,401 in all."""
+    decisions = simulated(500, 100, **ALIKE, taste=(0.3, 1.0, 1.7))
+    ours = fit(decisions, estimator="taste_by_model", against=False).inertia["C"]
+    monkeypatch.setattr("overton.statistics.choice.estimators.finest", lambda width: gauss_hermite(width, 7))
+    finer = fit(decisions, estimator="taste_by_model", against=False).inertia["C"]
+    assert ours.se == pytest.approx(finer.se, rel=0.01)
+    assert ours.estimate == pytest.approx(finer.estimate, abs=0.05 * finer.se)
+
+
 def test_the_likelihood_ratio_of_spreads_tells_unequal_tastes_from_equal_ones(simulated: Simulated) -> None:
     """It is the same from either fit, and the difference between both."""
     unequal = simulated(400, 120, **ALIKE, taste=(0.3, 1.0, 2.5))
@@ -100,6 +114,29 @@ def test_the_likelihood_ratio_of_spreads_tells_unequal_tastes_from_equal_ones(si
     equal = fit(simulated(401, 80, **ALIKE, taste=1.0)).likelihood_ratio_of_spreads
     assert equal is not None
     assert equal.p > 0.05
+
+
+def test_the_search_for_a_spread_of_all_tastes_starts_near_where_it_ends(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the sites of the fit beside it, and inertia half moved to where it ends: C seems to have 0.7 more of it."""
+    starts = []
+
+    def noted(at: Any, parameters: Any, latent: Any, *more: Any) -> Any:
+        starts.append((parameters, latent))
+        return climb(at, parameters, latent, *more)
+
+    monkeypatch.setattr("overton.statistics.choice.estimators.climb", noted)
+    unequal = simulated(400, 120, **ALIKE, taste=(0.3, 1.0, 2.5))
+    own = fit(unequal, against=False).inertia["C"].estimate
+    before = len(starts)
+    fit(unequal)
+    parameters, latent = starts[2 * before]
+    assert all(one.shape[1] == 3 * (4 * 4 + 4) for one in latent)
+    common = fit(unequal, estimator="taste", against=False).inertia["C"].estimate
+    place = int(np.argmin(np.abs(starts[before - 1][0] - own)))
+    assert common > own + 0.4
+    assert abs(parameters[place] - common) < 0.6 * (common - own)
 
 
 def test_errors_with_tastes_are_as_large_as_they_say(simulated: Simulated) -> None:

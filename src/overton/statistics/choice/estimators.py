@@ -15,7 +15,7 @@ from overton.statistics.choice.effects import Spread, any_covariance, one_size
 from overton.statistics.choice.identification import Estimable, fit_patterns
 from overton.statistics.choice.likelihood import JointFit, fit_jointly
 from overton.statistics.choice.marginal import marginal_likelihood
-from overton.statistics.choice.quadrature import coarse, finest
+from overton.statistics.choice.quadrature import coarse, fine, finest
 from overton.statistics.choice.tastes import Spreads, taste_likelihood
 
 __all__ = [
@@ -47,7 +47,7 @@ and intervals of inertia cover too rarely; one size serves even where the verdic
 
 _EM_STEPS = 3
 
-_ROUGHLY, _FAIRLY, _CLOSELY = Until(0.1, steps=10), Until(0.03), Until(0.01)
+_NEARLY, _ROUGHLY, _FAIRLY, _CLOSELY = Until(1.0, steps=10), Until(0.1, steps=10), Until(0.03), Until(0.01)
 """Steps with few points need not converge fully; with tastes, where every step is expensive, little is left to gain."""
 
 _TASTE, _LEAST_TASTE = 0.5, 0.1
@@ -63,7 +63,7 @@ class Fitted:
 
     `spread` says what the dilemmas' factors mean; it is None, and there are none, if effects are not random. `level`
     are the directions that are hardly determined, see `Peak`. `refits` [R, P] are the coefficients of refits, if
-    intervals rest on these.
+    intervals rest on these, and `sites` where expectation propagation ended, if there are tastes.
     """
 
     kept: list[int]
@@ -76,6 +76,7 @@ class Fitted:
     converged: bool
     level: Array
     refits: Array | None = None
+    sites: Start | None = None
 
 
 def fit_penalised(situations: Situations, models: int, conformity: Conformity, penalty: float) -> tuple[Design, Fitted]:
@@ -151,38 +152,55 @@ def gain_by_tastes(estimable: Estimable, models: int, plain: Fitted) -> float:
 def gain_by_model(estimable: Estimable, models: int, fitted: Fitted) -> float:
     """Twice the gain in log-likelihood by a size of tastes for each model, over one for all.
 
-    `fitted` is the fit with either; the search for the other, with effects of dilemmas of the same kind, starts there.
+    `fitted` is the fit with either; the search for the other, with effects of dilemmas of the same kind, starts nearby.
     """
     assert fitted.spread is not None
     alike = len(fitted.taste) == 1
     deciding = estimable.used.any(1)
-    common = np.sqrt(np.mean(fitted.taste[deciding] ** 2)) if not alike else fitted.taste[0]
+    common = float(np.sqrt(np.mean(fitted.taste[deciding] ** 2)) if not alike else fitted.taste[0])
     tastes = np.where(deciding, common, 0.0) if alike else np.array([common])
-    other = _fit_tastes(estimable, models, tastes, fitted.spread, fitted)
+    near = fitted if alike else _with_tastes(fitted, common)
+    other = _fit_tastes(estimable, models, tastes, fitted.spread, near)
     return max(2 * (other.loglik - fitted.loglik) * (1 if alike else -1), 0.0)
 
 
 def _fit_tastes(estimable: Estimable, models: int, tastes: Array, spread: Spread, near: Fitted | None = None) -> Fitted:
-    """Starting from these sizes, of all models [1] or of each [M], and in all else from a fit that is `near`."""
+    """Starting from these sizes, of all models [1] or of each [M], and in all else from a fit that is `near`, with its
+    sites of expectation propagation."""
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
     spreads = Spreads(spread, one_size(width), len(tastes))
     sizes = np.concatenate([np.zeros(count, bool), spread.sizes, np.ones(len(tastes), bool)])
-    stages = [(estimable, _FAIRLY)]
+    stages = [(estimable, ((fine(width), _NEARLY), (finest(width), _FAIRLY)))]
     if near is None and (step := estimable.situations.dilemmas // _SOME) > 3:
-        stages.insert(0, (replace(estimable, situations=estimable.situations.every(step)), _ROUGHLY))
+        some = replace(estimable, situations=estimable.situations.every(step))
+        stages.insert(0, (some, ((fine(width), _ROUGHLY),)))
     if near is None:
         first, factors = _approximately(_rows(stages[0][0], 1), spread, estimable.start.coefficients)
         parameters = np.concatenate([first.coefficients, factors, tastes])
     else:
         parameters = np.concatenate([near.coefficients, near.dilemma, tastes])
-    for part, until in stages:
+    for part, climbs in stages:
         rows = _rows(part, 1, models=models)
         own = parameters[-len(tastes) :]
         parameters[-len(tastes) :] = np.where(tastes > 0, np.maximum(np.abs(own), _LEAST_TASTE), 0.0)
-        at = taste_likelihood(rows, spreads, finest(width), count)
-        peak = climb(at, parameters, _nowhere(rows, 0), sizes, until)
-        parameters = peak.parameters
-    return _spread(estimable, peak, spread)
+        latent = near.sites if near is not None and near.sites is not None else _nowhere(rows, 0)
+        for rule, until in climbs:
+            peak = climb(taste_likelihood(rows, spreads, rule, count), parameters, latent, sizes, until)
+            parameters, latent = peak.parameters, peak.latent
+    return replace(_spread(estimable, peak, spread), sites=peak.latent)
+
+
+def _with_tastes(fitted: Fitted, size: float) -> Fitted:
+    """A fit with tastes of this size in all models, and its other parameters where its curvature then has them."""
+    if fitted.level.size:
+        return fitted
+    others = np.concatenate([fitted.coefficients, fitted.dilemma])
+    first = len(others)
+    across, own = fitted.covariance[:first, first:], fitted.covariance[first:, first:]
+    moved = np.copysign(size, fitted.taste) - fitted.taste
+    others = others + across @ np.linalg.pinv(own, hermitian=True) @ moved
+    coefficients, dilemma = np.split(others, [len(fitted.coefficients)])
+    return replace(fitted, coefficients=coefficients, dilemma=dilemma)
 
 
 def _spread_of(estimable: Estimable, decisions: int = 0) -> Spread:

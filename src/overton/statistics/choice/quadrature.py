@@ -98,23 +98,29 @@ def coarse(dimensions: int) -> Rule:
 
 
 def fine(dimensions: int) -> Rule:
-    """Points for effects of one size in all directions, multiplied with others: 72 in four dimensions.
+    """Points to get near a maximum with tastes, and for effects of one size in all directions: 72 in four dimensions.
 
-    They are then as good as a product rule with five in each dimension, which has nine times as many.
+    For such effects they are as good as a product rule with five in each dimension, which has nine times as many.
     """
     cell, dual = _corners_24()
-    return shells(dual, cell, dual) if dimensions == 4 else _product(dimensions)
+    return shells(dual, cell, dual) if dimensions == 4 else _product(dimensions, {1: 9, 2: 7, 3: 5})
 
 
 def finest(dimensions: int) -> Rule:
-    """Points for effects with any covariance, which differ in how much the decisions say about them: 360 in four
-    dimensions, where an equally good product rule needs six in each, 1,296."""
-    return shells(*[_corners_600()] * 3) if dimensions == 4 else _product(dimensions)
+    """Points for effects with any covariance, which differ in how much the decisions say about them: 408 in four
+    dimensions.
+
+    With strong tastes the density of a model's effect has a long tail, so that what counts is how far from the centre
+    a rule is exact: here to degree 18. With three spheres, and degree 10, standard errors of inertia were 2% too small
+    for tastes of spread 1.7. The innermost sphere is small and the outermost has next to no weight; 24 directions do
+    for them.
+    """
+    cell, dual = _corners_24()
+    return shells(dual, *[_corners_600()] * 3, cell) if dimensions == 4 else _product(dimensions, {1: 15, 2: 9, 3: 7})
 
 
-def _product(dimensions: int) -> Rule:
-    """Beyond four dimensions, as many points as are affordable."""
-    points = {1: 9, 2: 7, 3: 5}
+def _product(dimensions: int, points: dict[int, int]) -> Rule:
+    """With so many points in each dimension; beyond four dimensions, as many as are affordable."""
     return gauss_hermite(dimensions, points[dimensions]) if dimensions in points else fifth_degree(dimensions)
 
 
