@@ -116,7 +116,7 @@ def finest(dimensions: int) -> Rule:
     for them.
     """
     cell, dual = _corners_24()
-    return shells(dual, *[_corners_600()] * 3, cell) if dimensions == 4 else _product(dimensions, {1: 15, 2: 9, 3: 7})
+    return shells(dual, *[_corners_600()] * 3, cell) if dimensions == 4 else _product(dimensions, {1: 9, 2: 9, 3: 7})
 
 
 def _product(dimensions: int, points: dict[int, int]) -> Rule:
