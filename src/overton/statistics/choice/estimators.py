@@ -48,7 +48,8 @@ and intervals of inertia cover too rarely; one size serves even where the verdic
 _EM_STEPS = 3
 
 _NEARLY, _ROUGHLY, _FAIRLY, _CLOSELY = Until(1.0, steps=10), Until(0.1, steps=10), Until(0.03), Until(0.01)
-"""Steps with few points need not converge fully; with tastes, where every step is expensive, little is left to gain."""
+"""Steps with few points need not converge fully, least of all where steps with many, and the same sites, follow; with
+tastes, where every step is expensive, little is left to gain."""
 
 _TASTE, _LEAST_TASTE = 0.5, 0.1
 """Logits, to start from; and at least, since a size near zero is left by small steps only."""
@@ -157,7 +158,7 @@ def gain_by_model(estimable: Estimable, models: int, fitted: Fitted) -> float:
     assert fitted.spread is not None
     alike = len(fitted.taste) == 1
     deciding = estimable.used.any(1)
-    common = float(np.sqrt(np.mean(fitted.taste[deciding] ** 2)) if not alike else fitted.taste[0])
+    common = float(np.sqrt(np.mean((fitted.taste if alike else fitted.taste[deciding]) ** 2)))  # whatever their signs
     tastes = np.where(deciding, common, 0.0) if alike else np.array([common])
     near = fitted if alike else _with_tastes(fitted, common)
     other = _fit_tastes(estimable, models, tastes, fitted.spread, near)
@@ -170,10 +171,10 @@ def _fit_tastes(estimable: Estimable, models: int, tastes: Array, spread: Spread
     width, count = estimable.design.basis.shape[1], len(estimable.kept)
     spreads = Spreads(spread, one_size(width), len(tastes))
     sizes = np.concatenate([np.zeros(count, bool), spread.sizes, np.ones(len(tastes), bool)])
-    stages = [(estimable, ((fine(width), _NEARLY), (finest(width), _FAIRLY)))]
+    stages = [(estimable, [(fine(width), _NEARLY), (finest(width), _FAIRLY)])]
     if near is None and (step := estimable.situations.dilemmas // _SOME) > 3:
         some = replace(estimable, situations=estimable.situations.every(step))
-        stages.insert(0, (some, ((fine(width), _ROUGHLY),)))
+        stages.insert(0, (some, [(fine(width), _ROUGHLY)]))
     if near is None:
         first, factors = _approximately(_rows(stages[0][0], 1), spread, estimable.start.coefficients)
         parameters = np.concatenate([first.coefficients, factors, tastes])
