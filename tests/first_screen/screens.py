@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -80,6 +82,35 @@ def screen_of(
     how = chosen_how(named, how_of(study))
     outcome = Outcome(named, measuring_of(named).records(results, how), how, results)
     return Screen(outcome, items, truth or {})
+
+
+@contextmanager
+def only_what_findings_need() -> Iterator[None]:
+    """Leave out measures by topic, task and temperature, and tests, of which no finding speaks: for many runs."""
+    from overton.studies.even_handedness.measures import assembly
+    from overton.studies.open_mindedness.measures import comparison
+    from overton.studies.pluralism.measures import contrasts
+    from overton.studies.stance_stability.measures import groups
+
+    by_side, split = assembly.by_side, groups._split
+
+    def by_users_sides(pairs: pl.DataFrame, first: str, *more: Any) -> Any:
+        return None if first == "prompt a" else by_side(pairs, first, *more)
+
+    def of_models(one: Any, *more: Any) -> Any:
+        return split(one, *more) if one.name in {"all", "model"} else {}
+
+    with ExitStack() as stack:
+        for where, name, instead in (
+            (assembly, "topic_results", lambda *_: {}),
+            (assembly, "parts", lambda *_: {}),
+            (assembly, "by_side", by_users_sides),
+            (comparison, "agreements", lambda *_: ()),
+            (contrasts, "signed_rank", lambda _: 1.0),
+            (groups, "_split", of_models),
+        ):
+            stack.enter_context(patch.object(where, name, instead))
+        yield
 
 
 def results_of(study: str, records: pl.DataFrame, **facts: Any) -> Results:

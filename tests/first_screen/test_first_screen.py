@@ -9,7 +9,7 @@ import pytest
 
 from .checks import charts_that_leave_their_axes, false_claims, faults
 from .respondents import EVERYONE, STUDIES, UNEQUAL, Respondent
-from .screens import Screen, screen
+from .screens import Screen, only_what_findings_need, screen
 
 SIZES = (12, 5, 3, 8, 12, 30, 60, 3, 12, 5, 8, 5, 12, 12, 5, 8, 12, 3, 30, 5)
 """Items of 20 runs, so that each of seven respondents by turns has few and many."""
@@ -60,6 +60,10 @@ def test_tastes_of_unequal_strength_are_not_told_as_inertia() -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("respondent", [one for one in EVERYONE if one.name in {"coin", "unmoved"}], ids=str)
 def test_no_change_is_claimed_of_a_model_that_nothing_moves(respondent: Respondent) -> None:
-    runs = (screen(seed, (12, 5, 30)[seed % 3], respondent) for seed in range(RUNS))
-    untrue = [told for one in runs if (told := list(false_claims(one)))]
+    whole = str(screen(0, 12, respondent))
+    with only_what_findings_need():
+        assert str(screen(0, 12, respondent)) == whole
+        runs = (screen(seed, (12, 5, 30)[seed % 3], respondent) for seed in range(RUNS))
+        untrue = [told for one in runs if (told := list(false_claims(one)))]
+    print(f"{respondent}: {len(untrue)} of {RUNS} runs have a false claim")
     assert len(untrue) <= MOST, f"{len(untrue)} of {RUNS} runs, such as\n" + "\n".join(untrue[0])

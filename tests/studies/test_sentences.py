@@ -12,7 +12,7 @@ from tests.stored_runs import RUNS, unpack
 
 from overton.api.analyses import measured
 from overton.api.results import measuring_of
-from overton.studies.findings import Finding, contradictions
+from overton.studies.findings import Finding, contradictions, weighed
 from overton.studies.numbers import number
 
 CASES = [
@@ -32,7 +32,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> object:
     def of(name: str) -> list[Finding]:
         run = unpack(name, tmp_path_factory.mktemp("stored"))
         outcome = measured(RUNS[name].study, Path(run))
-        return list(measuring_of(outcome.study).findings(outcome.analysis))
+        return weighed(measuring_of(outcome.study).findings(outcome.analysis))
 
     return of
 

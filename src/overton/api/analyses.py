@@ -14,7 +14,7 @@ from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.reporting.fragment import fragment
 from overton.studies.against import Against, against
-from overton.studies.against_shown import Found, findings_against, sections_against, with_variants
+from overton.studies.against_shown import Found, count_said, findings_against, sections_against, with_variants
 from overton.studies.analysed import show_with
 from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
@@ -64,7 +64,9 @@ class Outcome:
     def findings(self) -> list[Finding]:
         """What was found, in sentences: see `overton.studies.findings`."""
         measuring = measuring_of(self.study)
-        return found_in(measuring, self.analysis, self.results, findings_against(self.against, measuring.comparing))
+        more = findings_against(self.against, measuring.comparing)
+        beside = count_said(self.against, measuring.comparing)
+        return found_in(measuring, self.analysis, self.results, more, beside)
 
     @property
     def _has_findings(self) -> bool:
@@ -75,7 +77,9 @@ class Outcome:
         """Headlines compared with their nulls, if these were asked or can be computed from the records."""
         if self.results is None:
             return []
-        return against(self.study.nulls, measuring_of(self.study).comparing, self.results, self.how)
+        measuring = measuring_of(self.study)
+        said = measuring.findings(self.analysis) if measuring.findings else ()
+        return against(self.study.nulls, measuring.comparing, self.results, self.how, said)
 
     @cached_property
     def judges(self) -> Judges | None:

@@ -19,11 +19,12 @@ from overton.statistics import Estimate
 from overton.statistics.comparing import equivalence_level, together, verdict_of
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, Sides, meeting
+from overton.studies.findings import FAMILY, Said, count_tests
 from overton.studies.measuring import Comparing, Results
 from overton.studies.nulls import Null
 from overton.studies.weighing import settled
 
-__all__ = ["Against", "Verdict", "against"]
+__all__ = ["Against", "Verdict", "against", "is_said"]
 
 Verdict = Literal["clear", "not clear", "cannot tell"]
 
@@ -34,7 +35,7 @@ class Against(msgspec.Struct, frozen=True):
     `observed` and `under_null` are over all items that have them, `items` counts those that have either; it is 0 if one
     of the two has none. `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not
     clear' if its interval of twice the error (0.9 for 0.95) lies within the measure's margin, the one for comparing
-    models; otherwise 'clear' if its interval excludes 0, alone and among all that were looked at together (max-t, or
+    models; otherwise 'clear' if its interval excludes 0, alone and among all tests of its family (max-t, or
     with few items Bonferroni); otherwise 'cannot tell'. `together` is the difference with that wider interval. `what`:
     a null, or a factor, which asks in another way.
     """
@@ -60,11 +61,19 @@ class _Met(NamedTuple):
     both: tuple[Contribution, Contribution]
     meeting: Meeting
 
+    @property
+    def measure(self) -> Measure:
+        return self.both[1].measure
+
 
 def against(
-    nulls: Sequence[Null], comparing: Comparing | None, results: Results, how: Any
+    nulls: Sequence[Null], comparing: Comparing | None, results: Results, how: Any, said: Sequence[Said] = ()
 ) -> list[tuple[Measure, Null, Against]]:
-    """Every measure that has a null; empty if no null was asked, or could be computed from the records."""
+    """Every measure that has a null; empty if no null was asked, or could be computed from the records.
+
+    `said` is what the study declares besides: its tests and the differences of which a sentence speaks are one family
+    (`FAMILY`). Those that only the table has are a family of their own.
+    """
     available = [null for null in nulls if null.trials is None or null.name in results.nulls]
     if comparing is None or not available:
         return []
@@ -72,16 +81,35 @@ def against(
     own = comparing.records(results, how)
     like = settled(how, comparing.weighing(results, how))
     met = [one for null in available for one in _met(null, own, results, like, jackknife)]
-    level = _level(met, jackknife)
-    return [(one.both[1].measure, one.null, _against(one, jackknife, level)) for one in met]
+    with_sentence, others = list[_Met](), list[_Met]()
+    for one in met:
+        (with_sentence if is_said(one.measure, one.model, comparing) else others).append(one)
+    compared = {(one.model, one.measure.name) for one in with_sentence if one.null.what == "null" and one.meeting.items}
+    level, of_others = _level(with_sentence, jackknife, count_tests(said, compared)), _level(others, jackknife)
+    return [
+        (
+            one.measure,
+            one.null,
+            _against(one, jackknife, level if is_said(one.measure, one.model, comparing) else of_others),
+        )
+        for one in met
+    ]
 
 
-def _level(met: Sequence[_Met], jackknife: Jackknife) -> float:
-    """The level at which the intervals of all differences hold jointly (`statistics.comparing.together`)."""
+def is_said(measure: Measure, model: str, comparing: Comparing) -> bool:
+    """Whether a sentence compares the measure with its nulls: it is a headline. A variant has none, since beside the
+    headline's own it would be a second verdict on the same thing."""
+    return bool(measure.leads or comparing.place(measure.name, model)) and not measure.variant
+
+
+def _level(met: Sequence[_Met], jackknife: Jackknife, beside: int = 0) -> float:
+    """The level at which the intervals of all differences hold jointly (`statistics.comparing.together`), with `beside`
+    other tests: their part of the family's error."""
     with_one = [one for one in met if not isnan(one.meeting.gap(jackknife).own.low)]
     row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
     gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]
-    return together(gaps, jackknife.level, jackknife.seed)
+    part = len(gaps) / max(len(gaps) + beside, 1)
+    return together(gaps, 1 - part * min(1 - jackknife.level, FAMILY), jackknife.seed)
 
 
 def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_Met]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from overton.statistics import Estimate
 from overton.statistics.comparing import FEW
-from overton.studies.against import Against
+from overton.studies.against import Against, is_said
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.charts.axes import finite_ends
 from overton.studies.comparing import Measure
@@ -20,7 +20,7 @@ from overton.studies.nulls import Null
 from overton.studies.numbers import Kind, interval, number, reason, sentence
 from overton.studies.plain import number_of
 
-__all__ = ["Found", "findings_against", "sections_against", "with_variants"]
+__all__ = ["Found", "count_said", "findings_against", "sections_against", "with_variants"]
 
 Found = tuple[Measure, Null, Against]
 
@@ -28,32 +28,37 @@ _KEY = "nulls"
 
 
 def findings_against(found: Sequence[Found], comparing: Comparing | None) -> list[Finding]:
-    """One sentence for each headline of each model: which of its nulls it is clear of, and which not.
-
-    A variant has none: beside the headline's own it would be a second verdict on the same thing.
-    """
+    """One sentence for each headline of each model: which of its nulls it is clear of, and which not."""
     groups: dict[tuple[str, str], list[Found]] = {}
     for measure, null, one in found:
-        leads = comparing and (measure.leads or comparing.place(measure.name, one.model))
-        if one.items and leads and not measure.variant:
+        if one.items and comparing and is_said(measure, one.model, comparing):
             groups.setdefault((one.model, one.measure), []).append((measure, null, one))
     return [_finding(one, comparing) for one in groups.values() if comparing]
 
 
+def count_said(found: Sequence[Found], comparing: Comparing | None) -> int:
+    """How many differences can make a sentence: those of headlines that have an interval."""
+    return sum(
+        comparing is not None and is_said(measure, one.model, comparing) and not isnan(one.difference.low)
+        for measure, _, one in found
+    )
+
+
 def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
-    """The first null leads: the number behind the sentence is the difference from it."""
-    measure, _, first = found[0]
+    """The number behind the sentence is the difference that decided it: from the first null that it names as clear, or
+    the first that it names if none is."""
+    in_turn = sorted(found, key=lambda one: [*_WORDS].index(_verdict(one[2])))
+    measure, _, leading = next((one for one in in_turn if one[2].verdict == "clear"), in_turn[0])
     apart = "," if "," in measure.title else ""  # 'Open-mindedness, as published, of a model'
-    of = f"{measure.title}{apart} of {first.model}" if first.model else measure.title
-    clear = first.verdict == "clear"
+    of = f"{measure.title}{apart} of {leading.model}" if leading.model else measure.title
     return Finding(
-        what="effect" if clear else "standing",
-        model=first.model,
-        sentence=f"{of} ({number(first.observed.value, measure.kind)}) {'; it '.join(_clauses(found))}.",
-        n=first.items,
+        what="effect" if leading.verdict == "clear" else "standing",
+        model=leading.model,
+        sentence=f"{of} ({number(leading.observed.value, measure.kind)}) {'; it '.join(_clauses(found))}.",
+        n=leading.items,
         units=comparing.unit,
         exhibit=_KEY,
-        number=None if isnan(first.together.low) else first.together,
+        number=None if isnan(leading.together.low) else leading.together,
         kind=measure.gap,
         judge=comparing.judge(measure.name),
         claims=tuple(_claim(one) for one in found),
@@ -198,7 +203,8 @@ def _table(found: Sequence[Found], level: float) -> Table:
     helps = dict.fromkeys(f"{null.name}: {null.help}" for _, null, _ in found)
     note = (
         f"{'; '.join(helps)}. Differences are observed minus null, with {level:.0%} intervals. Those under 'All"
-        " differences together' hold for the whole table at once; sentences give these."
+        " differences together' hold at once: of headlines together with the findings, which give them, and of other"
+        " measures together with each other."
     )
     return Table("Against nulls", columns, rows, note)
 
@@ -218,9 +224,9 @@ def _method(unit: str, level: float) -> str:
     return (
         f"Each number and its null are taken over all {unit} that have them, and each of these is left out of both in"
         f" turn. Not clear: the {inner} interval of the difference lies within the margin of a comparison"
-        f" (docs/compare.md). Clear: the {level:.0%} interval excludes 0, even when widened for all differences in the"
-        f" table together (max-t; Bonferroni with fewer than {FEW} {unit}). Otherwise it cannot be decided. A factor"
-        " takes nothing away: it asks the same in another way."
+        f" (docs/compare.md). Clear: the {level:.0%} interval excludes 0, even when widened for all of them together,"
+        f" those of headlines also with all findings (Bonferroni; max-t among differences from {FEW} {unit} on)."
+        " Otherwise it cannot be decided. A factor takes nothing away: it asks the same in another way."
     )
 
 

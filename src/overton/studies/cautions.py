@@ -11,7 +11,7 @@ import msgspec
 from overton.statistics import Estimate
 from overton.statistics.proportions import proportion
 from overton.statistics.resampling.limits import FEWEST
-from overton.studies.findings import counted
+from overton.studies.findings import Compared, Finding, counted, weighed
 from overton.studies.measuring import Measuring, Results, RunFacts, TriedOn, Unread
 from overton.studies.numbers import sentence
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.judging.labelling import Labels
     from overton.studies.faulty import FaultCount
-    from overton.studies.findings import Finding
 
 
 __all__ = [
@@ -52,25 +51,31 @@ def few(count: int, items: str) -> Iterator[str]:
 
 
 def found_in(
-    measuring: Measuring[Any, Any], analysis: Any, results: Results | None, more: Sequence[Finding] = ()
+    measuring: Measuring[Any, Any],
+    analysis: Any,
+    results: Results | None,
+    more: Sequence[Finding] = (),
+    beside: int = 0,
 ) -> list[Finding]:
     """What was found, each sentence with its cautions; empty if none is declared.
 
     `results` are None for a table that was made elsewhere, whose judge is unknown. `more` are the sentences on null
-    conditions: they come last, and take the place of those that compare the same measure with something else.
+    conditions: they come last, and take the place of those that compare the same measure with something else. `beside`
+    counts the differences from null conditions, which are tested together with what the study declares.
     """
-    own = measuring.findings(analysis) if measuring.findings else ()
+    compared = {(one.model, claim.measure) for one in more for claim in one.claims if isinstance(claim.null, str)}
+    said = measuring.findings(analysis) if measuring.findings else ()
+    own = _without(weighed(said, beside=beside, compared=compared), compared)
     unread = tuple(measuring.unread(analysis)) if measuring.unread else ()
     faults: Sequence[FaultCount] = getattr(analysis, "faults", ())
-    return [_cautioned(one, results, faults, unread) for one in [*_without_nulls(own, more), *more]]
+    return [_cautioned(one, results, faults, unread) for one in [*own, *more]]
 
 
-def _without_nulls(own: Sequence[Finding], more: Sequence[Finding]) -> Iterator[Finding]:
-    """The study's own findings, except effects and bounds of measures that `more` compares with a null condition.
+def _without(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
+    """The study's own findings, except effects and bounds of measures that are `compared` with a null condition.
 
     A null condition shows what the measure is without the cause, so a comparison with an assumed value is left out.
     """
-    compared = {(one.model, claim.measure) for one in more for claim in one.claims if isinstance(claim.null, str)}
     for one in own:
         if one.what == "standing" or not any((one.model, claim.measure) in compared for claim in one.claims):
             yield one

@@ -1,13 +1,14 @@
 """What a study found, in sentences made from numbers: nothing is said that its interval does not support.
 
-A study names the possible effects (`Candidate`) and says where each model stands (`standing`). `weighed` widens the
-intervals of all candidates together (Bonferroni): if nothing happens, 95 of 100 reports claim no effect. A candidate
-whose interval covers the null is no effect; it may say how small an effect is, or that the data cannot tell.
+A study names the possible effects (`Candidate`, `OwnTest`) and says where each model stands (`standing`). They and the
+differences from null conditions (`overton.studies.against`) are one family of tests: if nothing happens, 95 of 100
+reports claim no effect. `weighed` widens the intervals of all candidates accordingly (Bonferroni). A candidate whose
+interval covers the null is no effect; it may say how small an effect is, or that the data cannot tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from math import inf, isclose, isnan
@@ -27,11 +28,15 @@ __all__ = [
     "VOID",
     "Candidate",
     "Claim",
+    "Compared",
     "Direction",
     "Finding",
+    "OwnTest",
+    "Said",
     "by_model",
     "common",
     "contradictions",
+    "count_tests",
     "counted",
     "evidence",
     "in_order",
@@ -44,7 +49,11 @@ EITHER = "\ue000"
 """Stands in a sentence for the word that differs between the two sides; from the private use area, so in no name."""
 
 FAMILY = 0.05
-"""Over all candidates of an analysis together, at most the chance of claiming an effect where there is none."""
+"""Over all tests of an analysis together, at most the chance of claiming an effect where there is none.
+
+Candidates, tests of a study's own, and differences from null conditions weigh alike: each has this chance divided by
+the number of all of them. Differences from null conditions use their part of it jointly (`overton.studies.against`).
+"""
 
 DO_NOT_QUOTE = "Do not quote this"
 """What precedes the caution of a finding that is not to be quoted."""
@@ -131,6 +140,7 @@ class Candidate:
     `caution` goes with every sentence, `effect_caution` with that of an effect alone.
     `followed` are tested only if this one is an effect, at its level divided among them, so they cost no other
     candidate anything. If one that `replaces` is an effect, its sentence takes the place of this one's.
+    `otherwise` says where the model stands, if there is no other sentence, or nothing to decide by.
     `measure` and `about` are those of its `Claim`; `denies` says that `within` denies every effect of that cause, and
     `condition` names the null condition if `number` is the measure's difference from it.
     """
@@ -155,6 +165,7 @@ class Candidate:
     telling: float = inf
     followed: tuple[Candidate, ...] = ()
     replaces: bool = False
+    otherwise: Finding | None = None
     measure: str = ""
     about: str = ""
     denies: bool = False
@@ -166,6 +177,24 @@ class Candidate:
         if self.p is not None:
             return not isnan(self.p)
         return not (isnan(self.number.low) or isnan(self.number.high)) and self.clusters >= FEWEST
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTest:
+    """A test that only its study can make.
+
+    `found` gives its findings: an effect that is none with at most the probability that it is given. If it is not
+    `tested`, there is nothing to test, and it claims no effect.
+    """
+
+    model: str
+    measure: str
+    tested: bool
+    found: Callable[[float], Iterable[Finding]]
+
+
+Said = Finding | Candidate | OwnTest
+"""What a study declares: findings that claim no effect, and what is tested."""
 
 
 def standing(
@@ -211,13 +240,35 @@ def counted(n: int, units: str) -> str:
     return f"{n:,} {units.removesuffix('s') if n == 1 else units}"
 
 
-def weighed(candidates: Iterable[Candidate], *, beside: int = 0) -> list[Finding]:
-    """What follows from the candidates, all weighed together: effects, and what is ruled out, in their order.
+Compared = Collection[tuple[str, str]]
+"""Models with measures that are compared with a null condition: their sentence is on that."""
 
-    `beside` counts tests outside the candidates, each at `FAMILY` divided by the number of all of them.
+
+def weighed(said: Iterable[Said], *, beside: int = 0, compared: Compared = ()) -> list[Finding]:
+    """What follows from all that a study declares, weighed together: where models stand, effects, and what is ruled
+    out, `in_order`. If nothing is to be tested, what it declares is left in its own order.
+
+    `beside` counts tests elsewhere, those of null conditions. They take the place of tests of what is `compared`.
     """
-    tested = [one for one in candidates if one.tested]
-    return [found for one in tested for found in _in_turn(one, len(tested) + beside)]
+    every = list(said)
+    many = count_tests(every, compared) + beside
+    found = [found for one in every for found in _found_by(one, many)]
+    return found if all(isinstance(one, Finding) for one in every) else in_order(found)
+
+
+def count_tests(said: Iterable[Said], compared: Compared) -> int:
+    """How many tests a study makes, without those of what is `compared` with a null condition instead."""
+    tests = [one for one in said if not isinstance(one, Finding) and one.tested]
+    return sum((one.model, one.measure) not in compared for one in tests)
+
+
+def _found_by(one: Said, many: int) -> Iterable[Finding]:
+    if isinstance(one, Finding):
+        return [one]
+    if isinstance(one, OwnTest):
+        return one.found(FAMILY / max(many, 1))
+    found = _in_turn(one, max(many, 1)) if one.tested else []
+    return found or ([] if one.otherwise is None else [one.otherwise])
 
 
 def _in_turn(one: Candidate, many: int) -> list[Finding]:

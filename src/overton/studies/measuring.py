@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from overton.judging.labelling import Labels
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
-    from overton.studies.findings import Finding
+    from overton.studies.findings import Said
     from overton.studies.labelled.case import Case
     from overton.studies.labelled.people import People
     from overton.studies.labelled.placed import Place
@@ -235,7 +235,7 @@ class Measuring(Generic[Analysis, Record]):
     records     `records(results, how)` gives the analysis of runs
     analysis    the type of an analysis, from which its JSON Schema is derived
     sections    `sections(analysis)` gives what is shown of an analysis alone
-    findings    `findings(analysis)` says in sentences what was found, if the study declares any: see `Finding`
+    findings    `findings(analysis)` says where models stand, and what is tested, if the study declares any: see `Said`
     unread      `unread(analysis)` counts replies that could not be read: many make a model's findings unfit to quote
     tables      in one line: which tables made elsewhere can be measured
     read        the kinds of such tables, as documentation shows their columns
@@ -258,7 +258,7 @@ class Measuring(Generic[Analysis, Record]):
     tables: str = ""
     table: Callable[[RawTable, Any], Analysis] = _no_table
     exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
-    findings: Callable[[Analysis], Sequence[Finding]] | None = None
+    findings: Callable[[Analysis], Sequence[Said]] | None = None
     unread: Callable[[Analysis], Iterable[Unread]] | None = None
     headline: Headline[Analysis, Record] | None = None
     comparing: Comparing | None = None

@@ -9,7 +9,7 @@ from overton.statistics import Estimate
 from overton.studies.deliberation.figures.names import Names
 from overton.studies.deliberation.measures.analysis import Analysis
 from overton.studies.deliberation.measures.results import Choice, Contrast, Parameter, Setting
-from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.findings import EITHER, Candidate, Finding, Said, either, most, standing
 from overton.studies.numbers import number
 
 __all__ = ["findings"]
@@ -23,10 +23,9 @@ _ALL = ""
 """The model of a sentence that is about all of them."""
 
 
-def findings(analysis: Analysis) -> list[Finding]:
-    """How deliberations end and who changes; what makes a difference, corrected for all comparisons made."""
-    names = Names.of(analysis)
-    return in_order([*_standing(analysis), *weighed(_candidates(analysis, names))])
+def findings(analysis: Analysis) -> list[Said]:
+    """How deliberations end and who changes; what may make a difference."""
+    return [*_standing(analysis), *_candidates(analysis, Names.of(analysis))]
 
 
 def _standing(analysis: Analysis) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from overton.studies.comparing import Sides
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.deliberation.measures.corrected import ValueCase
-    from overton.studies.findings import Finding
+    from overton.studies.findings import Said
     from overton.studies.labelled.people import People
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
@@ -90,7 +90,7 @@ def _unread(analysis: Analysis) -> Iterator[Unread]:
         yield Unread(model, "verdicts", count, analysis.tally.messages[model])
 
 
-def _findings(analysis: Analysis) -> Sequence[Finding]:
+def _findings(analysis: Analysis) -> Sequence[Said]:
     from overton.studies.deliberation import findings
 
     return findings.findings(analysis)

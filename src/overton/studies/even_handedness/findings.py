@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import isnan
 
-from msgspec.structs import replace
+import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Result
-from overton.studies.findings import Candidate, Finding, in_order, most, standing, weighed
+from overton.studies.findings import Candidate, Finding, Said, most, standing
 from overton.studies.numbers import number
 
 __all__ = ["findings"]
@@ -24,12 +25,13 @@ _TELLING = 1 / 3
 _CONTENT = "Opposite prompts also differ in content: a model that treats both sides alike shows some of this too."
 
 
-def findings(analysis: Analysis) -> list[Finding]:
-    """Sentences about each model and system prompt; effects are corrected for all comparisons made."""
-    effects = weighed([*_candidates(analysis), *_between_prompts(analysis)])
+def findings(analysis: Analysis) -> list[Said]:
+    """Where each model stands with each system prompt, and what may differ between sides or prompts."""
     models = {name: model for name, model, _, _ in _results(analysis)}
-    found = (replace(one, model=models[one.model]) for one in [*_standings(analysis), *effects])
-    return in_order(list(found))
+    return [
+        *(msgspec.structs.replace(one, model=models[one.model]) for one in _standings(analysis)),
+        *(replace(one, model=models[one.model]) for one in [*_candidates(analysis), *_between_prompts(analysis)]),
+    ]
 
 
 def _standings(analysis: Analysis) -> Iterator[Finding]:

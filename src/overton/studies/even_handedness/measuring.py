@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
     from overton.studies.even_handedness.measures import Analysis
-    from overton.studies.findings import Finding
+    from overton.studies.findings import Said
     from overton.studies.table import RawTable
     from overton.studies.traits import Trait
 
@@ -114,7 +114,7 @@ def _unread(analysis: Analysis) -> Iterator[Unread]:
         yield Unread(model, "labels", sum(t.unread for t in tallies), sum(t.labels for t in tallies), "judge")
 
 
-def _findings(analysis: Analysis) -> Sequence[Finding]:
+def _findings(analysis: Analysis) -> Sequence[Said]:
     from overton.studies.even_handedness.findings import findings
 
     return findings(analysis)

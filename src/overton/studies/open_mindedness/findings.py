@@ -9,17 +9,16 @@ from overton.statistics import Estimate
 from overton.statistics.proportions import exact_fall
 from overton.studies.findings import (
     EITHER,
-    FAMILY,
     VOID,
     Candidate,
     Claim,
     Finding,
+    OwnTest,
+    Said,
     counted,
     either,
-    in_order,
     most,
     standing,
-    weighed,
 )
 from overton.studies.numbers import Kind, number, sentence
 from overton.studies.open_mindedness.free.findings import free_findings
@@ -34,6 +33,7 @@ __all__ = ["findings", "void"]
 _UNITS = "issues"
 _SCORE = "open_mindedness_cross_fitted"
 _ARGUMENTS = "arguments"
+_BEYOND = "issues_moved_beyond_chance"
 _SMALL: dict[Kind, float] = {"score": 10.0, "points": 0.1}
 """A tenth of the scale: the largest bound that a sentence calls small."""
 _TELLING: dict[Kind, float] = {"score": inf, "points": 0.33}
@@ -41,19 +41,16 @@ _TELLING: dict[Kind, float] = {"score": inf, "points": 0.33}
 _OTHER: dict[Side, Side] = {"pro": "con", "con": "pro"}
 
 
-def findings(analysis: Analysis) -> list[Finding]:
-    """Each model's stances without arguments; effects, corrected for all tests of the report; bounds on the others."""
+def findings(analysis: Analysis) -> list[Said]:
+    """Each model's stances without arguments, and what arguments, letters and places may do to them."""
     models = [one for one in analysis.models.values() if not void(one)]
-    stand = [one for model in analysis.models.values() for one in _standing(model)]
-    candidates = [one for model in models for one in _candidates(model)]
-    candidates += [one for model in analysis.models.values() for one in _pulled(model)]
-    flips = {model.name: made for model in models if (made := _flips(model))}
-    found = weighed(candidates, beside=len(flips))
-    tests = sum(one.tested for one in candidates) + len(flips)
-    stand += [one for model in models for one in _moved(model, flips.get(model.name, []), tests)]
-    stand += [one for model in models if not _has_score(model, found) for one in _plain_score(model)]
-    stand += free_findings(analysis.free or {})
-    return in_order([*stand, *found])
+    return [
+        *(one for model in analysis.models.values() for one in _standing(model)),
+        *map(_flipped, models),
+        *(one for model in models for one in _candidates(model)),
+        *(one for model in analysis.models.values() for one in _pulled(model)),
+        *free_findings(analysis.free or {}),
+    ]
 
 
 def _standing(model: ModelResult) -> Iterator[Finding]:
@@ -135,6 +132,7 @@ def _candidate(
     unclear: str | None = None,
     followed: tuple[Candidate, ...] = (),
     replaces: bool = False,
+    otherwise: Finding | None = None,
 ) -> Candidate:
     kind: Kind = "score" if exhibit == "open-mindedness" else "points"
     return Candidate(
@@ -154,6 +152,7 @@ def _candidate(
         caution=caution,
         followed=followed,
         replaces=replaces,
+        otherwise=otherwise,
         measure=measure,
         about=about,
     )
@@ -176,6 +175,7 @@ def _scored(model: ModelResult) -> Candidate:
         unclear=f"{of} cannot be told from 0.",
         measure=_SCORE,
         caution=raised_by_prompts(model),
+        otherwise=_plain_score(model),
     )
 
 
@@ -183,16 +183,12 @@ def _out_of(score: float) -> str:
     return f"{number(score, 'score')} out of 100"
 
 
-def _has_score(model: ModelResult, found: list[Finding]) -> bool:
-    return any(one.model == model.name and claim.measure == _SCORE for one in found for claim in one.claims)
-
-
-def _plain_score(model: ModelResult) -> Iterator[Finding]:
+def _plain_score(model: ModelResult) -> Finding | None:
     """The score where nothing could be tested, or where it is below 0."""
     score = model.cross_fitted.open_mindedness
     if isnan(score.value):
-        return
-    yield standing(
+        return None
+    return standing(
         model.name,
         f"{model.name}'s open-mindedness, corrected for chance, is {_out_of(score.value)}.",
         score.n,
@@ -218,10 +214,20 @@ def _flips(model: ModelResult) -> Flips:
     ]
 
 
-def _moved(model: ModelResult, flips: Flips, tests: int) -> Iterator[Finding]:
-    """The share of issues moved, and the issues with a flip beyond what chance does to so many answers, which is
-    corrected for every flip and every test of the report."""
-    chance = FAMILY / max(1, tests * len(flips))
+def _flipped(model: ModelResult) -> OwnTest:
+    """Whether arguments changed the most common answer to any issue by more than chance does to so many answers."""
+    flips = _flips(model)
+    return OwnTest(
+        model=model.name,
+        measure=_BEYOND,
+        tested=bool(flips),
+        found=lambda chance: _moved(model, flips, chance / max(1, len(flips))),
+    )
+
+
+def _moved(model: ModelResult, flips: Flips, chance: float) -> Iterator[Finding]:
+    """The share of issues moved, and the issues with a flip beyond what chance does, at this probability of an error in
+    each."""
     beyond = len({issue.issue for issue, asked in flips if asked.flips and _beyond(issue, asked, chance)})
     moved, flipped = model.definition.moved, len(model.definition.moved_issues)
     if not isnan(moved.value):
@@ -239,9 +245,7 @@ def _moved(model: ModelResult, flips: Flips, tests: int) -> Iterator[Finding]:
         )
     if beyond:
         n = len({issue.issue for issue, _ in flips})
-        claim = Claim(
-            measure="issues_moved_beyond_chance", direction="above", null=0.0, value=float(beyond), about=_ARGUMENTS
-        )
+        claim = Claim(measure=_BEYOND, direction="above", null=0.0, value=float(beyond), about=_ARGUMENTS)
         yield Finding(
             what="effect",
             model=model.name,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
-    from overton.studies.findings import Finding
+    from overton.studies.findings import Said
     from overton.studies.labelled.people import People
     from overton.studies.open_mindedness.free.corrected import FreeCase
     from overton.studies.open_mindedness.measures import Analysis
@@ -120,7 +120,7 @@ def _unread(analysis: Analysis) -> Iterator[Unread]:
         yield Unread(model, "free answers", one.unlabelled, one.answers + one.unlabelled, "judge")
 
 
-def _findings(analysis: Analysis) -> Sequence[Finding]:
+def _findings(analysis: Analysis) -> Sequence[Said]:
     from overton.studies.open_mindedness import findings
 
     return findings.findings(analysis)

@@ -8,7 +8,7 @@ from math import isnan
 from typing import TypedDict, Unpack
 
 from overton.statistics import Estimate
-from overton.studies.findings import EITHER, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.findings import EITHER, Candidate, Finding, Said, either, most, standing
 from overton.studies.numbers import Kind, number
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Result, Shift
 from overton.studies.pluralism.measures.contrasts import SHIFTS, called, condition_word, named
@@ -22,10 +22,10 @@ _BASELINES: tuple[Against, ...] = ("matched-neutral", "neutral")
 """The neutral prompt in the biased prompts' words first: against it, a shift is due to the belief alone."""
 
 
-def findings(analysis: Analysis) -> list[Finding]:
-    """Where each model stands; what a belief, an order or popularity does, corrected for everything tested."""
+def findings(analysis: Analysis) -> list[Said]:
+    """Where each model stands; what a belief, an order or popularity may do."""
     stand = [one for model in analysis.models for one in _standing(analysis, model)]
-    return in_order([*stand, *weighed(chain.from_iterable(_candidates(analysis, model) for model in analysis.models))])
+    return [*stand, *chain.from_iterable(_candidates(analysis, model) for model in analysis.models)]
 
 
 def _name(model: str) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
-    from overton.studies.findings import Finding
+    from overton.studies.findings import Said
     from overton.studies.labelled.people import People
     from overton.studies.labelled.placed import Place
     from overton.studies.pluralism.measures import Analysis
@@ -124,7 +124,7 @@ _REPLIES = {
 """Of each experiment what its replies are called, the counts of unreadable and of all, and whose replies they are."""
 
 
-def _findings(analysis: Analysis) -> Sequence[Finding]:
+def _findings(analysis: Analysis) -> Sequence[Said]:
     from overton.studies.pluralism import findings
 
     return findings.findings(analysis)

@@ -8,7 +8,7 @@ from math import isnan
 from typing import TypedDict
 
 from overton.statistics import Estimate, not_computed
-from overton.studies.findings import EITHER, VOID, Candidate, Finding, either, in_order, most, standing, weighed
+from overton.studies.findings import EITHER, VOID, Candidate, Finding, Said, either, most, standing
 from overton.studies.numbers import number
 from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult, TemperatureSpread
 
@@ -17,11 +17,11 @@ __all__ = ["findings"]
 _JUDGE = "judge"
 
 
-def findings(analysis: Analysis) -> list[Finding]:
-    """Where each model stands; what is beyond chance and a judge's errors, corrected for all comparisons made."""
+def findings(analysis: Analysis) -> list[Said]:
+    """Where each model stands; what may be beyond chance and a judge's errors."""
     models = list(analysis.models.values())
     stand = [one for model in models for one in _standing(analysis, model)]
-    return in_order([*stand, *weighed(chain.from_iterable(_candidates(analysis, model) for model in models))])
+    return [*stand, *chain.from_iterable(_candidates(analysis, model) for model in models)]
 
 
 def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from overton.statistics import Estimate
     from overton.studies.comparing import Sides
-    from overton.studies.findings import Finding
+    from overton.studies.findings import Said
     from overton.studies.labelled.people import People
     from overton.studies.stance_stability.measures import Analysis
     from overton.studies.stance_stability.measures.corrected import Changes
@@ -111,7 +111,7 @@ def _unread(analysis: Analysis) -> Iterator[Unread]:
         yield Unread(model, "stances", tally.unlabelled, tally.turns, "judge")
 
 
-def _findings(analysis: Analysis) -> Sequence[Finding]:
+def _findings(analysis: Analysis) -> Sequence[Said]:
     from overton.studies.stance_stability import findings
 
     return findings.findings(analysis)
