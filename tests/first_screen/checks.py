@@ -14,12 +14,12 @@ from scipy import stats
 
 from overton.api.results import measuring_of
 from overton.statistics import Estimate
-from overton.statistics.comparing import ratio
+from overton.statistics.comparing import FEW, ratio
 from overton.statistics.resampling import Range
 from overton.studies.against import Against
 from overton.studies.comparing import Contribution
 from overton.studies.exhibits import Chart, Section
-from overton.studies.findings import Claim, Finding, contradictions, farthest
+from overton.studies.findings import FAMILY, Claim, Finding, contradictions, count_tests, farthest
 from overton.studies.numbers import Kind, interval, number
 
 from .respondents import TURNS, Respondent
@@ -159,6 +159,40 @@ def null_conditions_without_a_difference(screen: Screen) -> Iterator[str]:
             ]
             if not any(all(text in one.sentence for text in gap) for gap in shown):
                 yield f"{printed(one)}: lacks the difference from '{null.name}', {' '.join(shown[0])}"
+
+
+def null_conditions_that_did_not_decide(screen: Screen) -> Iterator[str]:
+    """Beside a sentence on null conditions is the difference that decided it: from one that it calls clear, if any."""
+    for one in screen.findings:
+        found = [against for _, _, against in compared_with(screen, one)]
+        if one.exhibit != "nulls" or not found:
+            continue
+        deciding = [against for against in found if against.verdict == "clear"]
+        if (one.what == "effect") != bool(deciding):
+            yield f"{printed(one)}: is called {one.what}, and {len(deciding)} null conditions are clear"
+        if one.number is not None and one.number not in [against.together for against in deciding or found]:
+            yield f"{printed(one)}: the interval is from a null condition that did not decide"
+
+
+def tests_beyond_one_family(screen: Screen) -> Iterator[str]:
+    """All tests on the screen together err in at most 5% of runs: those of the study, and those of null conditions."""
+    measuring = measuring_of(screen.outcome.study)
+    assert measuring.findings is not None
+    assert measuring.comparing is not None
+    compared = {
+        (one.model, claim.measure) for one in screen.findings for claim in one.claims if isinstance(claim.null, str)
+    }
+    own = count_tests(measuring.findings(screen.outcome.analysis), compared)
+    nulls = [found for one in screen.findings if one.exhibit == "nulls" for *_, found in compared_with(screen, one)]
+    with_one = [found for found in nulls if not isnan(found.together.low)]
+    each = FAMILY / max(own + len(with_one), 1)
+    for one in screen.findings:
+        if one.what != "standing" and one.exhibit != "nulls" and one.number and 1 - one.number.level > each + 1e-9:
+            yield f"{printed(one)}: one of {own + len(with_one)} tests"
+    for found in with_one:
+        most = each if screen.items < FEW else each * len(with_one)
+        if 1 - found.together.level > most + 1e-9:
+            yield f"{found.measure} against {found.null}, {found.together.level:g}: one of {own + len(with_one)} tests"
 
 
 # Intervals
@@ -325,6 +359,8 @@ CHECKS: tuple[Callable[[Screen], Iterator[str]], ...] = (
     claims_that_contradict_each_other,
     headlines_with_several_values,
     null_conditions_without_a_difference,
+    null_conditions_that_did_not_decide,
+    tests_beyond_one_family,
     sentences_that_cannot_be_true,
 )
 

@@ -12,6 +12,7 @@ from overton.studies.findings import (
     Candidate,
     Claim,
     Finding,
+    OwnTest,
     common,
     contradictions,
     either,
@@ -201,6 +202,34 @@ def test_what_follows_an_effect_is_tested_after_it_and_may_take_its_place() -> N
         ("More.", pytest.approx(0.95)),
         ("Rose.", pytest.approx(0.975)),
     ]
+
+
+def test_what_a_null_condition_is_asked_for_is_not_tested_a_second_time() -> None:
+    some = [candidate(0.1, 0.3, measure="a"), candidate(0.1, 0.3, measure="b")]
+    assert [one.coverage for one in weighed(some, beside=2)] == pytest.approx([0.9875] * 2)
+    for model, level in (("m", 1 - 0.05 / 3), ("n", 0.9875)):
+        first, _ = weighed(some, beside=2, compared={(model, "b")})
+        assert first.coverage == pytest.approx(level)
+
+
+def test_a_test_of_a_studys_own_is_one_of_all_and_has_its_part_of_the_error() -> None:
+    chances = list[float]()
+
+    def found(chance: float) -> list[Finding]:
+        chances.append(chance)
+        return []
+
+    own = OwnTest(model="m", measure="own", tested=True, found=found)
+    (other,) = weighed([own, candidate(0.1, 0.3)], beside=3)
+    assert chances == pytest.approx([0.01])
+    assert other.coverage == pytest.approx(0.99)
+
+
+def test_where_a_model_stands_is_said_if_nothing_else_is() -> None:
+    where = standing("m", "It stands.", 9, "issues", "x")
+    for low, high, clusters in ((-0.1, 0.3, 30), (0.1, 0.3, 4)):
+        assert weighed([candidate(low, high, clusters=clusters, otherwise=where)]) == [where]
+    assert [one.sentence for one in weighed([candidate(0.1, 0.3, otherwise=where)])] == ["More."]
 
 
 def test_tests_outside_the_candidates_count_among_all() -> None:

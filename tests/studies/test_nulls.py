@@ -14,10 +14,12 @@ import pytest
 from scipy.stats import t as student
 
 from overton.errors import InputError
+from overton.statistics import Estimate
 from overton.statistics.resampling import DIFFERENCE, Jackknife
 from overton.studies.against import against
 from overton.studies.against_shown import findings_against, sections_against, with_variants
 from overton.studies.comparing import Contribution, Measure, of_pairs
+from overton.studies.findings import Candidate
 from overton.studies.measuring import Comparing, How, Results
 from overton.studies.nulls import Null, apart, askable, null_of, prompts_changed
 from overton.studies.options import changed, fields_of, options_of
@@ -125,6 +127,7 @@ COMPARING = Comparing(
     None,
     place=lambda measure, model: ("models", model, measure),  # type: ignore[arg-type]
 )
+COMPARING_HEADLINES = replace(COMPARING, place=lambda measure, model: ("m", measure) if measure == "share" else ())
 
 
 def found(observed: Sequence[float], null: Sequence[float]) -> Any:
@@ -215,6 +218,43 @@ def test_nulls_of_one_verdict_are_joined_in_the_sentence() -> None:
     assert untold.startswith("cannot be told from its null 'wild' (66.7%, difference +15.0 [−")
     assert factor.startswith("may or may not be the same with 'wilder' (66.7%, difference +15.0 [−")
     assert said.number == made[0][2].together
+
+
+def test_the_number_of_a_sentence_is_of_the_null_that_decided_it() -> None:
+    observed = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8]
+    nulls = {"wild": [0.1, 1.0, 0.6, 0.9, 0.4, 1.0], "low": [0.1, 0.2, 0.1, 0.0, 0.1, 0.2]}
+    declared = [replace(NOTHING, name=name, trials=None, sides=of_values(values)) for name, values in nulls.items()]
+    wild, low = against(declared, COMPARING, Results(records(observed, [])), How())
+    assert (wild[2].verdict, low[2].verdict) == ("cannot tell", "clear")
+    (said,) = findings_against([wild, low], COMPARING)
+    assert said.what == "effect"
+    assert said.number == low[2].together
+    (untold,) = findings_against([wild], COMPARING)
+    assert (untold.what, untold.number) == ("standing", wild[2].together)
+
+
+def test_differences_from_nulls_and_the_tests_of_the_study_are_one_family() -> None:
+    observed, null = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8], [0.1, 0.2, 0.1, 0.0, 0.1, 0.2]
+    design, nulls = apart(records(observed, null), [NOTHING])
+    more = [
+        Candidate(
+            model="m",
+            number=Estimate(0.0, -0.1, 0.1, 6, "Student's t over items"),
+            clusters=6,
+            n=6,
+            units="items",
+            exhibit="x",
+            measure=measure,
+        )
+        for measure in ("share", "other", "third", "fourth")
+    ]
+    ((_, _, one),) = against([NOTHING], COMPARING, Results(design, nulls=nulls), How(), more)
+    assert one.together.level == pytest.approx(1 - 0.05 / 4)  # the sentence on the null takes the place of the first
+    ((_, _, alone),) = against([NOTHING], COMPARING, Results(design, nulls=nulls), How())
+    assert alone.together.level == pytest.approx(0.95)
+    both = replace(NOTHING, of=("share", "beside"))
+    told, other = against([both], COMPARING_HEADLINES, Results(design, nulls=nulls), How(), more)
+    assert (told[2].together.level, other[2].together.level) == pytest.approx((1 - 0.05 / 4, 0.95))
 
 
 def of_values(values: Sequence[float]) -> Any:
