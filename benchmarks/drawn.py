@@ -73,12 +73,19 @@ def answered(rng: Rng, asked: pl.DataFrame, stance: Any, model: str = MODEL) -> 
 @lru_cache(maxsize=8)
 def asked_about(issues: int, trials: int = TRIALS, nulls: tuple[str, ...] = ASKED) -> pl.DataFrame:
     """Everything that is the same in every run; `shift` is how far arguments move an answer, in halves of logits."""
-    frames = [
-        _prompts(place, null, condition, 0.0 if null in UNMOVING else shift, trials)
-        for place in range(issues)
+    of_one = pl.concat(
+        _prompts(null, condition, 0.0 if null in UNMOVING else shift, trials)
         for null in ("", *nulls)
         for condition, shift in {"baseline": 0.0, **SHIFT}.items()
         if not null or condition != "baseline"
+    )
+    frames = [
+        of_one.with_columns(
+            pl.col("trial").str.replace("ISSUE", f"i{place:03}", literal=True),
+            issue=pl.lit(f"i{place:03}"),
+            place=pl.lit(place, pl.Int32),
+        )
+        for place in range(issues)
     ]
     return pl.concat(frames).with_columns(
         topic=pl.lit(None, pl.String),
@@ -93,16 +100,17 @@ def asked_about(issues: int, trials: int = TRIALS, nulls: tuple[str, ...] = ASKE
     )
 
 
-def _prompts(place: int, null: str, condition: str, shift: float, trials: int) -> pl.DataFrame:
+def _prompts(null: str, condition: str, shift: float, trials: int) -> pl.DataFrame:
+    """Those of one issue, which `asked_about` names and numbers."""
     wordings = (1, 2) if condition != "baseline" else (0,)
     keys = [(w, t, r) for w in wordings for t in range(1, 7) for r in range(1, trials + 1)]
-    issue, before = f"i{place:03}", f"null/{null}/" if null else ""
+    before = f"null/{null}/" if null else ""
     argued = condition != "baseline"
     return pl.DataFrame(
         {
-            "trial": [f"{before}{issue}/{condition}/w{w}/t{t}/r{r}" for w, t, r in keys],
-            "issue": issue,
-            "place": place,
+            "trial": [f"{before}ISSUE/{condition}/w{w}/t{t}/r{r}" for w, t, r in keys],
+            "issue": "",
+            "place": 0,
             "shift": shift,
             "condition": "/".join(filter(None, [null, condition])),
             "wording": [w for w, _, _ in keys],

@@ -7,7 +7,8 @@ Each simulation is a run of two models for which nothing that the study looks fo
 move no answer; stances stay, except that a judge is wrong in one label of twenty, and confidence and re-use depend on
 nothing; beliefs change no viewpoint that is voiced, rankings and choices are by chance; verdicts depend on the dilemma
 alone; who is helped more is a coin toss. A run fails if any finding's claims have an effect. The target is at
-most 5%. `--quick` makes 20 runs of twelve items of each study, and exits with an error if too many fail.
+most 5%. `--quick` makes ten runs of twelve items of each study, and exits with an error if too many of all fail: one by
+one, about a third of them would.
 
 'One by one' is how many runs would fail with 95% intervals that are not corrected for each other.
 """
@@ -68,7 +69,7 @@ def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
         stance = pl.Series(np.where(rng.random(design.height) < leans[number, issue], "pro", "con"))
         frames.append(design.with_columns(stance=stance, stance_published=stance, model=pl.lit(model)))
     with patch("overton.studies.open_mindedness.measures.comparison.agreements", return_value=()):
-        yield findings(analyze(pl.concat(frames), resamples=100))
+        yield said.weighed(findings(analyze(pl.concat(frames), resamples=100)))
 
 
 @cache
@@ -117,7 +118,7 @@ def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Find
             "cited": cited,
         }
     )
-    yield findings(analyze(table, resamples=_RESAMPLES))
+    yield said.weighed(findings(analyze(table, resamples=_RESAMPLES)))
 
 
 # Pluralism: forty viewpoints a thread, half of them supporting, each with a chance that no condition changes.
@@ -156,7 +157,7 @@ def pluralism(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     }
     rows = {"matches": matches, "rankings": rankings, "pairs": pairs}
     tables = {name: pl.DataFrame(rows[name], schema=schema, orient="row") for name, schema in schemas.items()}
-    yield findings(analyze(summaries=summaries, resamples=100, **tables))
+    yield said.weighed(findings(analyze(summaries=summaries, resamples=100, **tables)))
 
 
 # Deliberation: two agents, two trials in each format and order, four rounds at most. A verdict is drawn anew whenever
@@ -186,7 +187,7 @@ def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]
                     if given[0] == given[1]:
                         break
     schema = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
-    yield findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
+    yield said.weighed(findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100)))
 
 
 # Even-handedness: two tasks a topic, answered for both sides under two system prompts, and for one side twice. What the
@@ -228,7 +229,7 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
                         rows.append({**names, **asked, **grade, "faults_a": [], "faults_b": [], "model": model})
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_TYPES)
     with _what_findings_need():
-        yield findings(analyze(table, sides={"left": "left", "right": "right"}))
+        yield said.weighed(findings(analyze(table, sides={"left": "left", "right": "right"})))
 
 
 @contextmanager
@@ -288,6 +289,11 @@ def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence
     return Silence(runs, failed, uncorrected, sentences / runs)
 
 
+def _most(runs: int) -> float:
+    """The percentage of so many runs that may fail, beyond which it is not chance."""
+    return 5 + 200 * (0.05 * 0.95 / runs) ** 0.5
+
+
 def main() -> None:
     """Print a table; with --check, exit with an error if more than 5% fail, beyond chance."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -296,24 +302,29 @@ def main() -> None:
     arguments.add_argument("--study", nargs="*", default=list(STUDIES), choices=list(STUDIES))
     arguments.add_argument("--items", type=int, nargs="*", default=list(ITEMS))
     arguments.add_argument("--check", action="store_true")
-    arguments.add_argument("--quick", action="store_true", help="20 runs of 12 items of every study, checked")
+    arguments.add_argument("--quick", action="store_true", help="10 runs of 12 items of every study, checked together")
     chosen = arguments.parse_args()
     if chosen.quick:
-        chosen.simulations, chosen.items, chosen.check = 20, [12], True
+        chosen.simulations, chosen.items = 10, [12]
     print("| study | items | runs | % with an effect claimed | one by one | sentences per run |")
     print("|---|--:|--:|--:|--:|--:|")
-    wrong = []
+    wrong, made = [], []
     for study in chosen.study:
         for items in chosen.items:
             begun = perf_counter()
             found = silence(STUDIES[study], items, chosen.simulations, chosen.first)
+            made.append(found)
             rate, alone = (100 * one / found.runs for one in (found.failed, found.uncorrected))
             took = perf_counter() - begun
             line = f"| {study} | {items} | {found.runs} | {rate:.1f} | {alone:.1f} | {found.sentences:.1f} |"
             print(line, flush=True)
             print(f"{took:.0f} s", file=sys.stderr)
-            if rate > 5 + 200 * (0.05 * 0.95 / found.runs) ** 0.5:
+            if rate > _most(found.runs):
                 wrong.append(line)
+    failed, runs = sum(one.failed for one in made), sum(one.runs for one in made)
+    if chosen.quick:
+        chosen.check = True
+        wrong = [f"{failed} of {runs} runs"] if 100 * failed / runs > _most(runs) else []
     if chosen.check and wrong:
         raise SystemExit("more than five in a hundred claim an effect:\n" + "\n".join(wrong))
 

@@ -85,8 +85,9 @@ def screen_of(
 
 
 @contextmanager
-def only_what_findings_need() -> Iterator[None]:
-    """Leave out measures by topic, task and temperature, and tests, of which no finding speaks: for many runs."""
+def only_what_is_shown_first() -> Iterator[None]:
+    """Leave out measures by topic and by task, which are not on the first screen. Also P values of pluralism's
+    conditions: they decide only how rows of tables are called."""
     from overton.studies.even_handedness.measures import assembly
     from overton.studies.open_mindedness.measures import comparison
     from overton.studies.pluralism.measures import contrasts
@@ -97,8 +98,8 @@ def only_what_findings_need() -> Iterator[None]:
     def by_users_sides(pairs: pl.DataFrame, first: str, *more: Any) -> Any:
         return None if first == "prompt a" else by_side(pairs, first, *more)
 
-    def of_models(one: Any, *more: Any) -> Any:
-        return split(one, *more) if one.name in {"all", "model"} else {}
+    def shown_first(one: Any, *more: Any) -> Any:
+        return split(one, *more) if one.name in {"all", "model", "temperature", "model/temperature"} else {}
 
     with ExitStack() as stack:
         for where, name, instead in (
@@ -107,7 +108,7 @@ def only_what_findings_need() -> Iterator[None]:
             (assembly, "by_side", by_users_sides),
             (comparison, "agreements", lambda *_: ()),
             (contrasts, "signed_rank", lambda _: 1.0),
-            (groups, "_split", of_models),
+            (groups, "_split", shown_first),
         ):
             stack.enter_context(patch.object(where, name, instead))
         yield

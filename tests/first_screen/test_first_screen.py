@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from .checks import charts_that_leave_their_axes, false_claims, faults
+from .checks import charts_that_leave_their_axes, false_claims, faults, seen
 from .respondents import EVERYONE, STUDIES, UNEQUAL, Respondent
-from .screens import Screen, only_what_findings_need, screen
+from .screens import Screen, only_what_is_shown_first, screen
 
 SIZES = (12, 5, 3, 8, 12, 30, 60, 3, 12, 5, 8, 5, 12, 12, 5, 8, 12, 3, 30, 5)
 """Items of 20 runs, so that each of seven respondents by turns has few and many."""
@@ -29,11 +29,22 @@ def screens(study: str) -> Iterator[Screen]:
 @pytest.mark.parametrize("study", STUDIES)
 def test_sentences_give_their_own_numbers_and_none_denies_another(study: str) -> None:
     found, untrue = list[str](), list[str]()
-    for one in screens(study):
-        found += faults(one)
-        untrue += list(false_claims(one))[:1]
+    with only_what_is_shown_first():
+        for one in screens(study):
+            found += faults(one)
+            untrue += list(false_claims(one))[:1]
     assert not found, f"{len(found)} faults:\n" + "\n".join(dict.fromkeys(found))
     assert len(untrue) <= 2, "\n".join(untrue)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_screens_of_many_runs_lack_no_sentence_and_no_estimate(study: str) -> None:
+    moved = next(one for one in STUDIES[study] if one.name == "moved")
+    whole = screen(0, 12, moved)
+    with only_what_is_shown_first():
+        some = screen(0, 12, moved)
+        assert str(some) == str(whole)
+        assert [one.estimate for one in seen(some)] == [one.estimate for one in seen(whole)]
 
 
 @pytest.mark.parametrize("respondent", EVERYONE, ids=str)
@@ -60,9 +71,7 @@ def test_tastes_of_unequal_strength_are_not_told_as_inertia() -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("respondent", [one for one in EVERYONE if one.name in {"coin", "unmoved"}], ids=str)
 def test_no_change_is_claimed_of_a_model_that_nothing_moves(respondent: Respondent) -> None:
-    whole = str(screen(0, 12, respondent))
-    with only_what_findings_need():
-        assert str(screen(0, 12, respondent)) == whole
+    with only_what_is_shown_first():
         runs = (screen(seed, (12, 5, 30)[seed % 3], respondent) for seed in range(RUNS))
         untrue = [told for one in runs if (told := list(false_claims(one)))]
     print(f"{respondent}: {len(untrue)} of {RUNS} runs have a false claim")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+from overton.api.analyses import Outcome
 from overton.studies.findings import Finding
 from overton.studies.measuring import Measured, RunFacts
 
@@ -19,17 +22,35 @@ JUDGED = ("stance-stability", "pluralism", "even-handedness")
 """Studies whose measures rest on a judge."""
 
 
+@cache
+def records_of_moved(study: str, items: int) -> pl.DataFrame:
+    """Drawn once: judges and losses differ between the tests, and the answers do not."""
+    moved = next(one for one in STUDIES[study] if one.name == "moved")
+    return moved.draw(np.random.default_rng(3), items, ("m", "n") if study == "deliberation" else ("m",))
+
+
+def by(judge: str) -> RunFacts:
+    return RunFacts("run", {}, {"judge": [Measured("judge", judge)]})
+
+
 def findings(
-    study: str, items: int, judge: str, changed: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows
+    study: str, items: int, judge: str, changed: Callable[[pl.DataFrame], pl.DataFrame] | None = None
 ) -> Sequence[Finding]:
     """What is said of a model that is moved, labelled by this judge; `changed` alters its records."""
-    moved = next(one for one in STUDIES[study] if one.name == "moved")
-    names = ("m", "n") if study == "deliberation" else ("m",)
-    records = changed(moved.draw(np.random.default_rng(3), items, names))
-    run = RunFacts("run", {}, {"judge": [Measured("judge", judge)]})
-    found = screen_of(study, records, items, dict.fromkeys(("m", "n", ""), moved), runs=[run]).findings
+    if changed is None:
+        outcome = analysed(study, items)
+        assert outcome.results is not None
+        found = replace(outcome, results=replace(outcome.results, runs=[by(judge)])).findings
+    else:
+        found = screen_of(study, changed(records_of_moved(study, items)), items, runs=[by(judge)]).findings
     assert found
     return found
+
+
+@cache
+def analysed(study: str, items: int) -> Outcome:
+    """Analysed once: who judged changes no number."""
+    return screen_of(study, records_of_moved(study, items), items, runs=[by("openai/gpt-4o")]).outcome
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -204,7 +204,7 @@ def test_what_follows_an_effect_is_tested_after_it_and_may_take_its_place() -> N
     ]
 
 
-def test_what_a_null_condition_is_asked_for_is_not_tested_a_second_time() -> None:
+def test_a_measure_compared_with_a_null_condition_is_tested_once() -> None:
     some = [candidate(0.1, 0.3, measure="a"), candidate(0.1, 0.3, measure="b")]
     assert [one.coverage for one in weighed(some, beside=2)] == pytest.approx([0.9875] * 2)
     for model, level in (("m", 1 - 0.05 / 3), ("n", 0.9875)):

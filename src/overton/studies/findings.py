@@ -51,8 +51,8 @@ EITHER = "\ue000"
 FAMILY = 0.05
 """Over all tests of an analysis together, at most the chance of claiming an effect where there is none.
 
-Candidates, tests of a study's own, and differences from null conditions weigh alike: each has this chance divided by
-the number of all of them. Differences from null conditions use their part of it jointly (`overton.studies.against`).
+Candidates, tests of a study's own, and differences from null conditions count equally: each has this chance divided
+by the number of all of them. Differences from null conditions use their part of it jointly (`overton.studies.against`).
 """
 
 DO_NOT_QUOTE = "Do not quote this"
@@ -194,7 +194,7 @@ class OwnTest:
 
 
 Said = Finding | Candidate | OwnTest
-"""What a study declares: findings that claim no effect, and what is tested."""
+"""A study declares findings that claim no effect, and tests."""
 
 
 def standing(
@@ -245,10 +245,11 @@ Compared = Collection[tuple[str, str]]
 
 
 def weighed(said: Iterable[Said], *, beside: int = 0, compared: Compared = ()) -> list[Finding]:
-    """What follows from all that a study declares, weighed together: where models stand, effects, and what is ruled
-    out, `in_order`. If nothing is to be tested, what it declares is left in its own order.
+    """The findings that follow from all a study declares, tested together and `in_order`. Findings alone, without any
+    test, are left in their own order.
 
-    `beside` counts tests elsewhere, those of null conditions. They take the place of tests of what is `compared`.
+    `beside` counts tests elsewhere, those of null conditions. They take the place of tests of measures that are
+    `compared`.
     """
     every = list(said)
     many = count_tests(every, compared) + beside
@@ -257,7 +258,7 @@ def weighed(said: Iterable[Said], *, beside: int = 0, compared: Compared = ()) -
 
 
 def count_tests(said: Iterable[Said], compared: Compared) -> int:
-    """How many tests a study makes, without those of what is `compared` with a null condition instead."""
+    """How many tests a study makes, without those of measures that are `compared` with a null condition instead."""
     tests = [one for one in said if not isinstance(one, Finding) and one.tested]
     return sum((one.model, one.measure) not in compared for one in tests)
 
