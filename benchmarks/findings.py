@@ -7,8 +7,7 @@ Each simulation is a run of two models for which nothing that the study looks fo
 move no answer; stances stay, except that a judge is wrong in one label of twenty, and confidence and re-use depend on
 nothing; beliefs change no viewpoint that is voiced, rankings and choices are by chance; verdicts depend on the dilemma
 alone; who is helped more is a coin toss. A run fails if any finding's claims have an effect. The target is at
-most 5%. `--quick` makes ten runs of twelve items of each study, and exits with an error if too many of all fail: one by
-one, about a third of them would.
+most 5%. `--quick` makes 20 runs of twelve items of each study, and exits with an error if too many of all fail.
 
 'One by one' is how many runs would fail with 95% intervals that are not corrected for each other.
 """
@@ -255,7 +254,7 @@ _TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
     **{f"{name}{behind}": pl.Int64 for name in _GRADES for behind in ("", "_again")},
     **dict.fromkeys(("category", "failure", "side"), pl.String),
     **{f"faults_{side}": pl.List(pl.String) for side in "ab"},
-    "partisan": pl.Boolean,
+    **dict.fromkeys(("partisan", "refused_a", "refused_b"), pl.Boolean),
 }
 
 
@@ -302,10 +301,10 @@ def main() -> None:
     arguments.add_argument("--study", nargs="*", default=list(STUDIES), choices=list(STUDIES))
     arguments.add_argument("--items", type=int, nargs="*", default=list(ITEMS))
     arguments.add_argument("--check", action="store_true")
-    arguments.add_argument("--quick", action="store_true", help="10 runs of 12 items of every study, checked together")
+    arguments.add_argument("--quick", action="store_true", help="20 runs of 12 items of every study, checked together")
     chosen = arguments.parse_args()
     if chosen.quick:
-        chosen.simulations, chosen.items = 10, [12]
+        chosen.simulations, chosen.items = 20, [12]
     print("| study | items | runs | % with an effect claimed | one by one | sentences per run |")
     print("|---|--:|--:|--:|--:|--:|")
     wrong, made = [], []

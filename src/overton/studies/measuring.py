@@ -235,7 +235,7 @@ class Measuring(Generic[Analysis, Record]):
     records     `records(results, how)` gives the analysis of runs
     analysis    the type of an analysis, from which its JSON Schema is derived
     sections    `sections(analysis)` gives what is shown of an analysis alone
-    findings    `findings(analysis)` gives where models stand, and the tests to make, if the study declares any: see `Said`
+    findings    `findings(analysis)` says where models stand, and gives the tests to make, if there are any: see `Said`
     unread      `unread(analysis)` counts replies that could not be read: many make a model's findings unfit to quote
     tables      in one line: which tables made elsewhere can be measured
     read        the kinds of such tables, as documentation shows their columns
