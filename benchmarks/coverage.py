@@ -10,8 +10,10 @@ all data sets have an interval, by the percentage that have one. The truth is wh
 of items.
 
 The target is 93 to 97 for symmetric values from five items on, always with an interval, and for moderate skew from
-twelve; elsewhere 90 or more, or no interval. Heavy tails are shown as they are. Cells that fall short by more than
-twice what chance does with so many simulations are named; with --check, that is an error.
+twelve; elsewhere 90 or more, or no interval. Two targets are lower. Standard deviations of skewed values rest on their
+squares, whose tails are heavy: 80. A rare property that an item has or lacks has Wilson's interval, whose coverage at a
+single true share can be lower: its exact coverage there. Heavy tails are shown as they are. Cells that fall short by
+more than twice what chance does with so many simulations are named; with --check, that is an error.
 
 The second table is of intervals over the answers to one issue (`answers.py`), not over items.
 
@@ -47,6 +49,10 @@ YES_OR_NO = (
 """Measures that are one or the other for each item, or nearly, however its values are distributed."""
 SQUARES = ("confidence: variance across temperatures", "confidence: variance within a topic")
 """Measures that are skewed although their values are symmetric."""
+SPREADS = ("confidence: standard deviation",)
+"""Measures that rest on squares of deviations. Those of exponential values have a skewness of 10.6, and those values
+that are called heavy, lognormal ones, of 6.2. Intervals that always reach 1.6 times Student's cover 93% with 12 items,
+and no rule may reach further. `method` says so in JSON."""
 
 
 _ALWAYS = 0.99
@@ -67,12 +73,13 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A measure of a study, over items of a distribution, by the number of items."""
+    """A measure of a study, over items of a distribution, by the number of items; and its true value."""
 
     study: str
     measure: str
     distribution: Distribution
     cells: dict[int, Cell]
+    truth: float
 
 
 def main() -> None:
@@ -127,7 +134,7 @@ def simulated(study: Study, distribution: Distribution, items: Sequence[int], si
         for measure, found in held.items():
             given = [covers for there, covers in found if there]
             cells[measure][count] = Cell(len(given) / simulations, float(np.mean(given)) if given else 0.0, simulations)
-    yield from (Row(study.name, measure, distribution, found) for measure, found in cells.items())
+    yield from (Row(study.name, measure, distribution, found, truth[measure]) for measure, found in cells.items())
 
 
 def seeded(study: Study, distribution: Distribution, items: int) -> np.random.Generator:
@@ -144,27 +151,31 @@ def show(rows: Sequence[Row], items: Sequence[int]) -> None:
     """A row for each measure and distribution."""
     print("| study | measure | values of items |" + "".join(f" {count} |" for count in items))
     print("|---|---|---|" + "--:|" * len(items))
-    for study, measure, distribution, cells in rows:
+    for study, measure, distribution, cells, _ in rows:
         told = "".join(f" {cells[count]} |" for count in items)
         print(f"| {study} | {measure} | {distribution.name} |{told}")
 
 
 def fall_short(rows: Sequence[Row]) -> Iterator[str]:
     """The cells that miss their target."""
-    for study, measure, distribution, cells in rows:
+    for study, measure, distribution, cells, truth in rows:
         for count, cell in cells.items():
-            least, most, always = wanted(measure, distribution.kind, count)
+            least, most, always = wanted(measure, distribution.kind, count, truth)
             if (always and cell.given < _ALWAYS) or (
                 cell.given and not least - noise(cell, least) <= cell.covered <= most + noise(cell, most)
             ):
                 yield f"{study}, {measure}, {distribution.name}, {count} items: {cell}"
 
 
-def wanted(measure: str, kind: str, items: int) -> tuple[float, float, bool]:
+def wanted(measure: str, kind: str, items: int, truth: float) -> tuple[float, float, bool]:
     """The least and the most coverage, and whether there must always be an interval."""
-    kind = "other" if measure in YES_OR_NO else "skewed" if measure in SQUARES and kind == "even" else kind
+    if measure in YES_OR_NO:
+        return min(0.9, means.covered_share(items, truth)), 1, False
+    kind = "skewed" if measure in SQUARES and kind == "even" else kind
     if kind == "heavy":
         return 0, 1, False
+    if measure in SPREADS and kind == "skewed":
+        return 0.8, 1, False
     if (kind == "even" and items >= 5) or (kind == "skewed" and items >= 12):
         return 0.93, 0.97, kind == "even"
     return 0.9, 1, False
