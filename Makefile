@@ -53,8 +53,8 @@ test-all: lint .venv/installed-docs ## every test, then small runs of the benchm
 	@$(BIN)/python benchmarks/coverage.py --quick
 	@$(BIN)/python benchmarks/compare.py --quick
 	@$(BIN)/python benchmarks/findings.py --quick
-	@$(BIN)/python benchmarks/coverage.py --simulations 100 --items 3 5 12 --study pluralism --check
-	@$(BIN)/python benchmarks/coverage.py --simulations 20 --items 5 --answers 5 --trials 3
+	@$(BIN)/python benchmarks/coverage.py --simulations 400 --items 3 5 12 --study pluralism --population 5000 --check
+	@$(BIN)/python benchmarks/coverage.py --simulations 20 --items 5 --answers 5 --trials 3 --population 2000
 	@$(BIN)/python benchmarks/recovery.py --quick
 	@$(BIN)/python benchmarks/calibration.py --quick
 	@$(BIN)/python benchmarks/precise.py --quick

@@ -276,10 +276,17 @@ def compare_groups(asked: argparse.Namespace) -> None:
         print(f"| {key} | {cell} |", flush=True)
         share = cell.found / len(cell.judged)
         least = {"5% and 20% | 100 turns": 0.45, "5% and 20% | 300 turns": 0.9}.get(key, 0.0)
-        most = 0.055 + 3 * (0.05 * 0.95 / len(cell.judged)) ** 0.5 if "20%" not in key else 1.0
-        failed += [] if least <= share <= most else [f"{key}: fires in {100 * share:.1f}%"]
+        if share < least - noise(least, cell):
+            failed.append(f"{key}: fires in {100 * share:.1f}%, not in {100 * least:.0f}% or more")
+        if "20%" not in key and share > 0.055 + noise(0.05, cell):
+            failed.append(f"{key}: fires in {100 * share:.1f}%, not in 5.5% or less")
     if asked.quick and failed:
         raise SystemExit("\n".join(failed))
+
+
+def noise(share: float, cell: Difference) -> float:
+    """Three standard errors of a share of a cell's data sets."""
+    return 3 * float((share * (1 - share) / len(cell.judged)) ** 0.5)
 
 
 def planned(asked: argparse.Namespace) -> Iterator[tuple[str, float, float, float]]:

@@ -8,6 +8,7 @@ Data sets are in columns, so that 20,000 of them take a second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 from zlib import crc32
 
@@ -167,14 +168,28 @@ class Share(NamedTuple):
 
 def share(items: int) -> Share:
     """The exact coverage of the interval of a share of items that have a property: no draws, every count at once."""
-    counts = np.arange(items + 1)
-    rows = (np.arange(items)[:, None] < counts).astype(float)
+    low, high = _limits_of_shares(items)
+    chance = binom.pmf(np.arange(items + 1)[:, None], items, TRUTHS)
+    covered = (chance * ((low <= TRUTHS) & (high >= TRUTHS))).sum(0)
+    return Share(100 * float(covered.mean()), float((chance * (high - low)).sum(0).mean()))
+
+
+def covered_share(items: int, truth: float) -> float:
+    """The same of a single true share, from 0 to 1."""
+    low, high = _limits_of_shares(items)
+    return float((binom.pmf(np.arange(items + 1), items, truth) * ((low <= truth) & (truth <= high))[:, 0]).sum())
+
+
+TRUTHS: Floats = (np.arange(1000) + 0.5) / 1000
+
+
+@cache
+def _limits_of_shares(items: int) -> tuple[Floats, Floats]:
+    """The limits of a share that 0, 1, ... or all of so many items have [items + 1, 1]."""
+    rows = (np.arange(items)[:, None] < np.arange(items + 1)).astype(float)
     made = Jackknife().over(items).ratios([Counts(rows, np.ones(items))], "nothing", SHARE)[0]
     low, high = (np.array([getattr(one, end) for one in made])[:, None] for end in ("low", "high"))
-    truths = (np.arange(1000) + 0.5) / 1000
-    chance = binom.pmf(counts[:, None], items, truths)
-    covered = (chance * ((low <= truths) & (truths <= high))).sum(0)
-    return Share(100 * float(covered.mean()), float((chance * (high - low)).sum(0).mean()))
+    return low, high
 
 
 def noise(percent: float, sets: int) -> float:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import isfinite, isnan
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.api.comparing.test_trials import run_of
 
 from overton.api.analyses import chosen_how
 from overton.api.comparing.making import of_sources
-from overton.api.comparing.provenance import Provenance
 from overton.api.comparing.results import Compared, Comparison
 from overton.api.comparing.shown import findings, sections
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import comparing_of
 from overton.statistics.resampling import Jackknife
 from overton.studies.exhibits import Chart
-from overton.studies.fewer_trials import with_fewer_trials
 from overton.studies.numbers import interval, number
 from overton.studies.registry import study_named
 
@@ -39,17 +37,6 @@ def compared(study: str, *runs: pl.DataFrame) -> Comparison:
     return of_sources(named, sources, Jackknife())
 
 
-def asked(name: str, records: pl.DataFrame, trials: int) -> Source:
-    """A run with these records, of which the number of trials is known."""
-    study = study_named("open-mindedness")
-    comparing, how = comparing_of(study), chosen_how(study, {})
-    results = results_of("open-mindedness", records)
-    issues = dict.fromkeys(records["issue"].unique().sort().to_list(), "")
-    told = Provenance("open-mindedness", {}, {"trials": trials}, issues, {}, 0, "")
-    fewer = partial(with_fewer_trials, comparing, results, how)
-    return Source(name, Path(name), None, comparing.records(results, how), provenance=told, fewer=fewer)
-
-
 def gaps(made: Comparison) -> list[Compared]:
     return [one for pair in made.pairs for one in pair.measures.values()]
 
@@ -57,7 +44,7 @@ def gaps(made: Comparison) -> list[Compared]:
 def unequal(behaviour: object, seed: int) -> list[Compared]:
     """The leading scores of one model that was asked once in one run and twelve times in the other."""
     sources = [
-        asked(str(trials), open_minded(behaviour, np.random.default_rng(seed), ISSUES, "m", trials, ()), trials)  # type: ignore[arg-type]
+        run_of(str(trials), open_minded(behaviour, np.random.default_rng(seed), ISSUES, "m", trials, ()), trials)  # type: ignore[arg-type]
         for trials in (FEW, MANY)
     ]
     found = gaps(of_sources(study_named("open-mindedness"), sources, Jackknife()))
@@ -70,16 +57,6 @@ def test_a_model_is_no_other_when_asked_more_often(behaviour: object) -> None:
     assert sum(not isnan(one.alone.own.low) for one in found) >= 8
     apart = [one for one in found if not isnan(one.alone.own.low) and not one.alone.own.low <= 0 <= one.alone.own.high]
     assert len(apart) <= 1, [(one.measure.name, one.alone.own) for one in apart]
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("behaviour", [unmoving, moving])
-def test_of_40_pairs_of_one_model_few_differ(behaviour: object) -> None:
-    found = [one for seed in range(1, 41) for one in unequal(behaviour, seed)]
-    given = [one for one in found if not isnan(one.alone.own.low)]
-    assert [one.measure.name for one in given] == ["open_mindedness_cross_fitted"] * 40
-    assert sum(not one.alone.own.low <= 0 <= one.alone.own.high for one in given) <= 4
 
 
 @pytest.mark.parametrize("study", STUDIES)

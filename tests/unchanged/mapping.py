@@ -469,7 +469,16 @@ _OF_HEADLINES: dict[tuple[str, str], Form] = {
 }
 """What one estimator for each headline changes."""
 
-_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES, _OF_HEADLINES)
+_LOGARITHM = "Student's t over topics, of the logarithm, corrected for skewness"
+
+_OF_DEVIATIONS: dict[tuple[str, str], Form] = {
+    ("stance-stability", "analysis"): Form(
+        reworded=(("** > sd > ** > method", _LOGARITHM, f"{_LOGARITHM}; too narrow if values are skewed"),)
+    )
+}
+"""Intervals of standard deviations say when they are too narrow; they are the same."""
+
+_SINCE_0_2 = _joined(_OF_LIMITS, _OF_FINDINGS, _OF_TASTES, _OF_JUDGES, _OF_HEADLINES, _OF_DEVIATIONS)
 """What changed on purpose since 0.2.0, in analyses of the stored runs and in what their gates say."""
 FORMS |= {(STORED + study, kind): known for (study, kind), known in _SINCE_0_2.items()}
 FORMS["even-handedness", "analysis"] = _SINCE_0_2["even-handedness", "analysis"]

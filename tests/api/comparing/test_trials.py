@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import overton
 from overton.api.analyses import chosen_how
 from overton.api.comparing.making import of_sources
 from overton.api.comparing.provenance import Provenance
+from overton.api.comparing.results import Pair
 from overton.api.comparing.source import Source
 from overton.api.items import read_items
 from overton.api.results import measuring_of
@@ -27,6 +29,7 @@ from overton.statistics.resampling import Jackknife
 from overton.studies.fewer_trials import blocks, with_fewer_trials
 from overton.studies.measuring import Results
 from overton.studies.registry import study_named
+from overton.studies.table import RawTable
 
 HEADLINE, PLAIN, PUBLISHED = "open_mindedness_cross_fitted", "open_mindedness", "open_mindedness_as_published"
 ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:6]]
@@ -142,22 +145,59 @@ def test_a_gate_asks_for_a_new_baseline_if_an_older_one_has_another_number_of_tr
         assert "ake the baseline again from its run (overton baseline)" in ended.stderr
 
 
-def test_tables_with_very_different_numbers_of_answers_are_not_compared_by_the_plain_score(tmp_path: Path) -> None:
-    def counts(answers: int) -> Path:
-        conditions = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
-        rows = [
-            ("m", f"issue-{issue}", condition, stance, answers // 2)
-            for issue in range(6)
-            for condition in conditions
-            for stance in ("pro", "con")
-        ]
-        path = tmp_path / f"table-{answers}.csv"
-        pl.DataFrame(rows, schema=["model", "issue", "condition", "stance", "count"], orient="row").write_csv(path)
-        return path
+def even_counts(folder: Path, answers: int) -> Path:
+    """A table of a model that takes both sides equally often everywhere."""
+    conditions = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
+    rows = [
+        ("m", issue, condition, stance, answers // 2)
+        for issue in ISSUES
+        for condition in conditions
+        for stance in ("pro", "con")
+    ]
+    path = folder / f"table-{answers}.csv"
+    pl.DataFrame(rows, schema=["model", "issue", "condition", "stance", "count"], orient="row").write_csv(path)
+    return path
 
-    made = overton.compare(counts(12), counts(90)).pairs[0].measures
-    assert "they have 12 and 90 answers to an item in a condition" in made[PLAIN].refused
-    assert not overton.compare(counts(12), counts(14)).pairs[0].measures[PLAIN].refused
+
+@pytest.mark.parametrize("measure", [HEADLINE, PLAIN, PUBLISHED, "issues_moved"])
+def test_tables_with_very_different_numbers_of_answers_are_not_compared(tmp_path: Path, measure: str) -> None:
+    few, alike, many = (even_counts(tmp_path, answers) for answers in (12, 14, 90))
+    one = overton.compare(few, many, measures=[measure]).pairs[0].measures[measure]
+    assert "they have 12 and 90 answers to an item in a condition" in one.refused
+    assert one.refused.endswith("run folders, or ask both with the same number of trials")
+    assert one.verdict == "undecided"
+    assert np.isnan([one.alone.own.value, one.alone.own.low, one.alone.own.high]).all()
+    assert not overton.compare(few, alike, measures=[measure]).pairs[0].measures[measure].refused
+
+
+@pytest.mark.parametrize("measure", [HEADLINE, PLAIN])
+def test_a_gate_refuses_tables_with_very_different_numbers_of_answers(
+    tmp_path: Path, measure: str, command_line: Any
+) -> None:
+    few, many = even_counts(tmp_path, 12), even_counts(tmp_path, 90)
+    ended = command_line("gate", str(few), str(many), "--config", str(gate_of(tmp_path, measure)), folder=tmp_path)
+    assert ended.returncode == 2
+    assert "they have 12 and 90 answers to an item in a condition" in ended.stderr
+
+
+@pytest.mark.parametrize("measure", [HEADLINE, PLAIN])
+def test_a_table_and_a_baseline_are_compared_if_they_have_about_as_many_answers(
+    runs: Path, tmp_path: Path, measure: str
+) -> None:
+    """A run with one trial has 6 answers to an issue at the baseline, and 12 in each of the other five conditions."""
+    gate, few = gate_of(tmp_path, measure), runs / "few.json"
+    assert json.loads(few.read_text())["sides"]["m"][measure]["answers"] == 11
+    overton.gate(few, even_counts(tmp_path, 12), gate)
+    with pytest.raises(InputError, match=r"they have 11 and 90 answers to an item in a condition.*run folders"):
+        overton.gate(few, even_counts(tmp_path, 90), gate)
+
+
+def test_a_table_and_a_baseline_that_lacks_the_number_of_answers_are_not_compared(tmp_path: Path) -> None:
+    """One by version 0.2.0, which has the plain score only."""
+    older = ARCHIVES / "gates" / "open-mindedness" / "baseline.json"
+    table = even_counts(tmp_path, 12)
+    with pytest.raises(InputError, match=r"does not say how many it has\. Make the baseline again from its run"):
+        overton.gate(older, table, gate_of(tmp_path, PLAIN))
 
 
 @given(st.integers(1, 60), st.integers(1, 60))
@@ -168,7 +208,8 @@ def test_blocks_contain_every_trial_and_no_more_blocks_than_that_needs(total: in
     assert all(0 <= start <= max(total - size, 0) for start in starts)
 
 
-def source(name: str, records: pl.DataFrame, trials: int) -> Source:
+def run_of(name: str, records: pl.DataFrame, trials: int) -> Source:
+    """A run with these records, of which the number of trials is known."""
     study = study_named("open-mindedness")
     comparing, how = measuring_of(study).comparing, chosen_how(study, {})
     assert comparing is not None
@@ -179,16 +220,33 @@ def source(name: str, records: pl.DataFrame, trials: int) -> Source:
     return Source(name, Path(name), None, comparing.records(results, how), provenance=told, fewer=fewer)
 
 
-def excluding_zero(seeds: range, effect: float) -> tuple[int, float]:
-    """How many intervals of the leading score exclude 0, for one subject with 1 and 12 trials; the mean difference."""
-    found = []
+def table_of(name: str, records: pl.DataFrame, trials: int) -> Source:
+    """The same answers as a table of counts."""
+    study = study_named("open-mindedness")
+    comparing = measuring_of(study).comparing
+    assert comparing is not None
+    counts = records.group_by("model", "issue", "condition", "stance").len("count")
+    table = RawTable(name, ".csv", tuple(counts.columns), lambda: counts)
+    return Source(name, Path(name), None, comparing.table(table, chosen_how(study, {})))
+
+
+def pairs_of_one_subject(
+    seeds: range, effect: float, made: Callable[[str, pl.DataFrame, int], Source]
+) -> Iterator[Pair]:
+    """One subject, asked about 60 issues with 12 trials and with 1."""
     for seed in seeds:
         few, many = unequal(np.random.default_rng(seed), (1, 12), 60, 1.0, effect)
-        sources = [source("many", many, 12), source("few", few, 1)]
-        (pair,) = of_sources(study_named("open-mindedness"), sources, Jackknife()).pairs
-        (leading, *_), own = pair.measures, next(iter(pair.measures.values())).alone.own
+        sources = [made("many", many, 12), made("few", few, 1)]
+        yield from of_sources(study_named("open-mindedness"), sources, Jackknife()).pairs
+
+
+def excluding_zero(seeds: range, effect: float) -> tuple[int, float]:
+    """How many intervals of the leading score exclude 0, and the mean difference; no other score has an interval."""
+    found = []
+    for pair in pairs_of_one_subject(seeds, effect, run_of):
+        (leading, *others), own = pair.measures, next(iter(pair.measures.values())).alone.own
         assert leading == HEADLINE
-        assert pair.measures[PLAIN].refused
+        assert [name for name in others if pair.measures[name].refused] == others == [PLAIN, PUBLISHED]
         found.append((not own.low <= 0 <= own.high, own.value))
     return sum(excludes for excludes, _ in found), float(np.mean([value for _, value in found]))
 
@@ -200,8 +258,19 @@ def test_a_model_with_one_and_twelve_trials_does_not_differ_from_itself() -> Non
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("effect", [0.0, 2.0], ids=["unmoved", "moved by 2 logits"])
 def test_of_forty_pairs_of_a_model_with_one_and_twelve_trials_at_most_four_differ(effect: float) -> None:
     many, mean = excluding_zero(range(1, 41), effect)
     assert many <= 4
     assert abs(mean) < 0.7
+
+
+@pytest.mark.parametrize("effect", [0.0, 2.0], ids=["unmoved", "moved by 2 logits"])
+def test_no_score_of_tables_of_a_model_with_one_and_twelve_trials_differs(effect: float) -> None:
+    for pair in pairs_of_one_subject(range(1, 41), effect, table_of):
+        assert list(pair.measures) == [HEADLINE, PLAIN, PUBLISHED]
+        for one in pair.measures.values():
+            assert "they have 132 and 11 answers to an item in a condition" in one.refused
+            assert np.isnan([one.alone.own.value, one.alone.own.low, one.alone.own.high]).all()
+            assert one.verdict == "undecided"

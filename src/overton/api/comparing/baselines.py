@@ -28,7 +28,8 @@ class Kept(msgspec.Struct, frozen=True):
     """What each item contributes to one measure; see `Contribution`.
 
     `fewer` is for a measure that depends on the number of trials: by a smaller number than the run's, the value of each
-    item that has one with so many trials. Baselines of 0.2 have none.
+    item that has one with so many trials. `answers` is how many an item has in a condition. Baselines of 0.2 have
+    neither.
     """
 
     items: list[str]
@@ -38,6 +39,7 @@ class Kept(msgspec.Struct, frozen=True):
     worst: tuple[list[float], list[float]] | None = None
     why: str = ""
     fewer: dict[int, dict[str, float]] | None = None
+    answers: float | None = None
 
 
 class File(msgspec.Struct, frozen=True):
@@ -126,7 +128,7 @@ def _contribution(path: Path, kept: Kept, measure: Measure) -> Contribution:
         raise InputError([Problem(str(path), measure.name, "names an item twice")])
     parts = np.array(kept.parts, float).reshape(count, max(widths, default=2))
     lost, moot = (None if one is None else np.array(one, float) for one in (kept.lost, kept.moot))
-    made = Contribution(measure, tuple(kept.items), parts, lost=lost, moot=moot, why=kept.why)
+    made = Contribution(measure, tuple(kept.items), parts, lost=lost, moot=moot, why=kept.why, answers=kept.answers)
     if kept.worst is None:
         return made
     least, most = (np.array(one, float) for one in kept.worst)

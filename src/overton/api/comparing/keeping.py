@@ -79,4 +79,5 @@ def _kept(one: Contribution, fewer: dict[int, dict[str, float]] | None) -> Kept:
         None if worst is None else (worst[0].tolist(), worst[1].tolist()),
         one.why,
         fewer or None,
+        one.answers,
     )

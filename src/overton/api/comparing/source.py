@@ -64,6 +64,11 @@ class Source:
         """Whether it is a baseline file: those know how they were asked, and have no run."""
         return self.run is None and self.provenance is not None
 
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table made elsewhere: those do not say how they were asked."""
+        return self.run is None and self.provenance is None
+
     @cached_property
     def asked(self) -> frozenset[str]:
         """The items that were asked about; for a table, those in it."""

@@ -1,4 +1,9 @@
-"""Whether two models were asked equally often: measures that depend on the number of trials are matched, or refused."""
+"""Whether two models were asked equally often: measures that depend on the number of trials are matched, or refused.
+
+Runs are matched by trial. Answers of a table cannot be: one trial asks each template once, and counts do not say which
+template an answer is from. Answers drawn at random from the larger table vary more than those of a trial, so that a
+model with a label bias would differ from itself.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +36,29 @@ class Matched(NamedTuple):
 
 def matched(base: Side, candidate: Side, measure: str) -> Matched:
     """Contributions that do not differ because of different numbers of trials."""
-    both = (base.contributions[measure], candidate.contributions[measure])
-    declared = both[0].measure
-    if declared.unbiased and (counted := _trials(base, candidate) or _answers(both[0].answers, both[1].answers)):
-        advice = _advice(base, candidate, declared.unbiased)
-        return Matched(both, refused=f"they have {counted}, and chance in few of these raises it. {advice}")
-    if not declared.matched or not (counted := _trials(base, candidate)):
+    sides, both = (base, candidate), (base.contributions[measure], candidate.contributions[measure])
+    declared, of_table = both[0].measure, any(side.source.is_table for side in sides)
+    if not (declared.unbiased or declared.matched):
         return Matched(both)
-    trials = _common(base.source, candidate.source)
-    first, second = (side.with_trials(measure, trials) if trials else None for side in (base, candidate))
-    if first is None or second is None:
+    if of_table and any(side.source.is_baseline and one.answers is None for side, one in zip(sides, both, strict=True)):
+        return Matched(both, refused=f"few answers change it, and the baseline does not say how many it has. {_AGAIN}")
+    trials, answers = _trials(*sides), _answers(both[0].answers, both[1].answers)
+    if declared.unbiased and (counted := trials or answers):
+        advice = _advice(sides, declared.unbiased)
+        return Matched(both, refused=f"they have {counted}, and chance in few of these raises it. {advice}")
+    if declared.matched and trials:
+        return _with_as_few(sides, both, trials)
+    if declared.matched and of_table and answers:
+        advice = f"A table does not say which answers belong to one trial: compare their run folders, or {_EQUAL}"
+        return Matched(both, refused=f"they have {answers}, and it depends on how many. {advice}")
+    return Matched(both)
+
+
+def _with_as_few(sides: tuple[Side, Side], both: tuple[Contribution, Contribution], counted: str) -> Matched:
+    """Take both with the largest number of trials that both have."""
+    measure, trials = both[0].measure.name, _common(*(side.source for side in sides))
+    first, second = (side.with_trials(measure, trials) if trials else None for side in sides)
+    if trials is None or first is None or second is None:
         return Matched(both, refused=f"they have {counted}, and it depends on how many. {_AGAIN}, or {_EQUAL}")
     return Matched((first, second), trials)
 
@@ -52,9 +70,11 @@ def _common(base: Source, candidate: Source) -> int | None:
     return max((one for one in range(1, fewest + 1) if all(one in some for some in known)), default=None)
 
 
-def _advice(base: Side, candidate: Side, unbiased: str) -> str:
+def _advice(sides: tuple[Side, Side], unbiased: str) -> str:
     """What to do about a measure that is not compared across numbers of trials."""
-    if all(unbiased in side.contributions for side in (base, candidate)):
+    if any(side.source.is_table for side in sides):
+        return f"Compare {unbiased} of their run folders, or {_EQUAL}"
+    if all(unbiased in side.contributions for side in sides):
         return f"Compare {unbiased}, or {_EQUAL}"
     return f"{_AGAIN}, so that it has {unbiased}, or {_EQUAL}"
 

@@ -86,7 +86,10 @@ def _fisher(values: Array) -> Array:
 
 LINEAR = Scale(_same, _same, "Student's t over {unit}, corrected for skewness")
 STUDENT = Scale(_same, _same, "Student's t over {unit}", skewed=False)
-LOGARITHM = Scale(np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness")
+LOGARITHM = Scale(
+    np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness; too narrow if values are skewed"
+)
+"""Of standard deviations: squares of skewed values have long tails, of which a sample often holds none."""
 FISHER = Scale(_fisher, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
 
 

@@ -145,7 +145,7 @@ def _contributions(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator
     asked = cells.answers[model].sum(-1)
     answers = float(asked[asked > 0].mean()) if asked.any() else None
     for one in _measured(cells, model, how):
-        yield replace(one, answers=answers) if one.measure.unbiased else one
+        yield replace(one, answers=answers) if one.measure.unbiased or one.measure.matched else one
 
 
 def _measured(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
