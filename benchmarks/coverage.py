@@ -10,11 +10,10 @@ all data sets have an interval, by the percentage that have one. The truth is wh
 of items; `--population` takes at most so many: few simulations do not need all.
 
 The target is 93 to 97 for symmetric values from five items on, always with an interval, and for moderate skew from
-twelve; elsewhere 90 or more, or no interval. Two targets are lower. Standard deviations of skewed values rest on their
-squares, whose tails are heavy: 80. A rare property that an item has or lacks has Wilson's interval, whose coverage at a
-single true share can be lower: its exact coverage there. Heavy tails are shown as they are. Cells that fall short by
-more than two standard errors of so many simulations are named. With --check, it is an error if one falls short by more
-than chance does in 5% of tables with as many cells (Bonferroni).
+twelve; elsewhere 90 or more, or no interval. A rare property that an item has or lacks has Wilson's interval, whose
+coverage at a single true share can be lower: there the target is its exact coverage. Heavy tails are shown as they are.
+Cells that fall short by more than two standard errors of so many simulations are named. With --check, it is an error if
+one falls short by more than chance does in 5% of tables with as many cells (Bonferroni).
 
 The second table is of intervals over the answers to one issue (`answers.py`), not over items.
 
@@ -51,10 +50,6 @@ YES_OR_NO = (
 """Measures that are one or the other for each item, or nearly, however its values are distributed."""
 SQUARES = ("confidence: variance across temperatures", "confidence: variance within a topic")
 """Measures that are skewed although their values are symmetric."""
-SPREADS = ("confidence: standard deviation",)
-"""Measures that rest on squares of deviations. Those of exponential values have a skewness of 10.6, and those values
-that are called heavy, lognormal ones, of 6.2. Intervals that always reach 1.6 times Student's cover 93% with 12 items,
-and no rule may reach further. `method` says so in JSON."""
 
 
 _ALWAYS = 0.99
@@ -179,8 +174,6 @@ def wanted(measure: str, kind: str, items: int, truth: float) -> tuple[float, fl
     kind = "skewed" if measure in SQUARES and kind == "even" else kind
     if kind == "heavy":
         return 0, 1, False
-    if measure in SPREADS and kind == "skewed":
-        return 0.8, 1, False
     if (kind == "even" and items >= 5) or (kind == "skewed" and items >= 12):
         return 0.93, 0.97, kind == "even"
     return 0.9, 1, False
