@@ -30,6 +30,7 @@ __all__ = [
     "RunLocked",
     "RunMismatch",
     "Stopped",
+    "StudyError",
     "UnavailableError",
     "Unreadable",
     "command",
@@ -184,6 +185,24 @@ class CallFailed(OvertonError):
         self.kind = kind
         self.message = message
         super().__init__(f"{kind}: {message}")
+
+
+class StudyError(OvertonError):
+    """The code of a study from another package failed, or returned a value that cannot be used.
+
+    `study` names the study and its package, `call` the function of its declaration and its trial, `place` a file and
+    line of the package ('my_package/asking.py:41'), "" if unknown; `kept` is the file with the traceback, if any.
+    """
+
+    def __init__(self, study: str, call: str, place: str, reason: str, *, kept: Path | None = None) -> None:
+        self.study, self.call, self.place, self.reason, self.kept = study, call, place, reason, kept
+        at = f" at {place}" if place else ""
+        traceback = f" (traceback: {kept})" if kept else ""
+        super().__init__(f"study {study}: {call} failed{at}: {reason}{traceback}")
+
+    def kept_in(self, file: Path) -> StudyError:
+        """The same error, which also names the file with its traceback."""
+        return StudyError(self.study, self.call, self.place, self.reason, kept=file)
 
 
 class ChartError(OvertonError):

@@ -12,12 +12,14 @@ from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
+from overton.hosts.local import traceback_kept
 from overton.reporting.fragment import fragment
 from overton.studies.against import Against, against
 from overton.studies.against_shown import Found, count_said, findings_against, sections_against, with_variants
 from overton.studies.analysed import show_with
 from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
+from overton.studies.installed import blaming
 from overton.studies.measuring import How, Results
 from overton.studies.nulls import design_alone
 from overton.studies.options import fields_of, options_of
@@ -50,6 +52,10 @@ class Outcome:
 
     def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
         """The analysis as JSON values: findings first, and `labels` if people labelled; see `document`."""
+        with blaming(self.study, "its analysis as JSON"):
+            return self._document(without)
+
+    def _document(self, without: Sequence[str]) -> dict[str, Any]:
         measuring = measuring_of(self.study)
         beside: dict[str, Any] = {"findings": self.findings} if self._has_findings else {}
         labels = self.labels.document() if self.labels else {}
@@ -77,9 +83,13 @@ class Outcome:
         """Headlines compared with their nulls, if these were asked or can be computed from the records."""
         if self.results is None:
             return []
+        with blaming(self.study, "comparing its headlines with their nulls"):
+            return self._against(self.results)
+
+    def _against(self, results: Results) -> list[Found]:
         measuring = measuring_of(self.study)
         said = measuring.findings(self.analysis) if measuring.findings else ()
-        return against(self.study.nulls, measuring.comparing, self.results, self.how, said)
+        return against(self.study.nulls, measuring.comparing, results, self.how, said)
 
     @cached_property
     def judges(self) -> Judges | None:
@@ -87,7 +97,8 @@ class Outcome:
         if self.results is None:
             return None
         measuring = measuring_of(self.study)
-        return by_judges(self.results, self.study.sheet, measuring.comparing, self.study.several, self.how)
+        with blaming(self.study, "measures by judge"):
+            return by_judges(self.results, self.study.sheet, measuring.comparing, self.study.several, self.how)
 
     def sections_by_judges(self) -> list[Section]:
         """The sections on several judges."""
@@ -102,8 +113,9 @@ class Outcome:
         """What readers want first: the report's marked tables and callouts, in its sections."""
         sections = self.labels.sections() if self.labels else []
         own = measuring_of(self.study).sections(self.analysis)
-        shown = summary([*sections, *own, *self.sections_by_judges(), *self.sections_against()])
-        return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
+        with blaming(self.study, "sections()"):
+            shown = summary([*sections, *own, *self.sections_by_judges(), *self.sections_against()])
+            return spelled(shown, words_of(self.study.items, self.results.items)) if self.results else shown
 
 
 def analyze(study: str, source: str | Path, **how: Any) -> AnyAnalysis:
@@ -146,9 +158,10 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
 
 def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Outcome:
     """Runs of one study measured together."""
-    results = results_of(runs)
-    labels = labelled(runs, results, how)
-    return Outcome(study, labels.corrected(measuring_of(study).records(results, how)), how, results, labels)
+    with traceback_kept(runs[0].path), blaming(study, "measures"):
+        results = results_of(runs)
+        labels = labelled(runs, results, how)
+        return Outcome(study, labels.corrected(measuring_of(study).records(results, how)), how, results, labels)
 
 
 def schema(study: str) -> dict[str, Any]:
@@ -166,7 +179,8 @@ def schema(study: str) -> dict[str, Any]:
     measuring = measuring_of(named)
     beside: dict[str, Any] = {"findings": tuple[Finding, ...]} if measuring.findings or named.nulls else {}
     beside |= {"against_null": tuple[Against, ...]} if named.nulls else {}
-    made = schema_of(measuring.analysis(), named.name, measuring.schema, beside)
+    with blaming(named, "the schema of its analysis"):
+        made = schema_of(measuring.analysis(), named.name, measuring.schema, beside)
     made = with_key(made, "judges", Judges) if named.several else made
     return made if named.sheet is None else with_labels(made)
 

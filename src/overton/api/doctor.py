@@ -7,16 +7,17 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import msgspec
 
 import overton
+from overton.api.kinds import shared_words
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER
 from overton.models.weights import cache_folder, known
-from overton.studies.registry import listed
+from overton.studies.registry import Listed, listed, unusable_names
 
 __all__ = ["Extra", "Health", "Key", "Weights", "doctor"]
 
@@ -87,6 +88,7 @@ def doctor() -> Health:
     weights = [Weights(one.name, (folder / "weights" / f"{one.name}.q8_0.gguf").is_file()) for one in known()]
     keys, memory = [*_keys()], _memory()
     can, could = _able(extras, keys, weights, memory)
+    studies = listed()
     return Health(
         overton=overton.__version__,
         python=platform.python_version(),
@@ -99,10 +101,10 @@ def doctor() -> Health:
         browser=next((found for name in _BROWSERS if (found := shutil.which(name))), None),
         cache=str(folder),
         weights=weights,
-        studies=[one.name for one in listed() if not one.problem],
+        studies=[one.name for one in studies if not one.problem],
         can=can,
         could=could,
-        problems=[*_problems(packages, extras, folder)],
+        problems=[*_problems(packages, extras, folder, studies)],
     )
 
 
@@ -187,7 +189,9 @@ def _able(
     return can, could
 
 
-def _problems(packages: dict[str, str | None], extras: list[Extra], cache: Path) -> Iterator[str]:
+def _problems(
+    packages: dict[str, str | None], extras: list[Extra], cache: Path, studies: Sequence[Listed]
+) -> Iterator[str]:
     for name in (name for name, found in packages.items() if found is None):
         yield f"the package {name} is missing: pip install overton"
     for extra in extras:
@@ -195,9 +199,9 @@ def _problems(packages: dict[str, str | None], extras: list[Extra], cache: Path)
         own = [name for name in extra.packages if not any(name in one.packages for one in extras if one is not extra)]
         if missing and any(extra.packages[name] for name in own):
             yield f"the part {extra.name} lacks {', '.join(missing)}: pip install 'overton[{extra.name}]'"
-    for one in listed():
-        if one.problem:
-            yield f"the study {one.name} cannot be used: {one.problem}"
+    yield from (f"the study {one.name} cannot be used: {one.problem}" for one in studies if one.problem)
+    yield from unusable_names()
+    yield from shared_words()
     around = next((folder for folder in (cache, *cache.parents) if folder.exists()), None)
     if around is None or not os.access(around, os.W_OK):
         yield f"the cache {cache} is not writable: set OVERTON_CACHE to a folder that is"

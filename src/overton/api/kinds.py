@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from overton.errors import InputError, Problem
 from overton.studies.items import Items, title_of
 from overton.studies.noting import Finding
 from overton.studies.parsing import object_lines
-from overton.studies.registry import listed, study_named
+from overton.studies.registry import listed, provider_of, study_named
 from overton.untrusted import make_folder, write_whole
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from overton.studies.study import AnyStudy
 
-__all__ = ["Listing", "check", "kind_named", "kind_of", "list_items", "new", "recognised"]
+__all__ = ["Listing", "check", "kind_named", "kind_of", "list_items", "new", "recognised", "shared_words"]
 
 _READ = ("asks", "makes", "labels")
 _LOOKED_AT = 20
@@ -90,14 +90,38 @@ def kind_named(word: str) -> AnyStudy:
     """The study that asks about items of this kind: 'issue', 'issues', or the name of a study.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or several packages use the word for different kinds of items.
     """
     studies = [*_studies()]
     for study in studies:
-        if word in (study.name, study.name.replace("-", "_"), study.items.noun, study.items.plural):
+        if word in (study.name, study.name.replace("-", "_")):
             return study
+    called = [study for study in studies if word in (study.items.noun, study.items.plural)]
+    if len({study.items.kind for study in called}) > 1:
+        raise InputError([Problem("kind", word, f"{_shared(called)}: name the study instead")])
+    if called:
+        return called[0]
     known = ", ".join(dict.fromkeys(study.items.plural for study in studies))
     raise InputError([Problem("kind", word, f"no such kind of items, and no such file; known kinds are {known}")])
+
+
+def shared_words() -> builtins.list[str]:
+    """One sentence for each word that several packages use for different kinds of items."""
+    called: dict[str, builtins.list[AnyStudy]] = {}
+    for study in _studies():
+        called.setdefault(study.items.noun, []).append(study)
+    return [
+        f"items: {word}: {_shared(studies)}"
+        for word, studies in called.items()
+        if len({study.items.kind for study in studies}) > 1
+    ]
+
+
+def _shared(studies: Sequence[AnyStudy]) -> str:
+    """Which studies share a word for different kinds of items, with their packages: the first of each kind."""
+    first = {study.items.kind: study for study in reversed(studies)}
+    named = [f"{study.name} of {provider_of(study)}" for study in reversed(first.values())]
+    return f"{' and '.join(named)} both use this word for their items"
 
 
 def kind_of(study: AnyStudy) -> AnyStudy:

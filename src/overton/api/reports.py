@@ -13,8 +13,10 @@ from overton.api.precise import is_weighted, precision_sections
 from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
+from overton.hosts.local import traceback_kept
 from overton.studies.cautions import failing
 from overton.studies.exhibits import Section, TrialTable
+from overton.studies.installed import blaming
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
 from overton.studies.precision_shown import unequal
@@ -51,10 +53,11 @@ def report(
     from overton.reporting import write, write_figures
 
     study = study_named(opened[0].manifest.study)
-    built = _build(opened, measured_runs(study, opened, chosen_how(study, {**measuring_of(study).reported, **how})))
-    if figures is not None:
-        write_figures(built, Path(figures))
-    return write(built, target)
+    with traceback_kept(opened[0].path), blaming(study, "its report"):
+        built = _build(opened, measured_runs(study, opened, chosen_how(study, {**measuring_of(study).reported, **how})))
+        if figures is not None:
+            write_figures(built, Path(figures))
+        return write(built, target)
 
 
 def _check(runs: Sequence[Run], out: str | Path | None) -> None:
@@ -73,7 +76,8 @@ def report_of(run: Run, measured: Outcome) -> Path:
 
     if measuring_of(measured.study).reported:
         return report([run.path])
-    return write(_build([run], measured), run.path / "report.html")
+    with traceback_kept(run.path), blaming(measured.study, "its report"):
+        return write(_build([run], measured), run.path / "report.html")
 
 
 def _build(runs: Sequence[Run], measured: Outcome) -> Any:

@@ -14,7 +14,17 @@ from overton.api.requests import Arguments, Others, Prices, SourceArguments, mod
 from overton.api.setting_up import check, set_up, several
 from overton.errors import InputError, Problem
 from overton.hosts import local
-from overton.hosts.local import Confirm, Limits, Manifest, ModelEntry, Patience, RunFolder, Trust, Watch
+from overton.hosts.local import (
+    Confirm,
+    Limits,
+    Manifest,
+    ModelEntry,
+    Patience,
+    RunFolder,
+    Trust,
+    Watch,
+    traceback_kept,
+)
 from overton.studies.options import changed
 from overton.studies.precision import Wanted as Precision
 from overton.studies.registry import study_named
@@ -200,20 +210,21 @@ def run(
         prices=prices,
         price_list=price_list,
     )
-    manifest = local.start(
-        found,
-        ready.items,
-        ready.wanted,
-        folder,
-        options=ready.options,
-        seed=seed,
-        limits=Limits(max_cost, max_calls),
-        left_out=left_out or ready.left_out,
-        batch=batch,
-        precision=precision_of(precision, at_most_calls),
-        patience=patience,
-        watch=watch or in_notebook(found.name),
-    )
+    with traceback_kept(folder):
+        manifest = local.start(
+            found,
+            ready.items,
+            ready.wanted,
+            folder,
+            options=ready.options,
+            seed=seed,
+            limits=Limits(max_cost, max_calls),
+            left_out=left_out or ready.left_out,
+            batch=batch,
+            precision=precision_of(precision, at_most_calls),
+            patience=patience,
+            watch=watch or in_notebook(found.name),
+        )
     return Run(folder, manifest)
 
 
@@ -254,17 +265,18 @@ def resume(
         RunError: `path` is not a run folder, or another process is working on it.
     """
     folder = Path(path)
-    manifest = local.resume(
-        open_run(folder).study,
-        folder,
-        retry_failed=retry_failed,
-        limits=Limits(max_cost, max_calls),
-        batch=batch,
-        elsewhere=model_requests({"": models}, model_args)[""],
-        trust=Trust(trust, confirm),
-        patience=patience,
-        watch=watch or in_notebook("resume"),
-    )
+    with traceback_kept(folder):
+        manifest = local.resume(
+            open_run(folder).study,
+            folder,
+            retry_failed=retry_failed,
+            limits=Limits(max_cost, max_calls),
+            batch=batch,
+            elsewhere=model_requests({"": models}, model_args)[""],
+            trust=Trust(trust, confirm),
+            patience=patience,
+            watch=watch or in_notebook("resume"),
+        )
     return Run(folder, manifest)
 
 
@@ -310,16 +322,17 @@ def extend(
     check(study, chosen)
     if chosen == asked and not any(added.values()) and manifest.status == "finished":
         raise InputError([Problem("extend", str(folder), f"nothing to add: the run already has {_listed(given)}")])
-    extended = local.extend(
-        study,
-        folder,
-        options=chosen,
-        more=model_requests(added, model_args, prices) if any(added.values()) else None,
-        limits=Limits(max_cost, max_calls),
-        trust=Trust(trust, confirm),
-        patience=patience,
-        watch=watch or in_notebook("extend"),
-    )
+    with traceback_kept(folder):
+        extended = local.extend(
+            study,
+            folder,
+            options=chosen,
+            more=model_requests(added, model_args, prices) if any(added.values()) else None,
+            limits=Limits(max_cost, max_calls),
+            trust=Trust(trust, confirm),
+            patience=patience,
+            watch=watch or in_notebook("extend"),
+        )
     return Run(folder, extended)
 
 

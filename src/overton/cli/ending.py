@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.cli.output import results, say
-from overton.errors import InputError, command
+from overton.errors import InputError, StudyError, command
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _reported(run: Run, *, json: bool) -> bool:
         report = report_of(run, outcome)
         if not json:
             results().print(f"Report: {report}", soft_wrap=True)
-    except InputError as error:
+    except (InputError, StudyError) as error:
         say(f"Nothing can be reported: {error}")
         return False
     return True

@@ -25,7 +25,7 @@ from overton.cli.params import (
     source_args_of,
     words_of,
 )
-from overton.errors import InputError
+from overton.errors import InputError, Problem
 from overton.studies.command import Command
 from overton.studies.options import fields_of, fields_of_call, option_place, values_of
 from overton.studies.registry import Listed, listed, own_commands, study_named
@@ -244,8 +244,11 @@ class ItemMaking(StudyGroup):
         """The command with this name."""
         if (found := super().get_command(ctx, cmd_name)) is not None:
             return found
-        own = next((one for one in own_commands() if one.name == cmd_name), None)
-        return None if own is None else typed(cmd_name, _own(own))
+        own = [one for one in own_commands() if one.name == cmd_name]
+        if len(own) > 1:
+            added = " and ".join(one.call for one in own)
+            raise InputError([Problem("items", cmd_name, f"{added} both add a command of this name; uninstall one")])
+        return typed(cmd_name, _own(own[0])) if own else None
 
     def study(self, name: str) -> AnyStudy | None:
         """The study with this name; None if there is none, since it may be a command that a study adds."""

@@ -168,7 +168,10 @@ class Placing(Generic[S]):
     ) -> tuple[S, Identity, Place, Request]:
         """The call for an ask, and who is to answer it."""
         who = speaker or role
-        seat = self._seats[seat_name(self._seats, role, who)]
+        name = seat_name(self._seats, role, who)
+        if name not in self._seats:
+            raise ValueError(f"asks {name!r}, but nobody has this role; roles are {', '.join(self._seats)}")
+        seat = self._seats[name]
         how = seat.settings if settings is None else seat.settings.but(settings)
         if shared:
             place = Place("", who, 0, seat.answerer.identity)

@@ -4,19 +4,36 @@ Another package names its studies as entry points of the group 'overton.studies'
 
     [project.entry-points."overton.studies"]
     my-study = "my_package:STUDY"
+
+A package whose study cannot be used disables only that study. If two packages use one name, neither is chosen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-from overton.errors import InputError, Problem
+from overton.errors import InputError, Problem, StudyError
 from overton.studies.command import Command
+from overton.studies.guards import Guard
 from overton.studies.study import INTERFACE, AnyStudy, Kind, Study
 
-__all__ = ["DEMO", "GROUP", "Listed", "asking_names", "listed", "own_commands", "simulated_names", "study_named"]
+__all__ = [
+    "DEMO",
+    "GROUP",
+    "Listed",
+    "asking_names",
+    "is_registered",
+    "listed",
+    "own_commands",
+    "provider_of",
+    "simulated_names",
+    "study_named",
+    "unusable_names",
+    "usable_studies",
+]
 
 GROUP = "overton.studies"
 DEMO = "open-mindedness"
@@ -67,37 +84,68 @@ def study_named(name: str) -> AnyStudy:
     those that ask another's judge again, or try it.
 
     Raises:
-        InputError: there is none, it cannot be imported, or it was written for another version of the interface.
+        InputError: there is none, several packages provide one, it cannot be imported, or it was written for another
+            version of the interface.
     """
-    wanted = name.replace("_", "-")
+    wanted = _plain(name)
     if wanted in _OURS:
         return _ours(wanted)
     for prefix in _DERIVED:
         if wanted.startswith(prefix):
             return _derived(prefix, study_named(wanted.removeprefix(prefix)))
-    found = next((point for point in _others() if point.name.replace("_", "-") == wanted), None)
-    if found is None:
-        known = ", ".join([*_ASKING, *(point.name for point in _others())])
-        raise InputError([Problem("study", name, f"no such study; known are {known}")])
-    return _theirs(found)
+    found = [point for point in _others() if _plain(point.name) == wanted]
+    if not found:
+        raise InputError([Problem("study", name, f"no such study; known are {', '.join(asking_names())}")])
+    if len(found) > 1:
+        named = " and ".join(map(_provider, found))
+        raise InputError([Problem("study", name, f"{named} both provide a study of this name; uninstall one of them")])
+    return _theirs(found[0])
 
 
 def asking_names() -> list[str]:
     """The names of all studies that ask a model for its views, or claim to: nothing is imported."""
-    return [*_ASKING, *(point.name for point in _others())]
+    return [*_ASKING, *_other_names()]
+
+
+def provider_of(study: AnyStudy) -> str:
+    """The package that provides a study and its entry point, as 'PACKAGE (MODULE:NAME)'."""
+    if study.name in _OURS:
+        return f"overton ({_HOME}{_OURS[study.name]})"
+    return next((_provider(point) for point in _others() if _plain(point.name) == _plain(study.name)), study.name)
+
+
+def unusable_names() -> list[str]:
+    """One sentence for each name of another package's study that Overton uses itself, and so ignores."""
+    return [
+        f"the study {point.name} of {_provider(point)} is ignored: Overton uses this name itself"
+        for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))
+        if _is_reserved(point.name)
+    ]
+
+
+def is_registered(study: AnyStudy) -> bool:
+    """Whether a study is the one that its name stands for.
+
+    Raises:
+        InputError: see `study_named`.
+    """
+    named = study_named(study.name)
+    return named is study or _GUARDED.get(study.name, (None,))[0] is study
 
 
 def own_commands() -> list[Command]:
     """The commands that studies add to those that every study has."""
-    found = [study for name in asking_names() if (study := _usable(name)) is not None]
-    return [command for study in found for command in study.commands]
+    return [command for study in usable_studies() for command in study.commands]
 
 
-def _usable(name: str) -> AnyStudy | None:
-    try:
-        return study_named(name)
-    except InputError:
-        return None
+def usable_studies() -> Iterator[AnyStudy]:
+    """All studies of `asking_names` but those of other packages that cannot be used."""
+    for name in asking_names():
+        try:
+            study = study_named(name)
+        except InputError:  # `listed` has the reason
+            continue
+        yield study
 
 
 def simulated_names() -> list[str]:
@@ -108,7 +156,7 @@ def simulated_names() -> list[str]:
 
 def listed() -> list[Listed]:
     """Every study that can be named; with the reason for those of other packages that cannot be used."""
-    return [_listed(name) for name in (*_OURS, *(point.name for point in _others()))]
+    return [_listed(name) for name in (*_OURS, *_other_names())]
 
 
 def _listed(name: str) -> Listed:
@@ -138,19 +186,53 @@ def _ours(name: str) -> AnyStudy:
     return study
 
 
+def _plain(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _is_reserved(name: str) -> bool:
+    return _plain(name) in _OURS or _plain(name).startswith(tuple(_DERIVED))
+
+
 def _others() -> list[EntryPoint]:
     """Entry points of other packages, in a stable order; our own names are reserved."""
-    found = [point for point in entry_points(group=GROUP) if point.name.replace("_", "-") not in _OURS]
+    found = [point for point in entry_points(group=GROUP) if not _is_reserved(point.name)]
     return sorted(found, key=lambda point: (point.name, point.value))
 
 
+def _other_names() -> list[str]:
+    """The names of other packages' studies, each once."""
+    return [*{_plain(point.name): point.name for point in reversed(_others())}.values()][::-1]
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else point.value.partition(":")[0].partition(".")[0]
+
+
+def _provider(point: EntryPoint) -> str:
+    return f"{_package(point)} ({point.value})"
+
+
+_GUARDED: dict[str, tuple[AnyStudy, AnyStudy]] = {}
+"""Studies of other packages by name, as the package declares them and with their functions guarded."""
+
+
 def _theirs(point: EntryPoint) -> AnyStudy:
-    place = f"study {point.name}"
-    package = point.dist.name if point.dist else point.value
+    """A study of another package, guarded.
+
+    Raises:
+        InputError: it cannot be used; says why in one line.
+    """
+    from overton.studies.installed import faults_of, guarded
+
+    place, package = f"study {point.name}", _package(point)
+    guard = Guard(f"{point.name} ({package})", point.value.partition(":")[0].partition(".")[0])
     try:
-        study = point.load()
-    except (Exception, SystemExit) as error:
-        reason = f"the package {package} cannot be loaded: {type(error).__name__}: {error}"
+        with guard.running("loading"):
+            study = point.load()
+    except StudyError as error:
+        at = f" (at {error.place})" if error.place else ""
+        reason = f"the package {package} cannot be loaded: {error.reason}{at}"
         raise InputError([Problem(place, point.value, reason)]) from error
     if not isinstance(study, Study):
         raise InputError([Problem(place, point.value, f"the package {package} names an object that is not a Study")])
@@ -158,8 +240,14 @@ def _theirs(point: EntryPoint) -> AnyStudy:
         said = f"version {study.interface}" if study.interface else "no version"
         reason = f"{package} was written for {said} of the study interface, and this Overton has version {INTERFACE}"
         raise InputError([Problem(place, "interface", reason)])
-    if study.name.replace("_", "-") != point.name.replace("_", "-"):
+    known, made = _GUARDED.get(study.name, (None, None)) if isinstance(study.name, str) else (None, None)
+    if made is not None and known is study:
+        return made
+    if faults := list(faults_of(study)):
+        raise InputError([Problem(place, point.value, f"{package}: {'; '.join(faults)}")])
+    if _plain(study.name) != _plain(point.name):
         raise InputError(
             [Problem(place, study.name, f"{package} uses this name inside, and another in its entry point")]
         )
-    return study
+    _GUARDED[study.name] = study, guarded(study, guard)
+    return _GUARDED[study.name][1]

@@ -24,7 +24,7 @@ from overton.engine.identity import call_seed
 from overton.errors import InputError, MissingExtra, OvertonError
 from overton.hosts import local
 from overton.studies.options import changed, fields_of
-from overton.studies.registry import GROUP, study_named
+from overton.studies.registry import GROUP, is_registered
 from overton.studies.study import INTERFACE
 from overton.testing.case import Case, Ledger, repeat, require, watched
 
@@ -51,11 +51,11 @@ def check_declaration(case: Case) -> None:
     """The study can be found by name and describes itself, and users can choose all its options."""
     study = case.study
     try:
-        found = study_named(study.name)
+        found = is_registered(study)
     except InputError as error:
         entry = f'[project.entry-points."{GROUP}"] {study.name} = "PACKAGE:STUDY"'
         raise AssertionError(f"{error}\nAdd it to the package's pyproject.toml, {entry}, and install it.") from error
-    require(found is study, study, f"{study.name!r} names a different object: name and install only one")
+    require(found, study, f"{study.name!r} names a different object: name and install only one")
     require(study.title, study, "has no title; a report begins with it")
     require(study.question, study, "has no question; lists of studies show it")
     require(study.interface in (0, INTERFACE), study, f"was written for an interface other than {INTERFACE}")

@@ -42,6 +42,7 @@ from overton.statistics.detecting import trials_needed
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, meeting
 from overton.studies.detecting import chance_of
+from overton.studies.installed import blaming
 from overton.studies.options import option_place
 from overton.studies.study import AnyStudy
 
@@ -79,7 +80,8 @@ def compare(
     named, _, found = opened(sources, study, {**how, "level": level, "seed": seed})
     if not pairs_of(found):
         raise InputError([Problem("compare", str(sources[0]), "has only one model: name another run, or RUN#MODEL")])
-    return of_sources(named, found, Jackknife(level, seed=seed), measures, margins or {}, although)
+    with blaming(named, "comparing"):
+        return of_sources(named, found, Jackknife(level, seed=seed), measures, margins or {}, although)
 
 
 def of_sources(  # noqa: PLR0917

@@ -23,9 +23,10 @@ from overton.errors import InputError, Problem
 from overton.studies.comparing import Sides
 from overton.studies.detecting import halves_of
 from overton.studies.fewer_trials import with_fewer_trials
+from overton.studies.installed import blaming
 from overton.studies.measuring import Comparing, How, Results
 from overton.studies.nulls import design_alone
-from overton.studies.registry import asking_names, study_named
+from overton.studies.registry import study_named, usable_studies
 from overton.studies.several import led_alone
 from overton.studies.study import AnyStudy
 
@@ -81,7 +82,8 @@ def opened(
     named = _study(study, content, [path for path, _ in places])
     chosen = chosen_how(named, how)
     labels = _labels([path for path, _ in places])
-    found = _sources(named, chosen, labels, [path for path, _ in places], content)
+    with blaming(named, "comparing"):
+        found = _sources(named, chosen, labels, [path for path, _ in places], content)
     return named, chosen, [_of_model(one, model) for one, (_, model) in zip(found, places, strict=True)]
 
 
@@ -113,7 +115,7 @@ def _study_of(content: Opened, path: Path, study: str | None) -> str:
         return study_named(study).name
     fitting = [
         one.name
-        for one in map(study_named, asking_names())
+        for one in usable_studies()
         if one.measuring and one.measuring.comparing and any(kind.fits(content) for kind in one.measuring.read)
     ]
     if len(fitting) != 1:

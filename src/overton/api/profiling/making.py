@@ -19,7 +19,9 @@ from overton.api.reports import warnings_of
 from overton.api.results import measuring_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, command
+from overton.hosts.local import traceback_kept
 from overton.hosts.local.opening import published
+from overton.studies.installed import blaming
 from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 from overton.studies.traits import Trait
@@ -55,8 +57,9 @@ class ProfiledRun:
     def traits(self) -> list[Trait]:
         """What the study says about the selected models."""
         declared = measuring_of(self.study).profile
-        found = [] if declared is None else declared.traits(self.outcome.analysis)
-        return [one for one in found if one.model in self.asked]
+        with traceback_kept(self.run.path), blaming(self.study, "traits()"):
+            found = [] if declared is None else declared.traits(self.outcome.analysis)
+            return [one for one in found if one.model in self.asked]
 
 
 def profile(

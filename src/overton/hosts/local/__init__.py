@@ -10,6 +10,7 @@ from overton.hosts.local.planning import ModelPlan, Plan, PrecisionPlan, plan
 from overton.hosts.local.running import extend, resume, start
 from overton.hosts.local.session import Progress, Watch
 from overton.hosts.local.splitting import split
+from overton.hosts.local.tracebacks import traceback_kept
 from overton.hosts.local.trusting import Confirm, Trust
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "run_to_end",
     "split",
     "start",
+    "traceback_kept",
 ]

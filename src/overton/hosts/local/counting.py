@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 from overton.errors import InputError, Problem
 from overton.studies.study import AnyStudy
+from overton.untrusted import visible_line
 
 __all__ = ["BATCHED_AT_ONCE", "MOST_TRIALS", "trials_by_item"]
 
@@ -22,10 +23,31 @@ def trials_by_item(study: AnyStudy, items: Sequence[Any], options: Any, seed: in
     """How many trials each item has; counted up to the most that a run may have, without keeping any.
 
     Raises:
-        InputError: there are more.
+        InputError: there are more, or two have one name.
     """
-    counted = Counter(trial.item for trial in islice(study.trials(items, options, seed), MOST_TRIALS + 1))
+    counted: Counter[str] = Counter()
+    seen, again = set[int](), set[int]()
+    for trial in islice(study.trials(items, options, seed), MOST_TRIALS + 1):
+        counted[trial.item] += 1
+        known = hash(trial.name)  # names themselves would take hundreds of megabytes in the largest runs
+        (again if known in seen else seen).add(known)
     if counted.total() > MOST_TRIALS:
         reason = f"there would be more than {MOST_TRIALS:,} trials of each model, the most that a run may have"
         raise InputError([Problem(study.name, "", f"{reason}: ask for fewer, or split them over several runs")])
+    if again:
+        _check_names(study.name, (trial.name for trial in study.trials(items, options, seed)), again)
     return counted
+
+
+def _check_names(study: str, names: Iterable[str], hashes: Container[int]) -> None:
+    """Refuse trials of one name among those with these hashes: their calls would be the same calls.
+
+    Raises:
+        InputError: there are two.
+    """
+    counted = Counter(name for name in names if hash(name) in hashes)
+    if twice := [name for name, count in counted.items() if count > 1]:
+        reason = (
+            f"two trials have this name ({len(twice):,} such names): it has to include all that sets them apart"
+        )
+        raise InputError([Problem(f"study {study}", visible_line(twice[0]), reason)])

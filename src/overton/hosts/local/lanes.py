@@ -20,6 +20,7 @@ from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, Run
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.shard import belongs
 from overton.models import Model
+from overton.studies.installed import blaming
 from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
@@ -149,7 +150,8 @@ def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Non
         return
     lines = made.made(folder.items(study.items.kind), folder.rows(study.record), manifest.options)
     if lines is not None:
-        write_objects(lines, folder.path / made.name, replace=True)
+        with blaming(study, "its dataset"):
+            write_objects(lines, folder.path / made.name, replace=True)
         manifest.dataset = DATASET_FORMAT
         write_manifest(folder.path, manifest)
 

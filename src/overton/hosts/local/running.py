@@ -13,6 +13,7 @@ import msgspec
 from overton import __version__
 from overton.calls import Price
 from overton.engine import Limits, Patience, digest
+from overton.engine.outcomes import record_type_columns
 from overton.errors import InputError, Notice, Problem, RunMismatch
 from overton.hosts.local.adapting import check_one_judge, design_of
 from overton.hosts.local.counting import trials_by_item
@@ -97,6 +98,7 @@ def prepare(
     chosen = study.options() if options is None else options
     limits = limits or Limits()
     wanted = completed(study, wanted)
+    _check_record(study)
     trials_by_item(study, items, chosen, seed)
     if precision is not None:
         check_one_judge(study, wanted)
@@ -119,6 +121,18 @@ def prepare(
         precision=precision,
     )
     return Prepared(manifest, chosen, models, wanted)
+
+
+def _check_record(study: AnyStudy) -> None:
+    """Refuse a study whose records could not be written, before anything is asked.
+
+    Raises:
+        InputError: a field of its record has a type that no column can hold.
+    """
+    try:
+        record_type_columns(study.record)
+    except (TypeError, NameError) as error:
+        raise InputError([Problem(f"study {study.name}", study.record.__name__, str(error))]) from error
 
 
 def resume(

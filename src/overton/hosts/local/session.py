@@ -22,7 +22,7 @@ from overton.engine import (
     keeping,
     rehearse,
 )
-from overton.errors import LimitReached, Notice, OvertonError, RunLocked, Stopped
+from overton.errors import LimitReached, Notice, OvertonError, RunLocked, Stopped, StudyError
 from overton.hosts.local.adapting import reached_of
 from overton.hosts.local.expecting import CallsEach, Clock, calls_each
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
@@ -100,7 +100,10 @@ def run_session(
 def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> CallsEach:
     """The calls of a trial in each lane, to estimate the time left."""
     items = folder.items(study.items.kind)
-    return calls_each(study, items, folder.options(study, manifest.options), manifest.seed)
+    try:
+        return calls_each(study, items, folder.options(study, manifest.options), manifest.seed)
+    except StudyError:  # it may fail on canned replies alone; then only the time left is unknown
+        return CallsEach(0.0, fixed=False)
 
 
 async def _rehearse(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:

@@ -1,0 +1,35 @@
+"""The traceback of an error in another package's study, kept in the run folder for the study's author."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from overton.errors import RunError, StudyError
+from overton.untrusted import visible, write_whole
+
+__all__ = ["TRACEBACK", "traceback_kept"]
+
+TRACEBACK = "traceback.txt"
+"""The file in a run folder with the last such traceback. It shows code, and no values of variables."""
+
+
+@contextmanager
+def traceback_kept(run: Path) -> Iterator[None]:
+    """Write the traceback of a study's error in the block to the run folder, if there is one.
+
+    Raises:
+        StudyError: the block raised it; it names the file.
+    """
+    try:
+        yield
+    except StudyError as error:
+        if error.kept is not None or not (run / "manifest.json").is_file():
+            raise
+        try:
+            kept = write_whole(run / TRACEBACK, [visible("".join(traceback.format_exception(error))).encode()])
+        except RunError:  # the disk is full, say: the error itself matters more
+            raise error from error.__cause__
+        raise error.kept_in(kept) from error.__cause__

@@ -1,0 +1,354 @@
+"""A study of another package: checked when it is loaded, and with every function of its declaration guarded.
+
+An error in it then disables only itself: it becomes one sentence with the study, the trial and the line in the
+package. Functions are found by walking the declaration, so that none can be forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from typing import Any, get_args
+
+import msgspec
+
+from overton.calls import Trial
+from overton.errors import OvertonError, Problem
+from overton.studies.command import Command
+from overton.studies.exhibits import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
+from overton.studies.findings import Finding
+from overton.studies.guards import (
+    Check,
+    Guard,
+    GuardedAnswerer,
+    GuardedAsync,
+    GuardedCall,
+    GuardedIteration,
+    WrongValue,
+    kind_of_value,
+    one,
+    several,
+)
+from overton.studies.items import Items, Parsed
+from overton.studies.measuring import Measuring, Unread
+from overton.studies.nulls import Null
+from overton.studies.options import fields_of
+from overton.studies.precision import Blocks
+from overton.studies.sheet import JudgedRows, JudgedUnits, Sheet
+from overton.studies.study import AnyStudy, Dataset, Kind, Role, Study
+
+__all__ = ["InstalledStudy", "blaming", "faults_of", "guarded"]
+
+_OVERTON = "overton"
+_UNNAMED = Guard("")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class InstalledStudy(Study[Any, Any, Any, Any]):
+    """A study of another package. All its functions run behind `guard`."""
+
+    guard: Guard = _UNNAMED
+
+
+@contextmanager
+def blaming(study: AnyStudy, part: str) -> Iterator[None]:
+    """Blame a study of another package for an error in the block, which uses a value that the study made.
+
+    Its functions are guarded anyway, but a value may be of the right type and still be unusable (a table whose rows
+    differ in length, an analysis that JSON cannot hold). An error in a block with one of our studies is ours, and
+    passes.
+
+    Raises:
+        StudyError: the block raised another exception than one of Overton's.
+    """
+    try:
+        yield
+    except OvertonError:
+        raise
+    except Exception as error:
+        if not isinstance(study, InstalledStudy):
+            raise
+        raise study.guard.error(part, error) from error
+
+
+def guarded(study: AnyStudy, guard: Guard) -> InstalledStudy:
+    """The study with every function of its declaration guarded."""
+    made = object.__new__(InstalledStudy)
+    walk = _Walk(guard, _checks(study) | {"Study.simulated": partial(_answerer, guard)})
+    for field in fields(Study):
+        object.__setattr__(made, field.name, walk.guarded(getattr(study, field.name), f"Study.{field.name}"))
+    object.__setattr__(made, "guard", guard)
+    return made
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Guards what it finds; `checks` say what a function may return, by the class and field of the declaration."""
+
+    guard: Guard
+    checks: Mapping[str, Check]
+
+    def guarded(self, value: Any, place: str) -> Any:
+        """A value of the declaration, or one that its functions return, with the functions in it guarded."""
+        if isinstance(value, Command):
+            return _GuardedCommand(value.name, value.help, value.call, self.guard)
+        if isinstance(value, type | str | bytes):
+            return value
+        if isinstance(value, Mapping):
+            return {key: self.guarded(inner, place) for key, inner in value.items()}
+        if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+            return type(value)(self.guarded(inner, place) for inner in value)
+        if is_dataclass(value) and type(value).__module__.partition(".")[0] == _OVERTON:
+            return self._inside(value)
+        return self._function(value, place) if callable(value) else value
+
+    def _inside(self, value: Any) -> Any:
+        made = copy(value)
+        for field in fields(value):
+            inner = getattr(value, field.name)
+            object.__setattr__(made, field.name, self.guarded(inner, f"{type(value).__name__}.{field.name}"))
+        return made
+
+    def _function(self, function: Callable[..., Any], place: str) -> Any:
+        called, check = _CALLED.get(place, place.partition(".")[2]), self.checks.get(place, self._as_it_is)
+        kind = GuardedAsync if place in _ASYNC else GuardedIteration if place in _LAZY else GuardedCall
+        return kind(self.guard, called, function, check)
+
+    def _as_it_is(self, value: Any) -> Any:
+        """A value that may hold functions itself, as rows of labels do."""
+        return self.guarded(value, "") if isinstance(value, JudgedRows | JudgedUnits) else value
+
+
+@dataclass(frozen=True)
+class _GuardedCommand(Command):
+    """A command of another package: its module is imported behind the guard, and called behind it."""
+
+    guard: Guard = _UNNAMED
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function, guarded.
+
+        Raises:
+            StudyError: its module cannot be imported.
+        """
+        with self.guard.running(f"importing {self.call}"):
+            found = Command(self.name, self.help, self.call).function
+        return GuardedCall(self.guard, self.call.partition(":")[2], found, _anything)
+
+    def shown(self, result: Any) -> Any:
+        """What there is to show of the function's result.
+
+        Raises:
+            StudyError: it cannot be shown.
+        """
+        with self.guard.running(f"show_{self.call.partition(':')[2]}()"):
+            return Command(self.name, self.help, self.call).shown(result)
+
+
+_LAZY = {"Study.trials", "WithNulls.trials", "Null.trials"}
+_ASYNC = {"Study.conduct", "JudgedAgain.ask"}
+_CALLED = {
+    "WithNulls.trials": "trials",
+    "NullConditions.condition": "condition",
+    "Null.trials": "trials of a null",
+    "Study.simulated": "a simulated answerer",
+    "Study.canned": "a canned reply",
+    "Measuring.records": "measures",
+    "JudgedAgain.ask": "asking a judge again",
+}
+"""What messages call a function, if not by its field."""
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _checks(study: AnyStudy) -> dict[str, Check]:
+    """What each function of the declaration may return; a function that is not here may return anything."""
+    text, texts, mapping = one(str), several(str), one(Mapping)
+    analysis = partial(_analysis, study)
+    return {
+        "Study.trials": _trial,
+        "WithNulls.trials": _trial,
+        "Null.trials": _trial,
+        "Study.conduct": partial(_records, study.record),
+        "Study.prompts": _prompts,
+        "Study.condition": text,
+        "NullConditions.condition": text,
+        "Study.answering": mapping,
+        "Study.complete": one(dict),
+        "Study.check": several(Problem),
+        "Study.remarks": texts,
+        "Study.arguments": mapping,
+        "Study.tokens": mapping,
+        "Study.weighs": texts,
+        "Study.needs": texts,
+        "Study.canned": text,
+        "Items.parse": one(Parsed),
+        "Items.starter": partial(_starter, study.items.kind),
+        "Items.named": one(study.items.kind),
+        "Items.blank": one(study.items.kind),
+        "Items.spelled": texts,
+        "Items.subjects": mapping,
+        "Measuring.analysis": one(type),
+        "Measuring.records": analysis,
+        "Measuring.table": analysis,
+        "Measuring.sections": _sections,
+        "Measuring.findings": several(Finding),
+        "Measuring.unread": several(Unread),
+        "Measuring.exhibits": _exhibits,
+        "Headline.figures": several(tuple),
+        "Headline.value": one((int, float)),
+        "Headline.answers": several(tuple),
+        "Comparing.records": mapping,
+        "Comparing.table": mapping,
+        "Comparing.few": mapping,
+        "Null.sides": mapping,
+        "Dataset.made": one((list, tuple, type(None))),
+        "Dataset.summary": texts,
+        "Dataset.lacking": one(int),
+        "Sheet.usual": text,
+    }
+
+
+def _trial(trial: Any) -> Trial:
+    if not isinstance(trial, Trial):
+        raise WrongValue(f"{kind_of_value(trial)} among its trials, but they must derive from Trial")
+    if not (isinstance(trial.name, str) and trial.name and isinstance(trial.item, str)):
+        raise WrongValue(f"a trial whose name {trial.name!r} or item {trial.item!r} is no text")
+    return trial
+
+
+def _records(kind: type[Any], found: Any) -> list[Any]:
+    if not isinstance(found, list | tuple):
+        raise WrongValue(f"{kind_of_value(found)}, but must return a list of {kind.__name__}")
+    for record in found:
+        if not isinstance(record, kind):
+            raise WrongValue(f"a list with {kind_of_value(record)}, but it may hold {kind.__name__} only")
+    return list(found)
+
+
+def _prompts(found: Any) -> dict[str, str]:
+    if not isinstance(found, dict) or not all(isinstance(part, str) for pair in found.items() for part in pair):
+        raise WrongValue(f"{kind_of_value(found)}, but must return a dict of texts by name")
+    return found
+
+
+def _starter(kind: type[Any], found: Any) -> Any:
+    if hasattr(found, "iterdir"):
+        return found
+    return several(kind)(found)
+
+
+def _analysis(study: AnyStudy, found: Any) -> Any:
+    kind = study.measuring.analysis() if study.measuring else object
+    return one(kind)(found) if isinstance(kind, type) else found
+
+
+def _answerer(guard: Guard, made: Any) -> Any:
+    for name in ("name", "identity", "answer", "close"):
+        if not hasattr(made, name):
+            raise WrongValue(f"{kind_of_value(made)}, which is no Answerer: it has no {name}")
+    return GuardedAnswerer(guard, made)
+
+
+_EXHIBITS = (Callout, Chart, Method, Prose, Statement, Table)
+
+
+def _sections(found: Any) -> list[Any]:
+    made: list[Any] = several(Section)(found)
+    for section in made:
+        for exhibit in several(_EXHIBITS)(section.exhibits):
+            if isinstance(exhibit, Table) and any(len(row) != len(exhibit.columns) for row in exhibit.rows):
+                raise WrongValue(
+                    f"the table {exhibit.title!r} with a row that has not as many cells as there are columns"
+                )
+    return made
+
+
+def _exhibits(found: Any) -> Any:
+    _sections(one(Exhibits)(found).sections)
+    return found
+
+
+def faults_of(study: AnyStudy) -> Iterator[str]:
+    """What is wrong with a declaration, before any of its functions is called: each as a phrase."""
+    for name, (fits, said) in _DECLARED.items():
+        if not fits(getattr(study, name)):
+            yield f"its {name} must be {said}"
+            return
+    names = [role.name for role in study.roles]
+    if len(set(names)) < len(names):
+        yield "two of its roles have the same name"
+    if "id" not in study.items.kind.__struct_fields__:
+        yield "its items.kind has no field 'id'"
+    if not (isinstance(study.items.noun, str) and study.items.noun.strip()):
+        yield "its items.noun must be a word"
+    structs = {"options": study.options, "items.reading": study.items.reading}
+    if study.measuring is not None:
+        structs["measuring.how"] = study.measuring.how
+        for name in ("analysis", "records", "sections"):
+            if not callable(getattr(study.measuring, name)):
+                yield f"its measuring.{name} must be a function"
+    for name, struct in structs.items():
+        try:
+            fields_of(struct)
+        except (TypeError, ValueError, AttributeError, NameError) as error:
+            yield f"its {name} cannot be read ({error}): declare each field with Annotated[TYPE, Option(HELP)]"
+
+
+def _is_struct(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, msgspec.Struct)
+
+
+def _are(kind: type[Any], value: Any) -> bool:
+    return isinstance(value, tuple | list) and all(isinstance(inner, kind) for inner in value)
+
+
+def _is_or_none(kind: type[Any], value: Any) -> bool:
+    return value is None or isinstance(value, kind)
+
+
+def _callables(value: Sequence[Any]) -> bool:
+    return all(map(callable, value))
+
+
+_TEXT = (lambda value: isinstance(value, str), "a text")
+_FUNCTION = (callable, "a function")
+_STRUCT = (_is_struct, "a msgspec.Struct")
+
+_DECLARED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (lambda value: isinstance(value, str) and _NAME.fullmatch(value) is not None, "a word of letters and '-'"),
+    "title": _TEXT,
+    "question": _TEXT,
+    "word": _TEXT,
+    "labels": _TEXT,
+    "kind": (lambda value: value in get_args(Kind), f"one of {', '.join(get_args(Kind))}"),
+    "roles": (lambda value: bool(value) and _are(Role, value), "a tuple of at least one Role"),
+    "items": (lambda value: isinstance(value, Items) and _is_struct(value.kind), "Items of a msgspec.Struct"),
+    "record": _STRUCT,
+    "options": _STRUCT,
+    "trials": _FUNCTION,
+    "conduct": _FUNCTION,
+    "prompts": _FUNCTION,
+    "condition": (lambda value: value is None or callable(value), "a function or None"),
+    **dict.fromkeys(("answering", "complete", "check", "remarks", "arguments", "tokens", "weighs", "needs"), _FUNCTION),
+    "simulated": (
+        lambda value: isinstance(value, Mapping) and _callables([*value.values()]),
+        "functions by name",
+    ),
+    "canned": (lambda value: isinstance(value, tuple | list) and _callables(value), "a tuple of functions"),
+    "measuring": (partial(_is_or_none, Measuring), "a Measuring or None"),
+    "sheet": (partial(_is_or_none, Sheet), "a Sheet or None"),
+    "dataset": (partial(_is_or_none, Dataset), "a Dataset or None"),
+    "blocks": (partial(_is_or_none, Blocks), "Blocks or None"),
+    "nulls": (partial(_are, Null), "a tuple of Null"),
+    "commands": (partial(_are, Command), "a tuple of Command"),
+}
+"""For each field of a study, whether a value can be one, and what it has to be."""
