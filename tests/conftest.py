@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("browser", "command_line", "killing", "on_ray", "talks")
+pytest_plugins = ("browser", "command_line", "killing", "on_ray", "study_packages", "talks")
 
 
 @pytest.fixture(scope="session", autouse=True)

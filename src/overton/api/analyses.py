@@ -14,12 +14,13 @@ from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.hosts.local import traceback_kept
 from overton.reporting.fragment import fragment
+from overton.reporting.text import encoded
 from overton.studies.against import Against, against
 from overton.studies.against_shown import Found, count_said, findings_against, sections_against, with_variants
 from overton.studies.analysed import show_with
 from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
-from overton.studies.installed import blaming
+from overton.studies.installed import InstalledStudy, blaming
 from overton.studies.measuring import How, Results
 from overton.studies.nulls import design_alone
 from overton.studies.options import fields_of, options_of
@@ -53,7 +54,10 @@ class Outcome:
     def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
         """The analysis as JSON values: findings first, and `labels` if people labelled; see `document`."""
         with blaming(self.study, "its analysis as JSON"):
-            return self._document(without)
+            made = self._document(without)
+            if isinstance(self.study, InstalledStudy):
+                encoded(made)  # a value that JSON cannot hold is the study's error, not that of whoever prints it
+            return made
 
     def _document(self, without: Sequence[str]) -> dict[str, Any]:
         measuring = measuring_of(self.study)

@@ -122,7 +122,7 @@ class Guard:
         if isinstance(error, WrongValue):
             reason = f"it returned {said}"
         elif isinstance(error, CallFailed):
-            reason = f"it does not handle a call that failed ({said}); catch CallFailed and record it"
+            reason = f"it does not handle a call that failed ({said}); use ask_until_read, or catch CallFailed"
         else:
             reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
         return StudyError(self.study, call, self._raised_at(error) or self._defined_at(function), reason)

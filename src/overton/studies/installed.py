@@ -266,9 +266,7 @@ def _sections(found: Any) -> list[Any]:
     for section in made:
         for exhibit in several(_EXHIBITS)(section.exhibits):
             if isinstance(exhibit, Table) and any(len(row) != len(exhibit.columns) for row in exhibit.rows):
-                raise WrongValue(
-                    f"the table {exhibit.title!r} with a row that has not as many cells as there are columns"
-                )
+                raise WrongValue(f"the table {exhibit.title!r}, in which a row has more or fewer cells than columns")
     return made
 
 

@@ -47,7 +47,5 @@ def _check_names(study: str, names: Iterable[str], hashes: Container[int]) -> No
     """
     counted = Counter(name for name in names if hash(name) in hashes)
     if twice := [name for name, count in counted.items() if count > 1]:
-        reason = (
-            f"two trials have this name ({len(twice):,} such names): it has to include all that sets them apart"
-        )
+        reason = f"two trials have this name ({len(twice):,} such names): it has to include all that sets them apart"
         raise InputError([Problem(f"study {study}", visible_line(twice[0]), reason)])
