@@ -17,6 +17,8 @@ __all__ = [
     "AnswerError",
     "CallFailed",
     "ChartError",
+    "DamagedJournal",
+    "DiskError",
     "InputError",
     "JournalError",
     "LimitReached",
@@ -33,6 +35,7 @@ __all__ = [
     "StudyError",
     "UnavailableError",
     "Unreadable",
+    "UnreadableRun",
     "command",
     "quoted",
     "reason_of",
@@ -229,8 +232,23 @@ class RunMismatch(RunError, InputError):
     """A run cannot continue because its calls would differ from those already made; says how."""
 
 
+class UnreadableRun(RunError, InputError):
+    """A folder is no run, or a file in it is missing, damaged or of another version. Nothing was asked."""
+
+    def __init__(self, message: str) -> None:
+        InputError.__init__(self, message)
+
+
 class JournalError(RunError):
     """The journal cannot be read or written."""
+
+
+class DamagedJournal(JournalError, UnreadableRun):
+    """The journal of a run that was to be opened is missing, damaged or of another version. Nothing was asked."""
+
+
+class DiskError(JournalError):
+    """The journal cannot be written because the disk is full or fails."""
 
 
 class Stopped(OvertonError):

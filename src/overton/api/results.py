@@ -13,7 +13,7 @@ import msgspec
 
 from overton.api.label_files import kept_in
 from overton.api.runs import Run, items_of
-from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
+from overton.errors import InputError, Problem, Unreadable, UnreadableRun, quoted, reason_of
 from overton.hosts.local import ModelEntry, RunFolder
 from overton.hosts.local.opening import published
 from overton.studies.arm_weights import with_weights
@@ -159,9 +159,9 @@ def controls_kept(run: Path) -> list[TriedOn]:
     except FileNotFoundError:
         return []
     except (OSError, Unreadable) as error:
-        raise RunError(f"{path} cannot be read: {reason_of(error)}; delete it and test the judge again") from error
+        raise UnreadableRun(f"{path} cannot be read: {reason_of(error)}; delete it and test the judge again") from error
     if any(not 0 <= one.right <= one.controls <= _MOST_ROWS or not one.controls for one in found):
-        raise RunError(f"{path} has impossible counts; delete it and test the judge again")
+        raise UnreadableRun(f"{path} has impossible counts; delete it and test the judge again")
     return found
 
 
@@ -183,7 +183,7 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
         return []
     except (OSError, Unreadable) as error:
         reason = reason_of(error)
-        raise RunError(f"{path} cannot be read: {reason}; delete it and read the sheet back again") from error
+        raise UnreadableRun(f"{path} cannot be read: {reason}; delete it and read the sheet back again") from error
 
 
 def _check_counts(found: Sequence[SheetAgreement]) -> None:

@@ -163,6 +163,7 @@ class Desk:
         found = _storable(await self._found(bound, identity, request))
         self._count(bound, found)
         await self.journal.append(Entry(identity, place, found))
+        self._stop_if_full()
         if self.batches is not None:
             self.batches.journaled(identity.slot)
         return found
@@ -312,7 +313,13 @@ class Desk:
             self.budget.withdraw(worst)
             self._raise_if_stopped()
 
+    def _stop_if_full(self) -> None:
+        """Stop once the disk is full: what is in flight still has space, but no further request may have."""
+        if self.journal.full is not None and self.stopped is None:
+            self.stop(self.journal.full)
+
     def _raise_if_stopped(self) -> None:
+        self._stop_if_full()
         if self.stopped is not None:
             raise Stopped(str(self.stopped))
 

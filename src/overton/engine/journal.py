@@ -22,16 +22,20 @@ from overton.engine.journal_file import (
     connect,
     damaged,
     decoded,
+    disk_error,
     entries,
     insert,
+    is_of_disk,
     is_one_of,
     keep,
     row_at,
     rows_of,
     state_of,
+    unusable,
 )
 from overton.engine.limits import Spending
-from overton.errors import JournalError, RunLocked, RunMismatch
+from overton.engine.reserve import Reserve
+from overton.errors import DiskError, JournalError, RunLocked, RunMismatch
 
 __all__ = ["NOTE", "Entry", "Journal", "entries"]
 
@@ -57,6 +61,9 @@ class Journal:
     the caller only a queue: a separate thread writes and commits groups. Memory grows only by the index of what an
     earlier session left and of what trials share: 16 bytes of digest and a row number per call. Not for network file
     systems, where SQLite's locks cannot be trusted.
+
+    `full` is set once the disk was full: the outcome that did not fit was then written into the space that `set_aside`
+    took, as others will be while it lasts. Nothing more should be sent.
 
     `since` is how far the run knows its journal to have come; without it the journal may be new. All rows are checked
     when it is opened, and again when they are recalled.
@@ -84,14 +91,18 @@ class Journal:
         self._rows: dict[bytes, int] = {}
         self._failures: set[bytes] = set()
         self._notes: dict[bytes, int] = {}
+        self._reserve = Reserve(path.with_name("journal.reserve"))
+        self._reserve.free()  # a killed session may have left it
+        self.full: DiskError | None = None
         try:
-            self._check_there(since)
-            self._reader = connect(path)
-            try:
-                self._mark, self.left = self._read(retry_failed, since or Mark())
-            except JournalError:
-                self._reader.close()
-                raise
+            with unusable():
+                self._check_there(since)
+                self._reader = connect(path)
+                try:
+                    self._mark, self.left = self._read(retry_failed, since or Mark())
+                except JournalError:
+                    self._reader.close()
+                    raise
         except JournalError:
             self._lock.release()
             raise
@@ -163,6 +174,14 @@ class Journal:
                 " Use the version, prompts, items and settings that it started with, or start a new run."
             )
         return decoded(row, self.path)
+
+    def set_aside(self, size: int) -> None:
+        """Take up disk space for what is in flight when the disk becomes full.
+
+        Raises:
+            DiskError: there is too little.
+        """
+        self._reserve.take(size)
 
     async def append(self, entry: Entry) -> None:
         """Pass an outcome to the writer; returns at once unless the disk is far behind.
@@ -249,6 +268,7 @@ class Journal:
         try:
             self.finish()
         finally:
+            self._reserve.free()
             self._lock.release()
 
     def _check_there(self, since: Mark | None) -> None:
@@ -289,10 +309,15 @@ class Journal:
                 connection.execute("PRAGMA journal_mode=DELETE")
             except sqlite3.Error as error:
                 # If it is being read just now it stays in WAL mode, which loses nothing; the next close tries again.
-                if not is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                # On a full disk, too.
+                if not (self.full or is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)):
                     self._error = error
 
     def _failed(self) -> JournalError:
+        if self._error is not None and is_of_disk(self._error):
+            return disk_error(self.path, self._error)
+        if isinstance(self._error, DiskError):
+            return self._error
         return JournalError(
             f"{self.path} could not be written: {self._error}. Free some space or repair the disk, then resume;"
             " everything written before is safe."
@@ -304,7 +329,7 @@ class Journal:
                 going = True
                 while going:
                     batch, going = self._next_batch()
-                    self._commit(connection, batch)
+                    self._commit_somehow(connection, batch)
         except Exception as error:  # noqa: BLE001 (whatever ends this thread must reach the next caller of append)
             self._error = error
             self._wake_waiters()
@@ -324,6 +349,18 @@ class Journal:
             except queue.Empty:
                 break
         return batch, one is not _Signal.END
+
+    def _commit_somehow(self, connection: sqlite3.Connection, batch: list[Entry]) -> None:
+        """Commit a batch; on a full disk into the space set aside, once it is freed."""
+        try:
+            self._commit(connection, batch)
+        except sqlite3.OperationalError as error:
+            if not (is_of_disk(error) and self._reserve.free()):
+                raise
+            self.full = disk_error(self.path, error)
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._commit(connection, batch)
 
     def _commit(self, connection: sqlite3.Connection, batch: list[Entry]) -> None:
         self._renewing = False

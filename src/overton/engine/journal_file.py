@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -19,7 +20,7 @@ import msgspec
 from overton.calls import Failure, Reply
 from overton.engine.identity import Identity, Place, slot_of
 from overton.engine.limits import Spending
-from overton.errors import JournalError, Unreadable
+from overton.errors import DamagedJournal, DiskError, JournalError, Unreadable
 from overton.untrusted import json_of
 
 __all__ = [
@@ -30,13 +31,16 @@ __all__ = [
     "connect",
     "damaged",
     "decoded",
+    "disk_error",
     "entries",
     "insert",
+    "is_of_disk",
     "is_one_of",
     "keep",
     "row_at",
     "rows_of",
     "state_of",
+    "unusable",
 ]
 
 FORMAT = 2
@@ -143,8 +147,8 @@ def entries(path: Path) -> Iterator[Entry]:
         JournalError: it cannot be read or is damaged; names the row.
     """
     if not path.is_file():
-        raise JournalError(f"{path}: no such journal")
-    with damaged(path), closing(_reader(path)) as connection:
+        raise DamagedJournal(f"{path}: no such journal")
+    with unusable(), damaged(path), closing(_reader(path)) as connection:
         connection.execute("BEGIN")  # concurrent writes do not change what is seen
         found = _format(connection, path)
         if not found:
@@ -155,17 +159,54 @@ def entries(path: Path) -> Iterator[Entry]:
 
 
 @contextmanager
+def unusable() -> Iterator[None]:
+    """Damage that is found before any call is made is bad input; a full disk is not.
+
+    Raises:
+        DamagedJournal: there is some.
+    """
+    try:
+        yield
+    except DiskError:
+        raise
+    except JournalError as error:
+        raise DamagedJournal(str(error)) from error
+
+
+@contextmanager
 def damaged(path: Path) -> Iterator[None]:
     """SQLite's errors about a damaged file become errors that name the file."""
     try:
         yield
     except (sqlite3.Error, UnicodeError, OverflowError, MemoryError) as error:
+        if is_of_disk(error):
+            raise disk_error(path, error) from error
         advice = ""
         if is_one_of(error, sqlite3.SQLITE_READONLY):
             advice = " (a killed session left it so: 'overton resume' repairs it)"
         elif not isinstance(error, sqlite3.Error) or is_one_of(error, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             advice = f". {_ADVICE}"
         raise JournalError(f"{path} cannot be read as a journal: {error}{advice}") from error
+
+
+_LITTLE_SPACE = 1 << 20
+"""Bytes below which a disk counts as full: SQLite reports a full disk as various other errors, too."""
+
+
+def is_of_disk(error: Exception) -> bool:
+    """Whether SQLite could not write, because the disk is full or fails."""
+    read = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+    full = is_one_of(error, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    return full and getattr(error, "sqlite_errorcode", 0) not in read
+
+
+def disk_error(path: Path, error: Exception) -> DiskError:
+    """The error, in one sentence, for a journal that cannot be written."""
+    full = is_one_of(error, sqlite3.SQLITE_FULL) or disk_usage(path.parent).free < _LITTLE_SPACE
+    what = "the disk is full" if full else f"the disk cannot be written to ({error})"
+    return DiskError(
+        f"{path.parent}: {what}. Free some space or repair the disk, then resume; every reply in {path.name} is kept."
+    )
 
 
 def is_one_of(error: Exception, *codes: int) -> bool:

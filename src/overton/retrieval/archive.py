@@ -26,7 +26,7 @@ from warcio.warcwriter import WARCWriter
 
 from overton import __version__
 from overton.calls import Hit, Page
-from overton.errors import RunError, Unreadable
+from overton.errors import RunError, Unreadable, UnreadableRun
 from overton.retrieval.limits import ARCHIVE
 from overton.retrieval.warc import record_heads
 from overton.untrusted import opened
@@ -83,7 +83,7 @@ class Archive:
         except OSError as error:
             raise RunError(f"{self.path} cannot be written to: {error.strerror}") from error
         except Unreadable as error:
-            raise RunError(str(error)) from None
+            raise UnreadableRun(str(error)) from None
         if empty:
             self._write([_warcinfo()])
 
@@ -119,7 +119,7 @@ class Archive:
                     kept.add(_hashed(record.kind, record.uri, record.digest))
         except Unreadable as error:
             if not error.ends_early:
-                raise RunError(_damaged(self.path, error)) from None
+                raise UnreadableRun(_damaged(self.path, error)) from None
             self._put_aside(error.byte or 0)
         return kept
 

@@ -15,7 +15,7 @@ from overton.calls import Price, Reply
 from overton.corpora.opening import write_objects
 from overton.corpora.tables import read_table
 from overton.engine import Journal, Mark, Spending, entries
-from overton.errors import InputError, Problem, RunError, Unreadable, command, reason_of
+from overton.errors import InputError, Problem, Unreadable, UnreadableRun, command, reason_of
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.manifest import FORMAT, Manifest, ModelEntry, Spent, Unmade
 from overton.studies.options import fields_of, options_of, stored_options
@@ -55,12 +55,12 @@ _head, _manifest = msgspec.json.Decoder(_Head).decode, msgspec.json.Decoder(Mani
 def _check_formats(path: Path, text: bytes) -> _Head:
     head = _decoded(path, text, _head)
     if head.format not in (None, FORMAT):
-        raise RunError(
+        raise UnreadableRun(
             f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
         )
     if head.dataset not in (0, DATASET_FORMAT):
         what = f"its dataset has format {head.dataset}"
-        raise RunError(
+        raise UnreadableRun(
             f"{path}: {what}, of another version of Overton ({head.overton}); this one reads {DATASET_FORMAT}"
         )
     return head
@@ -75,7 +75,7 @@ def _check_links(run: Path) -> None:
     try:
         no_links(run)
     except Unreadable as error:
-        raise RunError(f"{error}; a run folder may contain only its own files") from None
+        raise UnreadableRun(f"{error}; a run folder may contain only its own files") from None
 
 
 def _text(path: Path) -> bytes:
@@ -83,12 +83,12 @@ def _text(path: Path) -> bytes:
         return bytes_of(path, _LARGEST[path.name])
     except FileNotFoundError:
         if path.name == FILE:
-            raise RunError(f"{path.parent} is not a run folder: it has no {FILE}") from None
-        raise RunError(f"{path} cannot be read: it does not exist") from None
+            raise UnreadableRun(f"{path.parent} is not a run folder: it has no {FILE}") from None
+        raise UnreadableRun(f"{path} cannot be read: it does not exist") from None
     except OSError as error:
         raise _unreadable(path, "", reason_of(error)) from error
     except Unreadable as error:
-        raise RunError(str(error)) from None
+        raise UnreadableRun(str(error)) from None
 
 
 def _decoded(path: Path, text: bytes, decode: Callable[[bytes | str], Part], where: str = "") -> Part:
@@ -98,11 +98,11 @@ def _decoded(path: Path, text: bytes, decode: Callable[[bytes | str], Part], whe
         raise _unreadable(path, where, error.reason) from None
 
 
-def _unreadable(path: Path, where: str, reason: str) -> RunError:
+def _unreadable(path: Path, where: str, reason: str) -> UnreadableRun:
     """The error for an unreadable file, with the key if it is known."""
     reason, _, key = reason.partition(" - at `$")
     key = f"{where}{key.removesuffix('`').removeprefix('.')}".rstrip("., ")
-    return RunError(str(Problem(str(path), key, f"cannot be read: {reason}")))
+    return UnreadableRun(str(Problem(str(path), key, f"cannot be read: {reason}")))
 
 
 def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -179,7 +179,7 @@ class RunFolder:
         _check_formats(path, text)
         manifest = _decoded(path, text, _manifest)
         for key, reason in _odd(manifest):
-            raise RunError(str(Problem(str(path), key, reason)))
+            raise UnreadableRun(str(Problem(str(path), key, reason)))
         return manifest
 
     def check_fits(self, study: AnyStudy, manifest: Manifest) -> Any:
@@ -193,17 +193,18 @@ class RunFolder:
         for role in study.role_names:
             given = manifest.models.get(role, [])
             if not given and role not in study.optional:
-                raise RunError(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
+                raise UnreadableRun(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
             if len(given) > 1 and role not in (study.first, study.several):
-                raise RunError(str(Problem(place, f"models.{role}", "names several; only one serves the whole run")))
+                reason = "names several; only one serves the whole run"
+                raise UnreadableRun(str(Problem(place, f"models.{role}", reason)))
         options = self.options(study, manifest.options)
         names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
         follow = self.options(study, study.complete(dict(manifest.options), names))
         for field in fields_of(study.options):
             if field.option.follows and getattr(options, field.name) != getattr(follow, field.name):
-                raise RunError(str(Problem(place, f"options.{field.name}", "does not follow from its models")))
+                raise UnreadableRun(str(Problem(place, f"options.{field.name}", "does not follow from its models")))
         for problem in study.check(options):
-            raise RunError(str(Problem(place, "options", str(problem))))
+            raise UnreadableRun(str(Problem(place, "options", str(problem))))
         return options
 
     def options(self, study: AnyStudy, given: dict[str, Any]) -> Any:
@@ -219,7 +220,7 @@ class RunFolder:
         except Unreadable as error:
             raise _unreadable(path, "options.", error.reason) from None
         except InputError as error:
-            raise RunError(str(Problem(str(path), "options", "; ".join(map(str, error.problems))))) from None
+            raise UnreadableRun(str(Problem(str(path), "options", "; ".join(map(str, error.problems))))) from None
         return found
 
     def items(self, item: type[msgspec.Struct]) -> Sequence[Any]:
@@ -251,11 +252,11 @@ class RunFolder:
         """
         path = self.records_file
         if not path.is_file():
-            raise RunError(f"{self.path} has no records yet; resume the run: {command('resume', self.path)}")
+            raise UnreadableRun(f"{self.path} has no records yet; resume the run: {command('resume', self.path)}")
         try:
             return read_table(path)
         except InputError as error:
-            raise RunError(f"{error}; to write it again: {command('resume', self.path)}") from error
+            raise UnreadableRun(f"{error}; to write it again: {command('resume', self.path)}") from error
 
     def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
         """The outcome as records of the study's own `kind`; see `records` for the errors.
@@ -268,7 +269,8 @@ class RunFolder:
         try:
             return [converted(row, kind, strict=False) for row in records.select(given).iter_rows(named=True)]
         except Unreadable as error:
-            raise RunError(f"{self.records_file} does not contain the records of its study: {error.reason}") from error
+            reason = f"does not contain the records of its study: {error.reason}"
+            raise UnreadableRun(f"{self.records_file} {reason}") from error
 
 
 def open_journal(folder: RunFolder, manifest: Manifest, *, retry_failed: bool = False) -> Journal:

@@ -18,6 +18,7 @@ from overton.errors import InputError, Notice, Problem, RunMismatch
 from overton.hosts.local.adapting import check_one_judge, design_of
 from overton.hosts.local.counting import trials_by_item
 from overton.hosts.local.folder import Manifest, RunFolder
+from overton.hosts.local.machine import check_files, check_machine
 from overton.hosts.local.moving import moved
 from overton.hosts.local.opening import ModelRequest, Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.probing import sent
@@ -64,18 +65,22 @@ def start(
         batch=batch,
         precision=precision,
     )
+    trials = 1 if precision else prepared.trials * study.lanes(prepared.wanted)
+    check_machine(out, prepared.manifest.models, prepared.models, trials)
     folder = RunFolder.create(out, prepared.manifest, items)
     note_used(study, prepared.wanted)
     return run_session(folder, study, prepared.manifest, prepared.models, patience=patience, watch=watch)
 
 
 class Prepared(NamedTuple):
-    """A run that can start: its manifest, its options, its answerers, and the completed request for them."""
+    """A run that can start: its manifest, its options, its answerers, the completed request for them, and the number
+    of its trials in each lane."""
 
     manifest: Manifest
     options: msgspec.Struct
     models: dict[str, list[Opened]]
     wanted: Wanted
+    trials: int
 
 
 def prepare(
@@ -99,7 +104,7 @@ def prepare(
     limits = limits or Limits()
     wanted = completed(study, wanted)
     _check_record(study)
-    trials_by_item(study, items, chosen, seed)
+    trials = trials_by_item(study, items, chosen, seed).total()
     if precision is not None:
         check_one_judge(study, wanted)
         design_of(study, items, chosen, seed, precision, study.lanes(wanted))
@@ -120,7 +125,7 @@ def prepare(
         left_out=left_out,
         precision=precision,
     )
-    return Prepared(manifest, chosen, models, wanted)
+    return Prepared(manifest, chosen, models, wanted, trials)
 
 
 def _check_record(study: AnyStudy) -> None:
@@ -163,7 +168,8 @@ def resume(
     manifest = folder.manifest()
     check_same(study, folder, manifest)
     manifest.limits = _merged(manifest.limits, limits)
-    if not needs_asking(folder, study, manifest, retry_failed=retry_failed):
+    check_files()
+    if not (missing := needs_asking(folder, study, manifest, retry_failed=retry_failed)):
         return run_session(folder, study, manifest, None, watch=watch)
     if elsewhere:
         manifest.models = moved(manifest.models, elsewhere)
@@ -177,6 +183,7 @@ def resume(
     _warn_of_low_prices(manifest)
     if batch is not None:
         _change_batched(manifest, models, batch=batch)
+    check_machine(path, manifest.models, models, missing)
     return run_session(folder, study, manifest, models, retry_failed=retry_failed, patience=patience, watch=watch)
 
 
@@ -228,7 +235,8 @@ def extend(
         for role, entries in entries_of(wanted, models, batched=_is_batched(manifest)).items()
     }
     note_used(study, more or {})
-    needs_asking(folder, study, manifest, retry_failed=False)
+    missing = needs_asking(folder, study, manifest, retry_failed=False)
+    check_machine(path, manifest.models, models, missing)
     return run_session(folder, study, manifest, models, patience=patience, watch=watch)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -22,12 +22,13 @@ from overton.engine import (
     keeping,
     rehearse,
 )
-from overton.errors import LimitReached, Notice, OvertonError, RunLocked, Stopped, StudyError
+from overton.errors import DiskError, LimitReached, Notice, OvertonError, RunError, RunLocked, Stopped, StudyError
 from overton.hosts.local.adapting import reached_of
 from overton.hosts.local.expecting import CallsEach, Clock, calls_each
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
 from overton.hosts.local.loop import few_collections, run_to_end, until_interrupted
+from overton.hosts.local.machine import reserve_bytes
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.probing import probe_judges, recall_probes
 from overton.retrieval import Source
@@ -126,6 +127,8 @@ async def _session(  # noqa: PLR0917
     """See `run_session`. The run stays locked until all of its files are written."""
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
         _check_unchanged(folder, manifest)
+        if models is not None:
+            journal.set_aside(reserve_bytes(models))
         manifest.status, manifest.stopped, manifest.reached = "running", "", ""
         manifest.sessions += 1
         write_manifest(folder.path, manifest)
@@ -146,6 +149,10 @@ async def _session(  # noqa: PLR0917
             journal.settle(budget.spent)
         journal.finish()
         _note_end(manifest, study, lanes, desk, error)
+        if isinstance(error, DiskError):
+            with suppress(RunError):  # it may still fit, and then says why the run stopped
+                write_manifest(folder.path, manifest)
+            raise error
         write_records(folder, lanes)
         write_manifest(folder.path, manifest)
         if error is not None and not isinstance(error, Stopped):
