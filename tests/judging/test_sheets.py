@@ -17,6 +17,7 @@ from overton.errors import InputError
 from overton.judging import cohen_kappa
 from overton.judging.agreement import agree
 from overton.judging.sheets import Answers, Key, KeyRow, draw, key_of, read_sheet, write_sheet
+from overton.untrusted import uncelled
 
 near = pytest.approx
 LABELS = ("supportive", "critical", "balanced", "unclear")
@@ -234,3 +235,11 @@ def test_a_label_of_which_nothing_was_filled_in_leaves_the_population_unknown():
     found = agree(known, Answers(("supportive", None)))
     assert isnan(found.same.value)
     assert "critical" in found.same.method
+
+
+def test_a_text_that_begins_like_an_escaped_formula_survives_the_sheet():
+    texts = ["'=1+1", "''-", "=2", "a;'@b", "'tis"]
+    sheet = write_sheet(key(*["critical"] * len(texts)), [{"answer": text} for text in texts])
+    read = [row["answer"] for row in csv.DictReader(io.StringIO(sheet, newline=""))]
+    assert read == ["''=1+1", "'''-", "'=2", "a;''@b", "'tis"]
+    assert [uncelled(text) for text in read] == texts

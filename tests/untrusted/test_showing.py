@@ -51,13 +51,16 @@ def test_plain_text_and_its_lines_stay_as_they_are():
         ("a\n- b\r\n- c", "a\n'- b\n'- c"),
         ("a;\u200b\n \uff1d1", "a;\u200b\n '\uff1d1"),
         ("a\x00\x9b\ud800", "a[U+0000][U+009B]\ufffd"),
+        ("'=1", "''=1"),
+        ("''=1", "'''=1"),
+        ("a;'=1", "a;''=1"),
     ],
 )
 def test_what_a_spreadsheet_would_compute_becomes_text(text, shown):
     assert cell(text) == shown
 
 
-@pytest.mark.parametrize("text", ["", "a=1", "a, -1", "x;y", "one\ntwo", "it's - well", "5 = 5", "'=1", '"quoted"'])
+@pytest.mark.parametrize("text", ["", "a=1", "a, -1", "x;y", "one\ntwo", "it's - well", "5 = 5", "'tis", '"quoted"'])
 def test_other_text_stays_as_it_is(text):
     assert cell(text) == text
 
@@ -67,9 +70,19 @@ def test_an_apostrophe_that_was_put_before_a_cell_is_taken_off_again(text):
     assert uncelled(cell(text)) == text
 
 
-@pytest.mark.parametrize("text", ["'tis", "left", "'", "", "''=1"])
+@pytest.mark.parametrize("text", ["'tis", "left", "'", "", "a'=1", "it's; well"])
 def test_an_apostrophe_of_a_persons_own_stays(text):
     assert uncelled(text) == text
+
+
+@pytest.mark.parametrize("text", ["'=1", "''=1", "'", "'+", "a;'=1", "a;=1", "'\n=1", ";'@", "';=1", "\t'-\t''-"])
+def test_a_text_that_looks_as_if_it_were_escaped_comes_back_whole(text):
+    assert uncelled(cell(text)) == text
+
+
+@given(st.text(st.sampled_from("'=+-@;\t\n a\"\uff1d\u200b") | st.characters(codec="utf-8")))
+def test_escaping_a_cell_is_reversible(text):
+    assert uncelled(cell(text)) == visible(text)
 
 
 def test_a_long_run_of_separators_takes_no_time_that_grows_with_its_square():

@@ -45,8 +45,10 @@ _PASSED = (
     r"\s\"\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff"
 )
-_ACTIVE = re.compile(rf"[{_PASSED}]*+[{_SIGNS}]|[\t\n]")
-_BEFORE_SIGN = re.compile(rf"(?<![{_PASSED};])[{_PASSED};]++(?=[{_SIGNS}])")
+# Apostrophes that a text has are passed: one more is put before them, so that taking one off gives the text back.
+_ACTIVE = re.compile(rf"'*+(?:[{_PASSED}]*+[{_SIGNS}]|[\t\n])")
+_BEFORE_SIGN = re.compile(rf"(?<![{_PASSED};])[{_PASSED};]++(?='*+[{_SIGNS}])")
+_DISARMED = re.compile(rf"(?<![{_PASSED};])([{_PASSED};]++)'(?='*+[{_SIGNS}])")
 _PARTING = re.compile(r"[;\t\n]")
 
 
@@ -55,7 +57,8 @@ def cell(text: str) -> str:
 
     What a spreadsheet would take for a formula gets a leading apostrophe, also if its sign follows white space or is
     full-width (OWASP, 'CSV Injection'). So does what would be a formula if the text were split: a program that uses ';'
-    or tabs as separators splits it there and at line breaks, whatever the quotation marks.
+    or tabs as separators splits it there and at line breaks, whatever the quotation marks. An apostrophe that stands
+    there already stays, behind ours: `uncelled` gives back `visible(text)`.
     """
     shown = _BEFORE_SIGN.sub(_disarmed, visible(text))
     return f"'{shown}" if _ACTIVE.match(shown) else shown
@@ -66,5 +69,6 @@ def _disarmed(run: re.Match[str]) -> str:
 
 
 def uncelled(text: str) -> str:
-    """What a user wrote into a cell, without the apostrophe that keeps it from being a formula."""
-    return text[1:] if text.startswith("'") and _ACTIVE.match(text, 1) else text
+    """The text of a cell, without the apostrophes that keep it from being a formula: the reverse of `cell`."""
+    shown = text[1:] if text.startswith("'") and _ACTIVE.match(text, 1) else text
+    return _DISARMED.sub(lambda run: run[1] if _PARTING.search(run[1]) else run[0], shown)
