@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pydoc
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.core import TyperGroup
+from command_line import every_command
 from typer.testing import CliRunner
 
 import overton
@@ -29,23 +28,7 @@ OF_A_STUDY = {"run", "plan", "split", "analyze", "items check"}
 STUDIES = asking_names()
 
 
-def commands() -> Iterator[tuple[str, ...]]:
-    """The words of every command."""
-
-    def walk(group: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        context = typer.Context(group)
-        for name in group.list_commands(context):
-            one = group.get_command(context, name)
-            assert one is not None, " ".join([*words, name])
-            if isinstance(one, TyperGroup) and name != "extend":
-                yield from walk(one, (*words, name))
-            else:
-                yield (*words, name)
-
-    return walk(typer.main.get_command(app), ())
-
-
-COMMANDS = list(commands())
+COMMANDS = list(every_command())
 
 
 def names_of(words: tuple[str, ...]) -> list[str]:

@@ -7,12 +7,33 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from typer.core import TyperGroup
 
 from overton.cli import main
+from overton.cli.main import app
+
+
+def every_command() -> Iterator[tuple[str, ...]]:
+    """The words of every command."""
+
+    def walk(group: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        context = typer.Context(group)
+        for name in group.list_commands(context):
+            one = group.get_command(context, name)
+            assert one is not None, " ".join([*words, name])
+            if isinstance(one, TyperGroup) and name != "extend":
+                yield from walk(one, (*words, name))
+            else:
+                yield (*words, name)
+
+    return walk(typer.main.get_command(app), ())
+
 
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
 
