@@ -88,8 +88,9 @@ audit: .venv/tools/made ## check every pinned package for known vulnerabilities,
 fuzz: .venv/installed-test ## attack every reader of bytes; MINUTES, SEED, JOBS, TARGET (make fuzz TARGET=journal)
 	@$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS) $(addprefix --target ,$(TARGET))
 
-hostile: .venv/installed-test ## all studies against an endpoint that commits every fault, alone and mixed
+hostile: .venv/installed-test ## all studies against an endpoint that commits every fault; disks that fill up
 	@$(BIN)/python -m benchmarks.hostile
+	@$(BIN)/python -m benchmarks.hostile.machine
 
 kills: .venv/installed-test ## KILLS processes of all studies and commands killed at random, resumed, compared
 	@$(BIN)/python -m benchmarks.kills --kills $(KILLS) --seed $(SEED)
