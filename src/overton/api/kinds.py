@@ -15,7 +15,7 @@ from overton.errors import InputError, Problem
 from overton.studies.items import Items, title_of
 from overton.studies.noting import Finding
 from overton.studies.parsing import object_lines
-from overton.studies.registry import listed, provider_of, study_named
+from overton.studies.registry import listed, package_of, provider_of, study_named
 from overton.untrusted import make_folder, write_whole
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def kind_named(word: str) -> AnyStudy:
         if word in (study.name, study.name.replace("-", "_")):
             return study
     called = [study for study in studies if word in (study.items.noun, study.items.plural)]
-    if len({study.items.kind for study in called}) > 1:
-        raise InputError([Problem("kind", word, f"{_shared(called)}: name the study instead")])
+    if shared := _shared(called):
+        raise InputError([Problem("kind", word, f"{shared}: name the study instead")])
     if called:
         return called[0]
     known = ", ".join(dict.fromkeys(study.items.plural for study in studies))
@@ -110,16 +110,14 @@ def shared_words() -> builtins.list[str]:
     called: dict[str, builtins.list[AnyStudy]] = {}
     for study in _studies():
         called.setdefault(study.items.noun, []).append(study)
-    return [
-        f"items: {word}: {_shared(studies)}"
-        for word, studies in called.items()
-        if len({study.items.kind for study in studies}) > 1
-    ]
+    return [f"items: {word}: {shared}" for word, studies in called.items() if (shared := _shared(studies))]
 
 
-def _shared(studies: Sequence[AnyStudy]) -> str:
-    """Which studies share a word for different kinds of items, with their packages: the first of each kind."""
-    first = {study.items.kind: study for study in reversed(studies)}
+def _shared(called: Sequence[AnyStudy]) -> str:
+    """Which packages use a word for different kinds of items, by the first study of each; '' if one kind is meant."""
+    first = {package_of(study): study for study in reversed(called)}
+    if len({study.items.kind for study in first.values()}) < 2:
+        return ""
     named = [f"{study.name} of {provider_of(study)}" for study in reversed(first.values())]
     return f"{' and '.join(named)} both use this word for their items"
 

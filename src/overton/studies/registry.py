@@ -28,6 +28,7 @@ __all__ = [
     "is_registered",
     "listed",
     "own_commands",
+    "package_of",
     "provider_of",
     "simulated_names",
     "study_named",
@@ -105,6 +106,11 @@ def study_named(name: str) -> AnyStudy:
 def asking_names() -> list[str]:
     """The names of all studies that ask a model for its views, or claim to: nothing is imported."""
     return [*_ASKING, *_other_names()]
+
+
+def package_of(study: AnyStudy) -> str:
+    """The package that provides a study."""
+    return provider_of(study).partition(" ")[0]
 
 
 def provider_of(study: AnyStudy) -> str:

@@ -22,6 +22,7 @@ from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Problem, RunError, Stopped
 from overton.hosts.local.counting import trials_by_item
 from overton.hosts.local.folder import Manifest, RunFolder, write_manifest
+from overton.hosts.local.machine import check_machine
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.opening import Opened, Wanted
 from overton.hosts.local.running import prepare
@@ -57,7 +58,8 @@ def split(
         InputError: there are fewer items than shards, or the limits are too small to divide; no call was made.
         OvertonError: what made continuing impossible. Nothing is made then, and the calls are paid for again next time.
     """
-    manifest, options, models, wanted = prepare(study, items, wanted, **run)
+    manifest, options, models, wanted, trials = prepare(study, items, wanted, **run)
+    check_machine(out, manifest.models, models, trials * study.lanes(wanted))
     parts = _parts(trials_by_item(study, items, options, manifest.seed), into)
     _check_divisible(manifest.limits, into, 0)
     plan = plan_digest(manifest)
