@@ -193,8 +193,8 @@ class CallFailed(OvertonError):
 class StudyError(OvertonError):
     """The code of a study from another package failed, or returned a value that cannot be used.
 
-    `study` names the study and its package, `call` the function of its declaration and its trial, `place` a file and
-    line of the package ('my_package/asking.py:41'), "" if unknown; `kept` is the file with the traceback, if any.
+    `study` names the study and its package, `call` the function of its declaration and its trial. `place` is a file and
+    line of the package ('my_package/asking.py:41'), "" if unknown. `kept` is the file with the traceback, if any.
     """
 
     def __init__(self, study: str, call: str, place: str, reason: str, *, kept: Path | None = None) -> None:
@@ -233,7 +233,7 @@ class RunMismatch(RunError, InputError):
 
 
 class UnreadableRun(RunError, InputError):
-    """A folder is no run, or a file in it is missing, damaged or of another version. Nothing was asked."""
+    """A folder is not a run, or a file in it is missing, damaged or of another version. Nothing was asked."""
 
     def __init__(self, message: str) -> None:
         InputError.__init__(self, message)

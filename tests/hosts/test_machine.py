@@ -166,8 +166,9 @@ def test_a_disk_that_stays_full_ends_the_run_with_the_same_message_and_loses_wha
 def test_the_command_says_so_and_ends_with_1(
     runs: Any, endpoint: Any, monkeypatch: pytest.MonkeyPatch, command_line: Any
 ) -> None:
+    endpoint.latency = 0.005
     with full_after(6, monkeypatch):
-        done = command_line(*run_words(runs)[:-6], "--out", "full", folder=runs.folder)
+        done = command_line(*run_words(runs, connections=4)[:-6], "--out", "full", folder=runs.folder)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("overton: full: the disk is full. Free some space")
 

@@ -202,7 +202,7 @@ BEFORE_ASKING = {
     "prompts raise": ('prompts=lambda: {"ask": "Tea or ITEM?"}', "prompts=lambda: 1 / 0", 1, "ZeroDivisionError"),
     "its items raise": ('starter=lambda: [Drink("milk")', "starter=lambda: [Drink(1 / 0)", 1, "ZeroDivisionError"),
     "its items are texts": ('starter=lambda: [Drink("milk")', 'starter=lambda: ["milk"', 1, "must be of type Drink"),
-    "its answerer cannot be made": ("    name = identity", "    names = identity", 1, "no Answerer: it has no name"),
+    "its answerer cannot be made": ("    name = identity", "    names = identity", 1, "cannot answer: it has no name"),
     "its options are checked by an error": (
         "    interface=1,",
         "    interface=1,\n    check=lambda options: options.sugar,",

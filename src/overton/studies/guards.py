@@ -1,7 +1,7 @@
 """Guards around the code of other packages' studies: whatever it raises becomes one error that names its own line.
 
 Only this file catches everything, because a package may raise anything: a panic of a Rust library, a pytest skip and
-`SystemExit` are no `Exception`. An interrupt by the user, a cancellation by the event loop and Overton's own errors
+`SystemExit` do not derive from `Exception`. An interrupt by the user, a cancellation by the event loop and Overton's own errors
 pass. Prints go to standard error, because standard output carries the results that other programs read.
 """
 
@@ -217,8 +217,11 @@ class GuardedAsync(GuardedCall):
 
 
 class _Steps:
-    """An awaitable of a study, guarded step by step: what the event loop throws into it passes, such as a
-    cancellation; what it raises by itself is its own error, even if it looks the same."""
+    """An awaitable of a study, guarded step by step.
+
+    An exception that the event loop throws into it passes, such as a cancellation. Any other is the study's own error,
+    even if it looks the same.
+    """
 
     def __init__(self, guard: Guard, call: str, started: Awaitable[Any], function: object) -> None:
         self._guard = guard
@@ -334,7 +337,7 @@ def _iterator(found: Any) -> Iterator[Any]:
 
 
 def kind_of_value(value: object) -> str:
-    """What a value is, for a message."""
+    """A value's type, for a message."""
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 

@@ -59,9 +59,8 @@ class InstalledStudy(Study[Any, Any, Any, Any]):
 def blaming(study: AnyStudy, part: str) -> Iterator[None]:
     """Blame a study of another package for an error in the block, which uses a value that the study made.
 
-    Its functions are guarded anyway, but a value may be of the right type and still be unusable (a table whose rows
-    differ in length, an analysis that JSON cannot hold). An error in a block with one of our studies is ours, and
-    passes.
+    Its functions are guarded anyway, but a value may be of the right type and still be unusable. An example is an
+    analysis that JSON cannot hold. An error in a block with one of our studies is ours, and passes.
 
     Raises:
         StudyError: the block raised another exception than one of Overton's.
@@ -162,7 +161,7 @@ _CALLED = {
     "Measuring.records": "measures",
     "JudgedAgain.ask": "asking a judge again",
 }
-"""What messages call a function, if not by its field."""
+"""Names of functions in messages, if they are not those of their fields."""
 
 
 def _anything(value: Any) -> Any:
@@ -170,7 +169,7 @@ def _anything(value: Any) -> Any:
 
 
 def _checks(study: AnyStudy) -> dict[str, Check]:
-    """What each function of the declaration may return; a function that is not here may return anything."""
+    """A check of each function's result, by class and field; a function that is not here may return anything."""
     text, texts, mapping = one(str), several(str), one(Mapping)
     analysis = partial(_analysis, study)
     return {
@@ -221,7 +220,7 @@ def _trial(trial: Any) -> Trial:
     if not isinstance(trial, Trial):
         raise WrongValue(f"{kind_of_value(trial)} among its trials, but they must derive from Trial")
     if not (isinstance(trial.name, str) and trial.name and isinstance(trial.item, str)):
-        raise WrongValue(f"a trial whose name {trial.name!r} or item {trial.item!r} is no text")
+        raise WrongValue(f"a trial whose name {trial.name!r} or item {trial.item!r} must be texts")
     return trial
 
 
@@ -254,7 +253,7 @@ def _analysis(study: AnyStudy, found: Any) -> Any:
 def _answerer(guard: Guard, made: Any) -> Any:
     for name in ("name", "identity", "answer", "close"):
         if not hasattr(made, name):
-            raise WrongValue(f"{kind_of_value(made)}, which is no Answerer: it has no {name}")
+            raise WrongValue(f"{kind_of_value(made)}, which cannot answer: it has no {name}")
     return GuardedAnswerer(guard, made)
 
 
@@ -276,7 +275,7 @@ def _exhibits(found: Any) -> Any:
 
 
 def faults_of(study: AnyStudy) -> Iterator[str]:
-    """What is wrong with a declaration, before any of its functions is called: each as a phrase."""
+    """Yield each fault of a declaration as a phrase; none of its functions is called."""
     for name, (fits, said) in _DECLARED.items():
         if not fits(getattr(study, name)):
             yield f"its {name} must be {said}"

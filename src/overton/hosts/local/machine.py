@@ -1,4 +1,4 @@
-"""What a run needs of the machine, checked before anything is asked: open files, and space on the disk."""
+"""The open files and disk space that a run needs, checked before anything is asked."""
 
 from __future__ import annotations
 
