@@ -2,9 +2,9 @@
 
     python -m benchmarks.hostile.machine
 
-Counts are the endpoint's. Each run must end with one sentence. On a full disk it is resumed once there is space. It must
-then finish, and may pay again only for calls that were in flight. Disks are mounted in memory, which takes root;
-without it only open files are tried.
+Counts are the endpoint's. Each run must end with one sentence. On a full disk it is resumed once there is space;
+it must then finish, and may pay again only for calls that were in flight. Disks are mounted in memory, which takes
+root; without it only open files are tried.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -12,12 +13,14 @@ from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from overton.engine import Limits
 from overton.engine import journal as journals
+from overton.engine import reserve as reserves
 from overton.engine.reserve import Reserve
 from overton.errors import DiskError, RunError
 from overton.hosts.local import machine
@@ -102,7 +105,10 @@ def test_a_run_that_is_resumed_on_a_full_disk_asks_nothing(
 def test_space_that_cannot_be_set_aside_is_reported_before_anything_is_asked(
     runs: Any, endpoint: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "_LEAST_RESERVE", 1 << 62)
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(reserves, "os", SimpleNamespace(fsync=full))
     monkeypatch.setattr(machine, "_check_space", lambda *given: None)
     with pytest.raises(DiskError, match=r"run: the disk is full: .* MB cannot be set aside in it"):
         runs.start()

@@ -230,7 +230,7 @@ def test_a_full_disk_is_said_and_the_run_goes_on_once_there_is_room(runs: Any, e
     child = runs.child(file_limit=40_000, connections=4)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 1, said
-    assert said.startswith("JournalError: "), said
+    assert said.startswith("DiskError: "), said
     assert "Free some space" in said
     kept, before = set(runs.outcomes()), len(endpoint.asked)
     assert runs.resume().status == "finished"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from overton.errors import DiskError
 __all__ = ["Reserve"]
 
 _BLOCK = bytes(1 << 16)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Reserve:
@@ -19,24 +21,22 @@ class Reserve:
         self.path = path
 
     def take(self, size: int) -> None:
-        """Take up this many bytes, on the disk itself.
+        """Take up this many bytes on the disk; none if that is impossible for another reason than a full disk.
 
         Raises:
             DiskError: there is too little space.
         """
         try:
             with self.path.open("wb") as file:
-                if hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(file.fileno(), 0, size)
-                else:
-                    for _ in range(-(-size // len(_BLOCK))):
-                        file.write(_BLOCK)
+                for _ in range(-(-size // len(_BLOCK))):
+                    file.write(_BLOCK)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             self.free()
-            reason = f"{size / 1e6:.1f} MB cannot be set aside in it ({error.strerror}). Nothing was asked"
-            raise DiskError(f"{self.path.parent}: the disk is full: {reason}") from error
+            if error.errno in _FULL:
+                reason = f"{size / 1e6:.1f} MB cannot be set aside in it. Nothing was asked"
+                raise DiskError(f"{self.path.parent}: the disk is full: {reason}") from error
 
     def free(self) -> bool:
         """Give the space back; False if none was taken."""

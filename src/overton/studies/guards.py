@@ -1,8 +1,8 @@
 """Guards around the code of other packages' studies: whatever it raises becomes one error that names its own line.
 
 Only this file catches everything, because a package may raise anything: a panic of a Rust library, a pytest skip and
-`SystemExit` do not derive from `Exception`. An interrupt by the user, a cancellation by the event loop and Overton's own errors
-pass. Prints go to standard error, because standard output carries the results that other programs read.
+`SystemExit` do not derive from `Exception`. An interrupt by the user, a cancellation by the event loop and Overton's
+own errors pass. Prints go to standard error, because standard output carries the results that other programs read.
 """
 
 from __future__ import annotations
