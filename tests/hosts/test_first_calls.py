@@ -1,8 +1,8 @@
-"""Where an endpoint may lack something, one call finds that out; with an endpoint that lacks nothing, all is as before."""
+"""Where an endpoint may lack something, one call finds that out; an endpoint that lacks nothing sees no difference."""
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from overton.calls import Form, Trial, user
+from overton.calls import Form, Price, Trial, user
 from overton.engine import Patience
-from overton.errors import AccessError
+from overton.engine.first_calls import unsupported
+from overton.errors import AccessError, CallFailed, RejectedError
 from overton.hosts.local import Manifest, ModelRequest, resume, start
 from overton.studies.items import Items
 from overton.studies.study import Role, Study
@@ -46,7 +47,10 @@ def labelling(form: Form | None) -> Any:
 
     async def conduct(trial: Trial, ask: Any) -> list[Label]:
         await ask("subject", [user(f"Say something of {trial.item}.")])
-        label = await ask("judge", [user(f"Label {trial.item}.")], form=form)
+        try:
+            label = await ask("judge", [user(f"Label {trial.item}.")], form=form)
+        except CallFailed as failed:
+            return [Label(trial.item, str(failed))]
         return [Label(trial.item, label.text)]
 
     return Study(
@@ -135,15 +139,162 @@ def probabilities(runs: Any, *names: str, **more: Any) -> Manifest:
     return runs.start(models=models, options={"shares": "probabilities", "calibrate": 0}, **more)
 
 
+def sentence_of(runs: Any, server: Server, *names: str) -> str:
+    with pytest.raises(AccessError) as raised:
+        probabilities(runs, *names)
+    return str(raised.value)
+
+
 @pytest.mark.parametrize("names", [("m",), ("m", "n")])
 def test_one_call_shows_that_an_endpoint_has_no_token_probabilities(
     runs: Any, server: Server, names: tuple[str, ...]
 ) -> None:
     server.lacks["logprobs"] = None
-    with pytest.raises(AccessError, match=r"sent no token probabilities .*Use --shares sampled"):
-        probabilities(runs, *names)
+    sentence = sentence_of(runs, server, *names)
+    assert (
+        "sent no token probabilities (logprobs): it has none, or none for this model. Use --shares sampled" in sentence
+    )
+    assert 1 <= len(server.bodies) == server.sent("logprobs") <= len(names)
     assert all(server.to(name) <= 1 for name in names)
-    assert 1 <= server.sent("logprobs") <= len(names)
     manifest = runs.manifest()
     assert (manifest.status, manifest.spent.requests) == ("stopped", len(server.bodies))
-    print(Counter(body["model"] for body in server.bodies))
+
+
+def test_a_reply_without_token_probabilities_counts_as_paid(runs: Any, server: Server) -> None:
+    server.lacks["logprobs"] = None
+    price = Price(10.0, 100.0)
+    model = ModelRequest(runs.spec(), (("connections", "64"), ("max_tokens", "40")), price)
+    with pytest.raises(AccessError, match="no token probabilities"):
+        runs.start(models=[model], options={"shares": "probabilities", "calibrate": 0})
+    least, most = (9 * 10.0 + 3 * 100.0) / 1e6, (9_000 * 10.0 + 40 * 100.0) / 1e6
+    assert least <= runs.manifest().spent.cost <= most
+
+
+REJECTIONS = {
+    "logprobs": "logprobs is not supported with this model",
+    "seed": "Unsupported parameter: 'seed' is not supported with this model.",
+    "response_format": "This model does not support response_format with json_schema",
+}
+
+
+def test_a_rejection_of_token_probabilities_ends_a_run_after_one_request(runs: Any, server: Server) -> None:
+    server.lacks["logprobs"] = REJECTIONS["logprobs"]
+    assert f"{REJECTIONS['logprobs']}): the first call with token probabilities was refused" in (
+        sentence := sentence_of(runs, server)
+    )
+    assert sentence.endswith("Use --shares sampled")
+    assert len(server.bodies) == 1
+    assert runs.outcomes() == {}
+
+
+FORMS = {
+    "JSON schemas": (Form(schema=SCHEMA), "response_format", ("hold", "true")),
+    "grammars": (Form(choices=("A", "B")), "response_format", ("hold", "true")),
+    "seeds": (None, "seed", ("seed", "3")),
+}
+
+
+@pytest.mark.parametrize("what", FORMS)
+def test_a_rejected_feature_ends_a_run_after_one_request_of_its_kind(server: Server, what: str) -> None:
+    form, field, argument = FORMS[what]
+    server.lacks[field] = REJECTIONS[field]
+    with pytest.raises(AccessError) as raised:
+        server.label(form, argument)
+    assert f"({400}: {REJECTIONS[field]}): the first call with {what} was refused" in str(raised.value)
+    assert str(raised.value).endswith(f"Leave out its argument {argument[0]}")
+    assert (server.sent(field), server.to("j")) == (1, 1)
+
+
+@pytest.mark.parametrize(("status", "least", "most"), [(404, 1, 1), (401, 1, 1), (400, 24, 31)])
+def test_a_judge_that_answers_nothing_is_asked_once_and_then_as_often_as_shows_it(
+    server: Server, status: int, least: int, most: int
+) -> None:
+    server.statuses["j"] = status
+    if status == 400:  # about this one call, as far as anybody knows: given up once all of many were rejected
+        assert "24 calls in a row" in server.label(None).stopped
+    else:
+        with pytest.raises(AccessError):
+            server.label(None)
+    assert least <= server.to("j") <= most
+
+
+def test_a_rejection_for_another_reason_is_a_failed_call_and_the_next_goes_alone(server: Server) -> None:
+    async def behave(asked: Any) -> web.Response:
+        server.bodies.append(msgspec.json.decode(await asked.request.read()))
+        if asked.model == "j" and server.to("j") == 1:
+            return refused("This prompt was flagged, whatever its seed or schema", 400)
+        return answered(asked, '{"label": "A"}')
+
+    server.endpoint.behave = behave
+    manifest = server.label(Form(schema=SCHEMA), ("hold", "true"))
+    assert (manifest.status, manifest.spent.failed, server.to("j")) == ("finished", 1, TEXTS)
+
+
+def test_a_finished_run_is_resumed_without_a_request_and_a_stopped_one_tries_again_alone(
+    runs: Any, server: Server
+) -> None:
+    server.lacks["logprobs"] = None
+    sentence_of(runs, server)
+    with pytest.raises(AccessError):
+        runs.resume()
+    assert len(server.bodies) == 2
+    server.lacks.clear()
+    assert runs.resume().status == "finished"
+    sent = len(server.bodies)
+    assert sent == 2 + 132
+    assert runs.resume().status == "finished"
+    assert len(server.bodies) == sent
+
+
+def test_an_endpoint_that_fails_at_first_delays_no_call_for_long(runs: Any, server: Server) -> None:
+    """Each attempt without a reply lets one more call go."""
+    server.fails_first = 40
+    runs.patience = Patience(8, 0.002, 0.02)
+    assert probabilities(runs).status == "finished"
+    assert server.endpoint.most_under_way > 8
+    assert len(server.bodies) == 132 + 40
+
+
+class Waits:
+    """How many requests of a kind are in flight when the first of them is answered."""
+
+    def __init__(self, server: Server, kind: str) -> None:
+        self.most, self.first, self.server, self.kind = 0, True, server, kind
+        server.endpoint.behave = self._behave
+        self._under_way = 0
+
+    async def _behave(self, asked: Any) -> web.Response | None:
+        body = msgspec.json.decode(await asked.request.read())
+        own = body["model"] == self.kind or self.kind in body
+        self._under_way += own
+        if self.first:
+            self.most = max(self.most, self._under_way)
+        reply = await self.server._behave(asked)
+        await asyncio.sleep(0.05)
+        self.first = self.first and not own
+        self._under_way -= own
+        return reply
+
+
+@pytest.mark.parametrize("kind", ["logprobs", "seed"])
+def test_only_the_first_call_of_a_kind_goes_alone(runs: Any, server: Server, kind: str) -> None:
+    waits = Waits(server, kind)
+    assert probabilities(runs).status == "finished"
+    assert waits.most == 1
+    assert server.endpoint.most_under_way == CONNECTIONS
+
+
+def test_the_first_call_to_a_judge_goes_alone(server: Server) -> None:
+    waits = Waits(server, "j")
+    assert server.label(None).status == "finished"
+    assert waits.most == 1
+    assert (server.to("m"), server.to("j")) == (TEXTS, TEXTS)
+
+
+def test_a_models_own_name_is_not_taken_for_what_its_endpoint_lacks() -> None:
+    error = RejectedError("rejected", "p/seed-oss: the request was rejected (400: seed-oss cannot do this)")
+    assert unsupported(["seeds"], error, "p/seed-oss") is None
+    error = RejectedError("rejected", "p/seed-oss: the request was rejected (400: seed is not supported)")
+    assert unsupported(["seeds"], error, "p/seed-oss") is not None
+    assert unsupported(["grammars", "judging"], error, "p/seed-oss") is None
+    assert unsupported(["seeds"], RejectedError("filtered", str(error)), "p/seed-oss") is None

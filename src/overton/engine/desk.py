@@ -249,20 +249,20 @@ class Desk:
                 await self.pause(wait)
             except RejectedError as error:
                 if turn is not None:
-                    self._stop_if_unsupported(turn, error)
+                    self._stop_if_unsupported(bound, turn, error)
                     self._first_calls.unanswered(turn)
                 return Failure(error.kind, str(error), attempt)
             except AccessError as error:
                 self.stop(error)
                 raise Stopped(str(error)) from error
 
-    def _stop_if_unsupported(self, turn: Turn, error: RejectedError) -> None:
+    def _stop_if_unsupported(self, bound: Bound, turn: Turn, error: RejectedError) -> None:
         """Stop the run if a first call was rejected because its endpoint lacks what it needs.
 
         Raises:
             Stopped: it was.
         """
-        if (lacking := unsupported(turn.features, error)) is not None:
+        if (lacking := unsupported(turn.features, error, bound.answerer.name)) is not None:
             self.stop(lacking)
             raise Stopped(str(lacking)) from error
 

@@ -82,6 +82,8 @@ FEATURES = (
 )
 """What may be missing. Adding a line is all that a further feature needs."""
 
+_NAME_THERE = re.compile(r"^.*[/#](?=[^/#]+$)")
+"""What precedes a model's name at its provider."""
 _BY_NAME = {feature.name: feature for feature in FEATURES}
 
 
@@ -90,11 +92,14 @@ def features_of(sender: Sender, request: Request) -> frozenset[str]:
     return frozenset([feature.name for feature in FEATURES if feature.is_needed(sender, request)])
 
 
-def unsupported(features: Iterable[str], error: RejectedError) -> AccessError | None:
-    """The error for a first call that was rejected because its endpoint lacks a feature; None if the message names
-    none of them, so that the rejection may be about this one call."""
+def unsupported(features: Iterable[str], error: RejectedError, model: str) -> AccessError | None:
+    """The error for a first call to `model`, by its name, that was rejected because its endpoint lacks a feature; None
+    if the message names none of them, so that the rejection may be about this one call."""
+    said = str(error)
+    for name in (model, _NAME_THERE.sub("", model)):
+        said = said.replace(name, "")
     for feature in (_BY_NAME[name] for name in sorted(features)) if error.kind == "rejected" else ():
-        if feature.words is not None and feature.words.search(str(error)):
+        if feature.words is not None and feature.words.search(said):
             reason = f"the first call with {feature.name} was refused, so no other is made. {feature.advice}"
             return AccessError("unsupported", f"{error}: {reason}", maybe_billed=error.maybe_billed)
     return None

@@ -61,7 +61,8 @@ class Table:
     """What all samples of an eval share in making calls.
 
     `own` is the identity that belongs to the lane alone, '' if none; `probes` are the requests that show whether judges
-    accept a temperature. `refused` are models, by identity, whose first call of a kind showed that no other can succeed.
+    accept a temperature. `refused` are models, by identity, whose first call of a kind showed that no
+    other can succeed.
     """
 
     seats: Mapping[str, Seat]
@@ -208,7 +209,8 @@ def _failed(seat: Seat, error: Exception, turn: Turn) -> Failure:
     trouble = _trouble_of(error, seat.answerer.name)
     if not isinstance(trouble, Failure):
         raise type(trouble)(trouble.kind, f"{seat.role}: {trouble}") from error
-    if (lacking := unsupported(turn.features, RejectedError(trouble.kind, trouble.message))) is not None:
+    rejection = RejectedError(trouble.kind, trouble.message)
+    if (lacking := unsupported(turn.features, rejection, seat.answerer.name)) is not None:
         raise AccessError(lacking.kind, f"{seat.role}: {lacking}") from error
     # A rejection is about one request, unless all so far were rejected: then it is about the settings.
     seat.rejected += not seat.answered

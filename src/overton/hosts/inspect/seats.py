@@ -38,7 +38,8 @@ class Seat:
     """Who answers in a role: one of Inspect's models, or a source of searches and pages.
 
     `unsure` says that it judges and that it is unknown whether it accepts the temperature that judges have. `weighs`
-    says that it is a model of ours, which learns from the form itself what to weigh; `judges` that its role is a judge's.
+    says that it is a model of ours, which learns from the form itself what to weigh; `judges` that it serves as a
+    judge.
     """
 
     role: str
