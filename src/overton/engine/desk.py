@@ -250,7 +250,8 @@ class Desk:
             except RejectedError as error:
                 if turn is not None:
                     self._stop_if_unsupported(bound, turn, error)
-                    self._first_calls.unanswered(turn)
+                    if bound.has_answered:  # otherwise it is soon given up, one call at a time
+                        self._first_calls.unanswered(turn)
                 return Failure(error.kind, str(error), attempt)
             except AccessError as error:
                 self.stop(error)
