@@ -45,13 +45,17 @@ class Answering(Protocol):
         ...
 
 
+_NONE_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
+
+
 @dataclass
 class Bound:
     """An answerer bound to a role, with its settings, price and pace.
 
     `batching` sends its calls in batches, None if its provider takes none; `batched` says that they are sent so. If
     several servers share its calls, `fleet` has a pace for each and replaces `pacer`; each is called `through`
-    a wrapper, if there is one. `judges` says that it serves as a judge.
+    a wrapper, if there is one. `judges` says that it serves as a judge. `needed` are the features that its last call
+    needed, after that call's form and whether it had a seed.
     """
 
     answerer: Answerer
@@ -66,6 +70,7 @@ class Bound:
     fleet: Fleet | None = None
     through: Callable[[Answering], Answering] | None = None
     billing: Billing = field(default_factory=Billing)
+    needed: tuple[object, bool, frozenset[str]] = _NONE_YET
 
     @property
     def pace(self) -> Pacer | Fleet:
@@ -203,14 +208,14 @@ class Desk:
         if self.batches is not None:
             if bound.batched and not self.batches.contains(identity.slot):
                 # A batch whose replies lack token probabilities is paid for in full: one call goes ahead of it, alone.
-                needed = features_of(self._sender(bound), request) & {PROBABILITIES}
+                needed = self._features(bound, request) & {PROBABILITIES}
                 if not self._first_calls.are_known(bound.answerer.identity, needed):
                     turn = await self._first_calls.turn(bound.answerer.identity, needed, is_patient=True)
                     if turn.features:
                         return await self._first(bound, request, turn)
             if (reply := await self.batches.outcome(bound, identity, request)) is not None:
                 return _sound(reply)
-        model, needed = bound.answerer.identity, features_of(self._sender(bound), request)
+        model, needed = bound.answerer.identity, self._features(bound, request)
         if self._first_calls.are_known(model, needed):
             return await self._attempt(bound, request)
         return await self._first(bound, request, await self._first_calls.turn(model, needed))
@@ -224,9 +229,14 @@ class Desk:
         finally:
             self._first_calls.end(turn, found)
 
-    def _sender(self, bound: Bound) -> Sender:
-        has_cost_limit = self.budget.limits.cost is not None and bound.price is not None
-        return Sender(bound.answerer.holds_form, bound.judges, has_cost_limit)
+    def _features(self, bound: Bound, request: Request) -> frozenset[str]:
+        """The features that a call needs: as a rule, those of the answerer's call before, since it has the same form."""
+        form, has_seed, features = bound.needed
+        if form is not request.form or has_seed != (request.seed is not None):
+            has_cost_limit = self.budget.limits.cost is not None and bound.price is not None
+            features = features_of(Sender(bound.answerer.holds_form, bound.judges, has_cost_limit), request)
+            bound.needed = request.form, request.seed is not None, features
+        return features
 
     async def _attempt(self, bound: Bound, request: Request, turn: Turn | None = None) -> Reply | Failure:
         """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
@@ -342,13 +352,13 @@ class Desk:
         """
         self._raise_if_stopped()
         while True:
-            worst = bound.worst(request) * share
+            worst, most = bound.worst(request) * share, bound.billing.most
             try:
                 await self.budget.reserve(worst, covered=covered)
             except Stopped as reached:
                 self.stop(reached)
                 raise
-            if self.stopped is None and bound.worst(request) * share <= worst:
+            if self.stopped is None and bound.billing.most == most:
                 return worst
             self.budget.withdraw(worst)  # the run has stopped, or the call's worst case has risen, while it waited
             self._raise_if_stopped()
