@@ -134,15 +134,36 @@ def test_calls_in_batches_exceed_a_limit_by_what_they_bill_too_much_and_no_more_
     assert served.received == fit
 
 
-def test_a_bill_from_one_batch_raises_what_is_set_aside_for_another(served: Served) -> None:
-    """Two batches of two models; the first is read while the other is under way: nothing is sent until both are."""
-    served.begin(overbilled)
-    served.provider.looks = 3
-    limit = CALLS * RESERVED / 2 + 10 * BILLED + 1e-9
-    manifest = served.start("m", "n", limits=Limits(cost=limit))
-    most = limit + sum(served.sizes[:2]) * (BILLED - RESERVED) / 2
-    assert manifest.spent.cost <= most
-    assert manifest.spent.cost == pytest.approx(served.paid * BILLED / 2)
+def test_a_bill_from_one_batch_raises_what_is_set_aside_for_the_others(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred calls fit, in some ten batches. One call of the first batch bills half more than it may; the others
+    are still under way, and would fit only if they cost what they may: nothing is added to them."""
+    monkeypatch.setattr(batches, "_MOST_BYTES", 15_000)
+    fit, usual, more = 100, 10, 60
+    billed = list[int]()
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        status, reply = answered(body)
+        first = len(served.sizes) and len(billed) < served.sizes[0] - 1
+        billed.append(usual if first else more)
+        return status, reply | {"usage": {"prompt_tokens": 40, "completion_tokens": billed[-1]}}
+
+    served.begin(answer)
+
+    def later(step: str) -> None:
+        if step == "created":
+            served.provider.looks = 8
+
+    served.provider.looks, served.provider.step = 0, later
+    limit = fit * RESERVED / 2 + 1e-9
+    manifest = served.start(trials=2, limits=Limits(cost=limit))
+    assert (manifest.status, manifest.reached) == ("stopped", "cost")
+    assert len(served.sizes) > 5
+    assert fit / 2 < sum(served.sizes) <= fit
+    assert served.alone == 0
+    assert manifest.spent.cost == pytest.approx(sum(billed) * PRICE.output / 2e6)
+    assert manifest.spent.cost <= limit + fit * (more - ALLOWED) * PRICE.output / 2e6
 
 
 @pytest.mark.parametrize("step", ["created", "looked", "read"])
