@@ -296,5 +296,8 @@ def test_a_models_own_name_is_not_taken_for_what_its_endpoint_lacks() -> None:
     assert unsupported(["seeds"], error, "p/seed-oss") is None
     error = RejectedError("rejected", "p/seed-oss: the request was rejected (400: seed is not supported)")
     assert unsupported(["seeds"], error, "p/seed-oss") is not None
+    error = RejectedError("rejected", "m: the request was rejected (400: response_format is not supported)")
+    assert unsupported(["grammars"], error, "m") is not None
+    error = RejectedError("rejected", "p/seed-oss: the request was rejected (400: seed is not supported)")
     assert unsupported(["grammars", "judging"], error, "p/seed-oss") is None
     assert unsupported(["seeds"], RejectedError("filtered", str(error)), "p/seed-oss") is None

@@ -82,8 +82,8 @@ FEATURES = (
 )
 """What may be missing. Adding a line is all that a further feature needs."""
 
-_NAME_THERE = re.compile(r"^.*[/#](?=[^/#]+$)")
-"""What precedes a model's name at its provider."""
+_PATH = re.compile(r"^.*[/#](?=[^/#]+$)")
+"""A model's provider or address, before its name there."""
 _BY_NAME = {feature.name: feature for feature in FEATURES}
 
 
@@ -96,8 +96,8 @@ def unsupported(features: Iterable[str], error: RejectedError, model: str) -> Ac
     """The error for a first call to `model`, by its name, that was rejected because its endpoint lacks a feature; None
     if the message names none of them, so that the rejection may be about this one call."""
     said = str(error)
-    for name in (model, _NAME_THERE.sub("", model)):
-        said = said.replace(name, "")
+    for name in (model, _PATH.sub("", model)):
+        said = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "", said)
     for feature in (_BY_NAME[name] for name in sorted(features)) if error.kind == "rejected" else ():
         if feature.words is not None and feature.words.search(said):
             reason = f"the first call with {feature.name} was refused, so no other is made. {feature.advice}"
