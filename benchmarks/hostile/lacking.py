@@ -210,9 +210,8 @@ def _billing(out: Path, connections: int, names: tuple[str, ...], *, batch: bool
 
 def show_lacking(outcomes: list[Outcome]) -> int:
     """Print a table; gives how many are wrong."""
-    print(
-        f"\n{'endpoint':<40}{'connections':>12}{'requests':>10}{'at most':>9}{'limit':>10}{'billed':>10}{'at most':>10}"
-    )
+    columns = f"{'connections':>12}{'requests':>10}{'at most':>9}{'limit':>10}{'billed':>10}{'at most':>10}"
+    print(f"\n{'endpoint':<40}{columns}")
     for one in outcomes:
         money = f"{one.limit:>10.4f}{one.billed:>10.4f}{one.most_billed:>10.4f}" if one.limit else ""
         wrong = f"  WRONG: {one.said[:200]}" if one.is_wrong else ""
