@@ -106,8 +106,8 @@ class Batches:
         return slot in self._batch_of
 
     def raise_reserved(self, bound: Bound, times: float) -> float:
-        """Set aside so many `times` as much, and no less than the largest bill, for the calls of an answerer that has
-        billed more than expected; returns the dollars by which that is more."""
+        """Set aside `times` as much for calls in flight to an answerer that has billed more than expected, and at least
+        its largest bill; returns the additional dollars."""
         if (box := self._boxes.get(bound.answerer.identity)) is not None:
             self._reserve_again(box)
         more = 0.0

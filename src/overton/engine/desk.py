@@ -332,8 +332,10 @@ class Desk:
         return bound.through(member) if bound.through else member, member.pacer, ticket
 
     def learn(self, bound: Bound, request: Request, bill: float, *, is_new: bool = True) -> None:
-        """Expect bills like this one from an answerer, of the requests in flight too, and say so. Batches of earlier
-        sessions were sent with what had been learned by then: a bill that is not `is_new` was among it."""
+        """Expect bills like this one from an answerer, of the requests in flight too, and say so.
+
+        A bill from the journal is not `is_new`: batches of earlier sessions already have reservations that cover it.
+        """
         before = bound.billing.times
         if not (note := bound.billing.learn(bound.price, request, bill)):
             return

@@ -22,8 +22,8 @@ PROBABILITIES, COST = "token probabilities", "cost"
 
 
 class Sender(NamedTuple):
-    """Who answers a call, as far as its features go: whether answers are held to a form, whether it judges, and
-    whether a limit on cost applies."""
+    """An answerer, as far as features go: whether its output is constrained to a form, whether it serves as a judge,
+    and whether a limit on cost applies."""
 
     holds_form: bool
     judges: bool
@@ -93,8 +93,10 @@ def features_of(sender: Sender, request: Request) -> frozenset[str]:
 
 
 def unsupported(features: Iterable[str], error: RejectedError, model: str) -> AccessError | None:
-    """The error for a first call to `model`, by its name, that was rejected because its endpoint lacks a feature; None
-    if the message names none of them, so that the rejection may be about this one call."""
+    """Return the error for a first call that was rejected because the endpoint of `model`, by its name, lacks a feature.
+
+    None if the message mentions none of them: the rejection may be about this one call.
+    """
     said = str(error)
     for name in (model, _PATH.sub("", model)):
         said = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "", said)
@@ -107,9 +109,9 @@ def unsupported(features: Iterable[str], error: RejectedError, model: str) -> Ac
 
 @dataclass(frozen=True)
 class Turn:
-    """A call's turn to go first: the model, and the features that its answer shows to be there; often none.
+    """A call's turn to go first: its model, and the features that its reply proves; often none.
 
-    A `patient` turn is the only one: no other call goes until it has ended, and none is alone after it.
+    While a patient turn lasts, no other call goes. Once it has ended with any outcome, all others may.
     """
 
     model: str = ""
@@ -123,9 +125,9 @@ _NO_TURN = Turn()
 class FirstCalls:
     """Which features each model is known to have in this session, and who goes first to find out.
 
-    An attempt that ends without a reply shows nothing, and lets one more call of its kind go at once: an endpoint that
-    is down or overloaded is found to be so about as soon as without this. `event` makes an event of the event loop in
-    use (`asyncio.Event`, `anyio.Event`).
+    Each attempt that ends without a reply lets one more call of its kind go at once. So an endpoint that is down or
+    overloaded is found out about as soon as without this. `event` makes an event for the event loop in use
+    (`asyncio.Event`, `anyio.Event`).
     """
 
     def __init__(self, event: Callable[[], Any] = asyncio.Event) -> None:

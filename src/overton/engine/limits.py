@@ -50,10 +50,10 @@ class Reserved:
 
 @dataclass
 class Billing:
-    """What a model has billed beyond the worst case of its calls, and what is set aside for its requests in flight.
+    """A model's bills beyond the worst case of its calls, and the reservations of its requests in flight.
 
-    `times` is the largest bill as a multiple of its request's worst case, 1 if none was larger; `most` is the largest
-    bill in dollars among those that were more than expected, 0 if none was.
+    `times` is the largest bill as a multiple of its request's worst case, at least 1. `most` is the largest bill in
+    dollars among those that were more than expected, 0 if all were as expected.
     """
 
     times: float = 1.0
@@ -61,7 +61,7 @@ class Billing:
     in_flight: set[Reserved] = field(default_factory=set)
 
     def worst(self, price: Price | None, request: Request) -> float:
-        """The most that a request is expected to cost, in dollars: by its tokens, or by what was billed beyond them."""
+        """The most that a request is expected to cost, in dollars: by its tokens, or by earlier bills beyond them."""
         return 0.0 if price is None else max(worst_case(price, request) * self.times, self.most)
 
     def learn(self, price: Price | None, request: Request, bill: float) -> str:
