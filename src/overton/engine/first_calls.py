@@ -93,7 +93,7 @@ def features_of(sender: Sender, request: Request) -> frozenset[str]:
 
 
 def unsupported(features: Iterable[str], error: RejectedError, model: str) -> AccessError | None:
-    """Return the error for a first call that was rejected because the endpoint of `model`, by its name, lacks a feature.
+    """Return the error for a first call that was rejected because the endpoint of `model`, a name, lacks a feature.
 
     None if the message mentions none of them: the rejection may be about this one call.
     """
