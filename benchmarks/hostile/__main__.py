@@ -10,6 +10,7 @@ from pathlib import Path
 
 import benchmarks.hostile
 from benchmarks.hostile.cases import BAD_DOORS, cases_of
+from benchmarks.hostile.lacking import lacking_cases, show_lacking
 from benchmarks.hostile.verdicts import Verdict, good_runs, tried
 from fuzz.hostile.faults import FAULTS
 from fuzz.hostile.server import hostile
@@ -38,7 +39,7 @@ def main() -> int:
     )
     parser.add_argument("--faults", nargs="*", choices=sorted(FAULTS), help="these only (default: all)", metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="one study for each fault alone, one mix")
-    parser.add_argument("--only", help="cases whose name contains this", default="")
+    parser.add_argument("--only", help="cases whose name contains this, or 'lacking'", default="")
     parser.add_argument(
         "--share", type=float, default=0.3, help="of requests that meet a fault in a mix (default: 0.3)"
     )
@@ -56,10 +57,13 @@ def main() -> int:
             verdicts.append(tried(server, case, good, Path(folder), number))
             for one in verdicts[-1].wrong:
                 print(f"WRONG  {case.name}: {one}", flush=True)
+        outcomes = [] if given.only and given.only not in "lacking" else list(lacking_cases(Path(folder)))
     _show(verdicts)
+    lacking = show_lacking(outcomes) if outcomes else 0
     wrong = sum(bool(one.wrong) for one in verdicts)
     print(f"\n{len(FAULTS)} faults, {len(BAD_DOORS)} bad doors; {len(verdicts)} runs, {wrong} wrong")
-    return int(wrong > 0)
+    print(f"{len(outcomes)} endpoints that lack something or bill too much, {lacking} wrong")
+    return int(wrong + lacking > 0)
 
 
 if __name__ == "__main__":

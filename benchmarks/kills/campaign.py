@@ -16,15 +16,13 @@ from time import monotonic
 from typing import Any
 
 from benchmarks.kills.scenarios import CONNECTIONS, Scenario, inputs
-from fuzz.hostile.server import INPUT, KEY, OUTPUT, Hostile
+from fuzz.hostile.server import KEY, Hostile
 
 __all__ = ["Campaign", "Row"]
 
 _OVERTON = str(Path(sys.executable).with_name("overton"))
 _INSPECT = str(Path(sys.executable).with_name("inspect"))
 _LATENCY = 0.04
-_REPLY = (INPUT * 10.0 + OUTPUT * 100.0) / 1e6
-"""Dollars, at the price that every model is given."""
 _LATE = 12
 """Replies of one kill that a commit may not yet have, besides those in flight: `_LATENCY` allows some 4 in 40 ms."""
 _STOPPED = 4
@@ -119,11 +117,11 @@ class Campaign:
                 course.words = self._next(course)
             elif process.returncode == _STOPPED and course.limits:
                 row.limits += 1
-                self._check_limits(course, row)
+                self._check_limits(course, row, row.kills - before)
                 course.limits, course.lifted = (), True
                 course.words = course.resume
             elif process.returncode in (0, 3):
-                self._check_limits(course, row)
+                self._check_limits(course, row, row.kills - before)
                 break
             elif (other := self._otherwise(course, told)) is not None:
                 course.words = other
@@ -218,12 +216,15 @@ class Campaign:
         calls, cost = "1000000", "1000000"
         if self.chance.random() < 0.5:
             low = max(3, int(self.calls[course.scenario.name] * self.chance.uniform(0.4, 0.9)))
-            few, cheap = course.counted["requests"] + low, course.counted["cost"] + low * _REPLY + 0.2
+            margin = 0.0 if course.scenario.excess else 0.2
+            few = course.counted["requests"] + low
+            cheap = course.counted["cost"] + low * course.scenario.reply + margin
             calls, cost = (str(few), cost) if self.chance.random() < 0.5 else (calls, f"{cheap:.4f}")
         course.limits = ("--max-calls", calls, "--max-cost", cost)
         course.words = (*course.words, *course.limits)
 
-    def _check_limits(self, course: Course, row: Row) -> None:
+    def _check_limits(self, course: Course, row: Row, kills: int) -> None:
+        """A model that bills too much may exceed a limit by its excess on calls in flight, once more for each kill."""
         if not course.limits:
             return
         report = self.server.report()
@@ -231,8 +232,10 @@ class Campaign:
         sent = course.counted["requests"] + report["requests"]
         if sent > int(calls):
             row.wrong.append(f"{sent} requests, though --max-calls {calls}")
-        paid = course.counted["cost"] + report["answered"] * _REPLY
-        if paid > float(cost) + 1e-9:
+        scenario = course.scenario
+        paid = course.counted["cost"] + report["answered"] * scenario.reply
+        in_flight = self.calls[scenario.name] if "--batch" in scenario.begin else len(scenario.models) * CONNECTIONS
+        if paid > float(cost) + (kills + 1) * in_flight * scenario.excess + 1e-9:
             row.wrong.append(f"${paid:.4f} spent, though --max-cost {cost}")
 
     def _check(self, course: Course, row: Row, kills: int) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fuzz.hostile.server import INPUT, OUTPUT
+
 __all__ = ["CONNECTIONS", "Scenario", "inputs", "scenarios"]
 
 CONNECTIONS = 4
@@ -17,7 +19,8 @@ class Scenario:
     """A command, how it goes on after a kill, and what is compared.
 
     `begin` is started in `folder`, whose `out` is the run. `prepared` words were carried out before, once, and their
-    outcome is copied. `asks` whether it asks models, so that limits can be set.
+    outcome is copied. `asks` whether it asks models, so that limits can be set. A reply costs `reply` dollars at the
+    price that models are given, which exceeds what one call may cost at worst by `excess`.
     """
 
     name: str
@@ -26,19 +29,23 @@ class Scenario:
     prepared: tuple[str, ...] = ()
     asks: bool = True
     inspect: bool = False
+    reply: float = (INPUT * 10.0 + OUTPUT * 100.0) / 1e6
+    excess: float = 0.0
 
 
 def scenarios(url: str) -> list[Scenario]:
     """All of them, with the endpoint at `url`."""
 
-    def model(name: str, flag: str = "--model") -> tuple[str, ...]:
-        arguments = ("seed=5", f"connections={CONNECTIONS}", "key_env=OPENAI_API_KEY", "max_tokens=40")
+    def model(name: str, flag: str = "--model", allowed: int = 40, price: str = "10") -> tuple[str, ...]:
+        arguments = ("seed=5", f"connections={CONNECTIONS}", "key_env=OPENAI_API_KEY", f"max_tokens={allowed}")
         pairs = [word for one in arguments for word in ("--model-arg", name, one)]
-        return (flag, f"{name}={url}#{name}", *pairs, "--price", name, "10", "100")
+        return (flag, f"{name}={url}#{name}", *pairs, "--price", name, price, "100")
 
     m, judge, writer = model("m"), model("judge", "--judge"), model("writer")
     table = (*model("m", "--agent"), *model("n", "--agent"), *model("values", "--values-judge"))
     small = (*_MILLSTONE.split(), *m)
+    dear = tuple(word for name in ("m", "n") for word in model(name, allowed=_FEW, price="0"))
+    excess = {"reply": OUTPUT * 100.0 / 1e6, "excess": (OUTPUT - _FEW) * 100.0 / 1e6}
     chameleon = (
         ["run", "stance-stability", "--turns", "4", "--search", "starter", "--out", "out"],
         _only("stance-stability"),
@@ -55,6 +62,8 @@ def scenarios(url: str) -> list[Scenario]:
     return [
         Scenario("open-mindedness", small, ("m",)),
         Scenario("open-mindedness --batch", (*small, "--batch"), ("m",)),
+        Scenario("bills too much", (*_MILLSTONE.split(), *dear), ("m", "n"), **excess),
+        Scenario("bills too much --batch", (*_MILLSTONE.split(), *dear, "--batch"), ("m", "n"), **excess),
         Scenario("stance-stability --batch", _joined(*chameleon, ["--batch"]), ("m", "judge")),
         Scenario("stance-stability", _joined(*chameleon), ("m", "judge")),
         Scenario("pluralism", _joined(*pluralist), ("m", "judge")),
@@ -71,6 +80,8 @@ def scenarios(url: str) -> list[Scenario]:
     ]
 
 
+_FEW = 2
+"""Output tokens that a model may take that takes `OUTPUT`; its input is free."""
 _MILLSTONE = "run open-mindedness --issues issues.jsonl --trials 2 --template 1 --condition balanced --out out"
 _TOPICS = "items topics --domain Climate --domain Health --per-domain 6 --out out"
 _REFERENCES = "items references threads.jsonl --method single-shot --out out"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from overton.calls import Price, Request, Settings, system, user
 from overton.engine import Budget, Limits, Pacer, Patience, Spending
-from overton.engine.limits import worst_case
+from overton.engine.limits import Billing, Reserved, worst_case
 from overton.errors import JournalError, LimitReached, UnavailableError
 
 
@@ -474,3 +474,38 @@ def test_the_worst_case_takes_a_token_for_every_byte_and_every_output_token() ->
     price = Price(input=2.0, output=8.0)
     assert worst_case(price, request) >= (250 * 2.0 + 1000 * 8.0) / 1e6
     assert worst_case(price, request) < (400 * 2.0 + 1000 * 8.0) / 1e6
+
+
+def test_a_bill_above_its_bound_raises_the_bounds_of_calls_in_flight_to_what_was_seen() -> None:
+    billing, price = Billing(), Price(input=0.0, output=1.0)
+    short, long = (Request((user("x"),), Settings(max_tokens=tokens)) for tokens in (1_000, 4_000_000))
+    in_flight = [Reserved(one, billing.worst(price, one)) for one in (short, long)]
+    assert [one.worst for one in in_flight] == [pytest.approx(0.001), pytest.approx(4.0)]
+    billing.in_flight.update(in_flight)
+    assert not billing.learn(price, long, 3.0)
+    assert billing.raise_reserved(price) == 0.0
+    assert "up to 1.5 times" in billing.learn(price, long, 6.0)
+    assert billing.raise_reserved(price) == pytest.approx((6.0 - 0.001) + (6.0 - 4.0))
+    assert [one.worst for one in in_flight] == [6.0, 6.0]  # no less than was seen, even for the short call
+    assert billing.worst(price, short) == 6.0
+    assert "up to 1e+04 times" in billing.learn(price, short, 10.0)
+    assert billing.worst(price, long) == pytest.approx(40_000.0)
+
+
+async def test_more_that_is_set_aside_counts_against_the_limit_and_is_on_disk_at_once() -> None:
+    ledger = SlowLedger(random.Random(1))
+    budget = Budget(Limits(cost=1.0), ledger=ledger)
+    for _ in range(2):
+        await budget.reserve(0.25)
+    budget.set_aside_more(0.75)
+    assert budget.is_exceeded
+    assert ledger.proposed.cost >= 1.25
+    waiting = asyncio.create_task(budget.reserve(0.25))
+    await rest(20)
+    assert not waiting.done()
+    budget.settle(0.625, 0.5)
+    await rest(20)
+    assert not waiting.done()
+    budget.settle(0.625, 0.25)
+    await asyncio.wait_for(waiting, 5)
+    assert budget.cost == pytest.approx(0.75)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +35,8 @@ def _label(body: dict[str, Any], chance: float) -> str:
 
 @dataclass
 class BatchEndpoint:
-    """`alone` counts the calls sent outside batches, by their bodies; `steps` the operations on batches."""
+    """`alone` counts the calls sent outside batches, by their bodies; `steps` the operations on batches. `reply` makes
+    the replies to calls outside batches."""
 
     provider: Provider = field(default_factory=lambda: Provider(answered))
     alone: Counter[str] = field(default_factory=Counter)
@@ -43,6 +45,7 @@ class BatchEndpoint:
     _loop: Any = None
     _thread: Any = None
     url: str = ""
+    reply: Callable[[dict[str, Any]], tuple[int, dict[str, Any]]] = answered
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.content.read()
@@ -50,7 +53,7 @@ class BatchEndpoint:
         if found is None:
             call = msgspec.json.decode(body)
             self.alone[key_of(call)] += 1
-            status, reply = answered(call)
+            status, reply = self.reply(call)
             self.provider.paid[key_of(call)] += 1
             found = status, msgspec.json.encode(reply)
         return web.Response(body=found[1], status=found[0], content_type="application/json")

@@ -84,7 +84,7 @@ def work(job: dict) -> int:
                 issues,
                 {"subject": [ModelRequest(spec, tuple(map(tuple, job["args"])), price) for spec in job["models"]]},
                 out,
-                options=Options(trials=job["trials"]),
+                options=Options(trials=job["trials"], **job.get("options", {})),
                 limits=limits,
                 batch=job.get("batch", False),
                 precision=Wanted(job["precision"]) if "precision" in job else None,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from typing import Any
 
 import msgspec
@@ -174,3 +177,137 @@ def test_the_limit_that_stopped_a_run_is_named_where_both_are_set(runs: Any, end
     assert runs.start("calls", models=[model], limits=Limits(cost=99.0, calls=20)).reached == "calls"
     assert runs.start("cost", models=[model], limits=Limits(cost=0.1, calls=9_000)).reached == "cost"
     assert runs.resume("cost", limits=Limits(cost=99.0)).reached == ""
+
+
+OUTPUT_PRICE = Price(input=0.0, output=100.0)
+ALLOWED, USUAL, TOO_MANY = 40, 10, 3000
+RESERVED, BILLED_FIRST, BILLED = (tokens * OUTPUT_PRICE.output / 1e6 for tokens in (ALLOWED, USUAL, TOO_MANY))
+
+
+class Overbilling:
+    """An endpoint that bills each model's first reply as allowed, and then many times that, for all requests that are
+    in flight at once: it holds its replies until `held` of them are. It keeps what it has billed."""
+
+    def __init__(self, endpoint: Any, held: int, models: int = 1) -> None:
+        self.endpoint, self.held, self.models = endpoint, held, models
+        self.requests = 0
+        self.billed = 0.0
+        self.seen: set[str] = set()
+        self.let_go = False
+        self.at_once: Any = lambda: None
+        endpoint.behave = self._behave
+
+    async def _behave(self, asked: Any) -> web.Response:
+        self.requests += 1
+        if asked.model not in self.seen:
+            self.seen.add(asked.model)
+            self.billed += BILLED_FIRST
+            return bills(asked, USUAL)
+        self.billed += BILLED
+        if self.requests - self.models == self.held:
+            self.let_go = True
+            self.at_once()
+        for _ in range(400):
+            if self.let_go:
+                break
+            await asyncio.sleep(0.005)
+        return bills(asked, TOO_MANY)
+
+
+def output_priced(runs: Any, name: str, connections: int) -> ModelRequest:
+    """A model without a seed, so that nothing but the limit has its first call go alone."""
+    arguments = (("connections", str(connections)), ("max_tokens", str(ALLOWED)))
+    return ModelRequest(runs.spec(name), arguments, OUTPUT_PRICE)
+
+
+@pytest.mark.parametrize("connections", [1, 8, 64])
+@pytest.mark.parametrize("names", [("m",), ("m", "n")])
+def test_a_limit_is_exceeded_by_what_calls_in_flight_bill_too_much_and_by_nothing_else(
+    runs: Any, endpoint: Any, connections: int, names: tuple[str, ...]
+) -> None:
+    in_flight = len(names) * connections
+    server = Overbilling(endpoint, in_flight, len(names))
+    limit = len(names) * BILLED_FIRST + in_flight * RESERVED + 1e-9
+    models = [output_priced(runs, name, connections) for name in names]
+    manifest = runs.start(models=models, limits=Limits(cost=limit))
+    assert (manifest.status, manifest.reached) == ("stopped", "cost")
+    assert server.requests == len(names) + in_flight
+    assert server.billed == pytest.approx(limit + in_flight * (BILLED - RESERVED))
+    assert manifest.spent.cost == pytest.approx(server.billed)
+    assert runs.resume().status == "stopped"
+    assert server.requests == len(names) + in_flight
+
+
+@pytest.mark.parametrize("connections", [1, 8, 64])
+@pytest.mark.parametrize("names", [("m",), ("m", "n")])
+def test_a_model_that_always_bills_too_much_is_found_out_by_its_first_call(
+    runs: Any, endpoint: Any, connections: int, names: tuple[str, ...]
+) -> None:
+    """64 calls of $0.30 used to be in flight before the first was known to cost more than $0.004."""
+    server = Overbilling(endpoint, 1, 0)
+    server.seen.update(names)
+    limit = 20 * BILLED + 1e-9
+    models = [output_priced(runs, name, connections) for name in names]
+    manifest = runs.start(models=models, limits=Limits(cost=limit))
+    assert (manifest.status, manifest.reached) == ("stopped", "cost")
+    assert server.requests == 20
+    assert server.billed == pytest.approx(manifest.spent.cost)
+    assert server.billed <= limit
+
+
+@pytest.mark.parametrize("connections", [1, 8, 64])
+def test_a_bill_that_is_seen_raises_what_is_set_aside_for_calls_in_flight(
+    runs: Any, endpoint: Any, connections: int
+) -> None:
+    """One reply costs more; the others are held back, and nothing is sent that would not fit if they cost as much."""
+    server = Overbilling(endpoint, connections)
+    limit = BILLED_FIRST + connections * BILLED + 1e-9
+    sent_by_then: list[int] = []
+    bill = server._behave
+
+    async def behave(asked: Any) -> web.Response:
+        reply = await bill(asked)
+        if server.requests > 2 and connections > 1 and not sent_by_then:
+            sent_by_then.append(server.requests)
+            return reply  # the first of those in flight
+        await asyncio.sleep(0.3)
+        return reply
+
+    endpoint.behave = behave
+    manifest = runs.start(models=[output_priced(runs, "m", connections)], limits=Limits(cost=limit))
+    assert (manifest.status, manifest.reached) == ("stopped", "cost")
+    assert server.requests == 1 + connections
+    assert server.billed <= limit
+    assert manifest.spent.cost == pytest.approx(server.billed)
+
+
+@pytest.mark.parametrize("connections", [1, 8, 64])
+@pytest.mark.parametrize("names", [("m",), ("m", "n")])
+def test_a_kill_adds_at_most_what_its_calls_in_flight_bill_too_much(
+    runs: Any, endpoint: Any, connections: int, names: tuple[str, ...]
+) -> None:
+    """Killed before any reply shows what calls cost: that they were sent is known, and what they were allowed."""
+    in_flight = len(names) * connections
+    server = Overbilling(endpoint, in_flight, len(names))
+    limit = len(names) * BILLED_FIRST + 2 * in_flight * RESERVED + 1e-9
+    child = runs.child(
+        models=[runs.spec(name) for name in names],
+        args=[["max_tokens", str(ALLOWED)]],
+        connections=connections,
+        price=[OUTPUT_PRICE.input, OUTPUT_PRICE.output],
+        max_cost=limit,
+    )
+    server.at_once = lambda: os.kill(child.pid, signal.SIGKILL)
+    child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGKILL
+    killed_with = server.requests
+    assert killed_with == len(names) + in_flight
+    manifest = runs.resume()
+    assert (manifest.status, manifest.reached) == ("stopped", "cost")
+    # Those in flight at the kill, and the first call to each model, were allowed less than they cost.
+    excess = BILLED - RESERVED
+    assert server.billed <= limit + (in_flight + len(names)) * excess
+    assert server.requests - killed_with <= len(names)
+    before = server.requests
+    assert runs.resume().status == "stopped"
+    assert server.requests == before

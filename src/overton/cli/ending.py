@@ -301,6 +301,11 @@ def _warn(planned: Plan, max_cost: float | None, max_calls: int | None) -> None:
         say(f"--max-calls {max_calls} would stop this run before its {planned.calls} calls.")
     if max_cost is not None and planned.cost is not None and planned.cost > max_cost:
         say(f"--max-cost {max_cost:g} would stop this run before its estimated ${planned.cost:.2f}.")
+    if max_cost is not None:
+        say(
+            "--max-cost is exceeded only if a model bills more than max_tokens allow. At most, the excess is the calls"
+            " in flight at once (`connections` for each model; in batches, all) times what the dearest cost too much."
+        )
 
 
 def _range(least: int, most: int) -> str:

@@ -67,13 +67,20 @@ SeedOption = Annotated[
 MaxCostOption = Annotated[
     float | None,
     typer.Option(
-        "--max-cost", min=0, metavar="X", help="Stop before spending more than this many US dollars, over all sessions."
+        "--max-cost",
+        min=0,
+        metavar="X",
+        help="Stop before spending more than this many US dollars, over all sessions. Exceeded only by models that bill"
+        " more than max_tokens allow: at most by calls in flight at once times their excess.",
     ),
 ]
 MaxCallsOption = Annotated[
     int | None,
     typer.Option(
-        "--max-calls", min=0, metavar="N", help="Stop before sending more than this many requests, over all sessions."
+        "--max-calls",
+        min=0,
+        metavar="N",
+        help="Stop before sending more than this many requests, over all sessions. Never exceeded.",
     ),
 ]
 PrecisionOption = Annotated[

@@ -68,13 +68,15 @@ class _Contents(msgspec.Struct, frozen=True):
 
 class _State(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is noted of a batch later: `at` which time (Unix), where its calls were uploaded, the id it was given, the
-    slots for which money is still set aside if not all, and whether nothing is left to do."""
+    slots for which money is still set aside if not all, whether nothing is left to do, and how many dollars are set
+    aside for each call if more than at first."""
 
     at: float
     upload: str = ""
     id: str = ""
     held: str | None = None
     over: bool = False
+    each: float = 0.0
 
 
 _contents, _state = msgspec.json.Decoder(_Contents).decode, msgspec.json.Decoder(_State).decode
@@ -106,6 +108,8 @@ class Batch:
     size: int = 0
     whole: bool = True
     """Whether none of the money set aside for it has been settled yet."""
+    raised: float = 0.0
+    """`each` if it was raised after the batch was made, otherwise 0."""
 
     def contents(self) -> Entry:
         """The note that lists its calls."""
@@ -114,7 +118,7 @@ class Batch:
     def state(self, *, over: bool = False) -> Entry:
         """The note of its progress."""
         left = None if self.whole else _joined(list(self.reserved))
-        return self._entry(_STATE, _State(time(), self.upload, self.id, left, over))
+        return self._entry(_STATE, _State(time(), self.upload, self.id, left, over, self.raised))
 
     def _entry(self, number: int, note: msgspec.Struct) -> Entry:
         place = Place("", _SPEAKER + self.name, number, self.answerer)
@@ -139,7 +143,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
             continue
         slots = set(_parted(contents.slots))
         left = slots if state is None or state.held is None else set(_parted(state.held)) & slots
-        each = max(0.0, contents.each)
+        each = max(0.0, contents.each, 0.0 if state is None else state.each)
         yield Batch(
             name=one.place.speaker.removeprefix(_SPEAKER),
             answerer=one.place.answerer,
@@ -151,6 +155,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
             upload="" if state is None else state.upload,
             id="" if state is None else state.id,
             whole=state is None or state.held is None,
+            raised=0.0 if state is None else state.each,
         )
 
 

@@ -101,6 +101,39 @@ class Batches:
                 await self._room(box)
         return None
 
+    def contains(self, slot: bytes) -> bool:
+        """Whether a call is in a batch."""
+        return slot in self._batch_of
+
+    def raise_reserved(self, bound: Bound, times: float) -> float:
+        """Set aside `times` as much for calls in flight to an answerer that has billed more than expected, and at least
+        its largest bill; returns the additional dollars."""
+        if (box := self._boxes.get(bound.answerer.identity)) is not None:
+            self._reserve_again(box)
+        more = 0.0
+        for batch in self._batches.values():
+            each = max(times * batch.each, bound.billing.most * _share(bound))
+            if batch.answerer == bound.answerer.identity and batch.reserved and each > batch.each:
+                more += len(batch.reserved) * (each - batch.each)
+                batch.each = batch.raised = each
+                batch.reserved = dict.fromkeys(batch.reserved, each)
+                self._task(self._noted_raised(batch))
+        return more
+
+    def _reserve_again(self, box: Box) -> None:
+        """Have the calls that are not yet in a batch reserve more before they are sent."""
+        queue, box.queue, box.size = box.queue, [], 0
+        for one in queue:
+            self._desk.budget.withdraw(one.worst)
+            self._reserved -= 1
+            if not one.future.done():
+                one.future.set_result((one.identity.content, UnavailableError(_NEVER, "its worst case has risen")))
+
+    async def _noted_raised(self, batch: Batch) -> None:
+        """Note what is now set aside for a batch, unless it is over."""
+        if batch.name in self._batches:
+            await self._desk.journal.keep(batch.state())
+
     def recalled(self, slot: bytes, cost: float) -> None:
         """The journal has the outcome of a call that may also be in a batch."""
         if slot in self._batch_of:
@@ -156,8 +189,7 @@ class Batches:
             size = len(box.batching.line(call_id(identity, "x" * 8), request)) + 2
         except AnswerError as error:
             return identity.content, error
-        worst = bound.worst(request) * _share(bound)
-        await desk.reserve(worst, covered=False)
+        worst = await desk.reserve(bound, request, share=_share(bound), covered=False)
         self._reserved += 1
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         if box.queue and (len(box.queue) >= box.batching.most_calls or box.size + size > box.most_bytes):
@@ -206,6 +238,9 @@ class Batches:
         await desk.journal.keep(batch.contents())
         if desk.stopped is not None:
             self._forget(batch)
+            return
+        if desk.budget.is_exceeded:  # as its answerer has just billed more than expected
+            self._deal(box, batch, {}, UnavailableError(_NEVER, "it could exceed the limit"))
             return
         await self._courier.send(box, batch, lines)
         await self._watch(box, batch)

@@ -12,10 +12,11 @@ import msgspec
 
 from overton.calls import Answerer, Batching, Failure, Price, Reply, Request, Settings, Usage
 from overton.engine.batches import Batches
+from overton.engine.first_calls import PROBABILITIES, FirstCalls, Sender, Turn, features_of, unsupported
 from overton.engine.fleet import Fleet
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry, Journal
-from overton.engine.limits import Budget, worst_case
+from overton.engine.limits import Billing, Budget, Reserved
 from overton.engine.pacing import Pacer, Patience
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
 
@@ -44,13 +45,17 @@ class Answering(Protocol):
         ...
 
 
+_NONE_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
+
+
 @dataclass
 class Bound:
     """An answerer bound to a role, with its settings, price and pace.
 
     `batching` sends its calls in batches, None if its provider takes none; `batched` says that they are sent so. If
     several servers share its calls, `fleet` has a pace for each and replaces `pacer`; each is called `through`
-    a wrapper, if there is one.
+    a wrapper, if there is one. `judges` says that it serves as a judge. `needed` are the features that its last call
+    needed, after that call's form and whether it had a seed.
     """
 
     answerer: Answerer
@@ -59,12 +64,13 @@ class Bound:
     price: Price | None = None
     failed_in_a_row: int = 0
     has_answered: bool = False
-    beyond: float = 1.0
-    most_billed: float = 0.0
+    judges: bool = False
     batching: Batching | None = None
     batched: bool = False
     fleet: Fleet | None = None
     through: Callable[[Answering], Answering] | None = None
+    billing: Billing = field(default_factory=Billing)
+    needed: tuple[object, bool, frozenset[str]] = _NONE_YET
 
     @property
     def pace(self) -> Pacer | Fleet:
@@ -72,23 +78,8 @@ class Bound:
         return self.pacer if self.fleet is None else self.fleet
 
     def worst(self, request: Request) -> float:
-        """The most a request can cost, in dollars: by its tokens, or by what this answerer has billed beyond them."""
-        if self.price is None:
-            return 0.0
-        return worst_case(self.price, request) * self.beyond or self.most_billed
-
-    def learn(self, request: Request, bill: float) -> str:
-        """Expect bills like this one from now on; returns a note about it, '' if it is no more than expected."""
-        if self.price is None or bill <= self.worst(request):
-            return ""
-        if allowed := worst_case(self.price, request):
-            self.beyond = bill / allowed
-            return f"bills up to {self.beyond:.3g} times the worst-case cost of its calls ({_BEYOND})"
-        self.most_billed = bill
-        return f"bills up to ${bill:.4g} for calls that should cost nothing ({_BEYOND})"
-
-
-_BEYOND = "every output token used: does it bill reasoning beyond max_tokens?); that much is now set aside per call"
+        """The most that a request is expected to cost, in dollars."""
+        return self.billing.worst(self.price, request)
 
 
 @dataclass
@@ -119,6 +110,7 @@ class Desk:
     batches: Batches | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _pacers: dict[int, Pacer | Fleet] = field(default_factory=dict)
+    _first_calls: FirstCalls = field(default_factory=FirstCalls)
     _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
     _shared: dict[bytes, asyncio.Task[Reply | Failure]] = field(default_factory=dict)
     _most_shared: int = 0
@@ -129,6 +121,7 @@ class Desk:
         self._stopping.set()
         for pacer in self._pacers.values():
             pacer.close()
+        self._first_calls.release()
         if self.batches is not None:
             self.batches.stopping(self.stopped)
 
@@ -152,7 +145,7 @@ class Desk:
         if known is not None:
             self.tally.recalled += 1
             if self.budget.limits.cost is not None and isinstance(known, Reply):
-                self.learn(bound, request, _paid(bound, known, 0.0))
+                self.learn(bound, request, _paid(bound, known, 0.0), is_new=False)
             if self.batches is not None:
                 self.batches.recalled(identity.slot, _paid(bound, known, 0.0) if isinstance(known, Reply) else 0.0)
             if self.tally.recalled % _BREATH == 0:
@@ -213,12 +206,42 @@ class Desk:
 
     async def _found(self, bound: Bound, identity: Identity, request: Request) -> Reply | Failure:
         """The outcome of a call: in a batch if it goes into one; otherwise, or if that gives none, on its own."""
-        if self.batches is not None and (reply := await self.batches.outcome(bound, identity, request)) is not None:
-            return _sound(reply)
-        return await self._attempt(bound, request)
+        if self.batches is not None:
+            if bound.batched and not self.batches.contains(identity.slot):
+                # A batch whose replies lack token probabilities is paid for in full: one call goes ahead of it, alone.
+                needed = self._features(bound, request) & {PROBABILITIES}
+                if not self._first_calls.are_known(bound.answerer.identity, needed):
+                    turn = await self._first_calls.turn(bound.answerer.identity, needed, is_patient=True)
+                    if turn.features:
+                        return await self._first(bound, request, turn)
+            if (reply := await self.batches.outcome(bound, identity, request)) is not None:
+                return _sound(reply)
+        model, needed = bound.answerer.identity, self._features(bound, request)
+        if self._first_calls.are_known(model, needed):
+            return await self._attempt(bound, request)
+        return await self._first(bound, request, await self._first_calls.turn(model, needed))
 
-    async def _attempt(self, bound: Bound, request: Request) -> Reply | Failure:
-        """Send until there is an outcome."""
+    async def _first(self, bound: Bound, request: Request, turn: Turn) -> Reply | Failure:
+        """The outcome of a call that may be the first of its kind."""
+        found = None
+        try:
+            found = await self._attempt(bound, request, turn)
+            return found
+        finally:
+            self._first_calls.end(turn, found)
+
+    def _features(self, bound: Bound, request: Request) -> frozenset[str]:
+        """The features that a call needs: mostly those of the answerer's last call, which had the same form."""
+        form, has_seed, features = bound.needed
+        if form is not request.form or has_seed != (request.seed is not None):
+            has_cost_limit = self.budget.limits.cost is not None and bound.price is not None
+            features = features_of(Sender(bound.answerer.holds_form, bound.judges, has_cost_limit), request)
+            bound.needed = request.form, request.seed is not None, features
+        return features
+
+    async def _attempt(self, bound: Bound, request: Request, turn: Turn | None = None) -> Reply | Failure:
+        """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
+        what its endpoint lacks."""
         attempt = 0
         while True:
             attempt += 1
@@ -228,16 +251,32 @@ class Desk:
                 self.tally.last_trouble = f"{bound.answerer.name}: {error}"
                 if self.patience.refuses(error):
                     raise self._stop_for_now(error) from error
+                if turn is not None:
+                    self._first_calls.unanswered(turn)
                 wait = self.patience.wait(attempt, error)
                 if wait is None:
                     return Failure(error.kind, str(error), attempt)
                 self.tally.retried += 1
                 await self.pause(wait)
             except RejectedError as error:
+                if turn is not None:
+                    self._stop_if_unsupported(bound, turn, error)
+                    if bound.has_answered:  # otherwise it is soon given up, one call at a time
+                        self._first_calls.unanswered(turn)
                 return Failure(error.kind, str(error), attempt)
             except AccessError as error:
                 self.stop(error)
                 raise Stopped(str(error)) from error
+
+    def _stop_if_unsupported(self, bound: Bound, turn: Turn, error: RejectedError) -> None:
+        """Stop the run if a first call was rejected because its endpoint lacks what it needs.
+
+        Raises:
+            Stopped: it was.
+        """
+        if (lacking := unsupported(turn.features, error, bound.answerer.name)) is not None:
+            self.stop(lacking)
+            raise Stopped(str(lacking)) from error
 
     def _stop_for_now(self, error: UnavailableError) -> Stopped:
         """The failure is not permanent: the call is made again when the run is resumed."""
@@ -259,21 +298,22 @@ class Desk:
         else:
             answerer, pacer, ticket = await self._server(bound, bound.fleet)
         try:
-            worst = bound.worst(request)
-            await self.reserve(worst)
-            paid = worst  # also if the request is cut off: it may be billed
+            reserved = Reserved(request, await self.reserve(bound, request))
+            bound.billing.in_flight.add(reserved)
+            paid = None  # also if the request is cut off: it may be billed, at its worst case
             try:
                 reply = _sound(await answerer.answer(request))
-                paid = _paid(bound, reply, worst)
-                if paid > worst:
+                paid = _paid(bound, reply, reserved.worst)
+                if paid > reserved.worst:
                     self.learn(bound, request, paid)
             except AnswerError as error:
-                paid = worst if error.maybe_billed else 0.0
+                paid = None if error.maybe_billed else 0.0
                 if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
                     pacer.overloaded(ticket, error.retry_after)
                 raise
             finally:
-                self.budget.settle(worst, paid)
+                bound.billing.in_flight.discard(reserved)
+                self.budget.settle(reserved.worst, reserved.worst if paid is None else paid)
         finally:
             pacer.leave()
         pacer.answered()
@@ -292,25 +332,38 @@ class Desk:
             raise
         return bound.through(member) if bound.through else member, member.pacer, ticket
 
-    def learn(self, bound: Bound, request: Request, bill: float) -> None:
-        """Expect bills like this one from an answerer, and say so."""
-        if note := bound.learn(request, bill):
-            self.tally.notes[bound.answerer.name] = note
+    def learn(self, bound: Bound, request: Request, bill: float, *, is_new: bool = True) -> None:
+        """Expect bills like this one from an answerer, of the requests in flight too, and say so.
 
-    async def reserve(self, worst: float, *, covered: bool = True) -> None:
-        """Set money aside for one request (see `Budget.reserve`); if the budget does not allow it, the run stops.
+        A bill from the journal is not `is_new`: batches of earlier sessions already have reservations that cover it.
+        """
+        before = bound.billing.times
+        if not (note := bound.billing.learn(bound.price, request, bill)):
+            return
+        self.tally.notes[bound.answerer.name] = note
+        more = bound.billing.raise_reserved(bound.price)
+        if self.batches is not None:
+            more += self.batches.raise_reserved(bound, bound.billing.times / before if is_new else 1.0)
+        self.budget.set_aside_more(more)
+
+    async def reserve(self, bound: Bound, request: Request, *, share: float = 1.0, covered: bool = True) -> float:
+        """Set money aside for one request (see `Budget.reserve`), this `share` of its price; if the budget does not
+        allow it, the run stops. Returns the dollars set aside.
 
         Raises:
             Stopped: the run is stopping.
         """
         self._raise_if_stopped()
-        try:
-            await self.budget.reserve(worst, covered=covered)
-        except Stopped as reached:
-            self.stop(reached)
-            raise
-        if self.stopped is not None:  # while it waited
-            self.budget.withdraw(worst)
+        while True:
+            worst, most = bound.worst(request) * share, bound.billing.most
+            try:
+                await self.budget.reserve(worst, covered=covered)
+            except Stopped as reached:
+                self.stop(reached)
+                raise
+            if self.stopped is None and bound.billing.most == most:
+                return worst
+            self.budget.withdraw(worst)  # the run has stopped, or the call's worst case has risen, while it waited
             self._raise_if_stopped()
 
     def _stop_if_full(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple, Protocol
 
@@ -11,7 +12,7 @@ import msgspec
 from overton.calls import Price, Request, Settings
 from overton.errors import LimitReached
 
-__all__ = ["Budget", "Ledger", "Limits", "Spending", "worst_case"]
+__all__ = ["Billing", "Budget", "Ledger", "Limits", "Reserved", "Spending", "worst_case"]
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -35,6 +36,55 @@ def _allowed(settings: Settings) -> int:
     """Output tokens that a request allows, if its settings or extra fields say so."""
     extra = (settings.extra.get(name) for name in ("max_tokens", "max_completion_tokens"))
     return max(settings.max_tokens or 0, *(value if isinstance(value, int) else 0 for value in extra))
+
+
+class Reserved:
+    """Dollars set aside for a request in flight: `worst` rises if its model turns out to bill more."""
+
+    __slots__ = ("request", "worst")
+
+    def __init__(self, request: Request, worst: float) -> None:
+        self.request = request
+        self.worst = worst
+
+
+@dataclass
+class Billing:
+    """A model's bills beyond the worst case of its calls, and the reservations of its requests in flight.
+
+    `times` is the largest bill as a multiple of its request's worst case, at least 1. `most` is the largest bill in
+    dollars among those that were more than expected, 0 if all were as expected.
+    """
+
+    times: float = 1.0
+    most: float = 0.0
+    in_flight: set[Reserved] = field(default_factory=set)
+
+    def worst(self, price: Price | None, request: Request) -> float:
+        """The most that a request is expected to cost, in dollars: by its tokens, or by earlier bills beyond them."""
+        return 0.0 if price is None else max(worst_case(price, request) * self.times, self.most)
+
+    def learn(self, price: Price | None, request: Request, bill: float) -> str:
+        """Expect bills like this one from now on; returns a note about it, '' if it is no more than expected."""
+        if price is None or bill <= self.worst(price, request):
+            return ""
+        self.most = bill
+        if allowed := worst_case(price, request):
+            self.times = bill / allowed
+            return f"bills up to {self.times:.3g} times the worst-case cost of its calls ({_BEYOND})"
+        return f"bills up to ${bill:.4g} for calls that should cost nothing ({_BEYOND})"
+
+    def raise_reserved(self, price: Price | None) -> float:
+        """Expect such bills of the requests in flight too; returns how many dollars more are to be set aside."""
+        more = 0.0
+        for one in self.in_flight:
+            worst = self.worst(price, one.request)
+            more += max(0.0, worst - one.worst)
+            one.worst = max(one.worst, worst)
+        return more
+
+
+_BEYOND = "every output token used: does it bill reasoning beyond max_tokens?); that much is now set aside per call"
 
 
 class Spending(NamedTuple):
@@ -120,6 +170,11 @@ class Budget:
         """For how many requests money is set aside."""
         return self._in_flight
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether what is spent and set aside exceeds the limit on cost, as some model billed more than expected."""
+        return self.limits.cost is not None and self.cost + self._set_aside > self.limits.cost
+
     async def reserve(self, worst: float, *, covered: bool = True) -> None:
         """Set aside one request that can cost `worst` dollars; waits while requests in flight may still free enough.
 
@@ -149,6 +204,15 @@ class Budget:
         self._set_aside = max(0.0, self._set_aside - worst) if self._in_flight else 0.0
         self.cost += cost if 0 <= cost < inf else worst
         self._settled.set()
+
+    def set_aside_more(self, dollars: float) -> None:
+        """Requests in flight can cost this much more than was reserved; nothing is sent that no longer fits."""
+        if dollars <= 0:
+            return
+        self._set_aside += dollars
+        if self._ledger is not None:
+            self._most = _larger(self._most, self.spent)
+            self._ledger.propose(self._most, soon=True)
 
     def withdraw(self, worst: float) -> None:
         """A reserved request was not sent after all."""

@@ -217,10 +217,11 @@ def _fits(before: str, token: str, lead: str, said: str, form: Form) -> bool:
 def no_probabilities(name: str) -> AccessError:
     """The error for an endpoint that was asked for probabilities and sent none."""
     reason = "its endpoint sent no token probabilities (logprobs): it has none, or none for this model"
-    return AccessError("no probabilities", f"{name}: {reason}. Use --shares sampled")
+    return AccessError("no probabilities", f"{name}: {reason}. Use --shares sampled", maybe_billed=True)
 
 
 def reasoned(name: str) -> AccessError:
     """The same for a model that reasoned before it answered."""
     reason = "it reasons before it answers, so its letter's probability is that after a single line of thought"
-    return AccessError("no probabilities", f"{name}: {reason}, not the share of its answers. Use --shares sampled")
+    advice = "not the share of its answers. Use --shares sampled"
+    return AccessError("no probabilities", f"{name}: {reason}, {advice}", maybe_billed=True)

@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from overton.calls import Form, Question, Settings, user
-from overton.errors import AccessError, CallFailed, RejectedError
+from overton.errors import AccessError, CallFailed, RejectedError, UnavailableError
 from overton.hosts.inspect.asking import InspectAsk, Shared, Table
 from overton.hosts.inspect.conducting import conduct_here
 from overton.hosts.inspect.layout import CallData
@@ -179,3 +179,54 @@ def test_a_calls_own_settings_are_sent(backend: str) -> None:
 def test_settings_as_pairs_make_the_same_settings() -> None:
     settings = Settings(0.5, 0.9, 77, "high", 5, {"top_k": 3, "stop_seqs": ["x"], "word": "w"})
     assert open_model("inspect/mockllm/model", pairs_of(settings)).settings == settings
+
+
+@pytest.mark.parametrize(
+    "error", [RejectedError("rejected", "seed is not supported"), AccessError("no probabilities", "none were sent")]
+)
+def test_one_call_shows_that_a_model_lacks_what_all_need(backend: str, error: Exception) -> None:
+    words = [f"q{number}" for number in range(20)]
+    model = Model(**dict.fromkeys(words, error))
+
+    async def main() -> None:
+        shared_table = table(model)
+        shared_table.seats["subject"].settings = Settings(max_tokens=7, seed=3)
+        for _ in range(2):
+            with pytest.raises(AccessError, match=str(error)):
+                await asking(shared_table).all(questions(*words))
+
+    anyio.run(main, backend=backend)
+    assert len(model.asked) == 1
+
+
+def test_calls_after_the_first_of_a_kind_go_side_by_side(backend: str) -> None:
+    words = [f"q{number}" for number in range(20)]
+    model, most = Model(), 0
+
+    async def main() -> None:
+        nonlocal most
+        shared_table = table(model)
+        shared_table.seats["subject"].settings = Settings(max_tokens=7, seed=3)
+        async with anyio.create_task_group() as group:
+            group.start_soon(asking(shared_table).all, questions(*words))
+            while len(model.ended) < len(words):
+                most = max(most, len(model.asked) - len(model.ended))
+                assert len(model.asked) <= 1 or model.ended
+                await anyio.sleep(0.001)
+
+    anyio.run(main, backend=backend)
+    assert most > 10
+
+
+def test_each_call_without_an_answer_lets_one_more_go(backend: str) -> None:
+    words = [f"q{number}" for number in range(20)]
+    model = Model(**dict.fromkeys(words, UnavailableError("timeout", "too slow")))
+
+    async def main() -> None:
+        shared_table = table(model)
+        shared_table.seats["subject"].settings = Settings(max_tokens=7, seed=3)
+        with pytest.raises(UnavailableError):
+            await asking(shared_table).all(questions(*words))
+
+    anyio.run(main, backend=backend)
+    assert len(model.asked) == 20

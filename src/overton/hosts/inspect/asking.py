@@ -9,6 +9,7 @@ from typing import Any
 
 from overton.calls import Failure, Message, Reply, Request
 from overton.engine.conducting import Asking
+from overton.engine.first_calls import FirstCalls, Sender, Turn, features_of, unsupported
 from overton.engine.identity import Identity, Place
 from overton.errors import AccessError, AnswerError, CallFailed, RejectedError, UnavailableError
 from overton.hosts.inspect.layout import CallData
@@ -60,7 +61,8 @@ class Table:
     """What all samples of an eval share in making calls.
 
     `own` is the identity that belongs to the lane alone, '' if none; `probes` are the requests that show whether judges
-    accept a temperature.
+    accept a temperature. `refused` are models, by identity, whose first call of a kind showed that no
+    other can succeed.
     """
 
     seats: Mapping[str, Seat]
@@ -69,6 +71,14 @@ class Table:
     cache: bool = True
     shared: Shared = field(default_factory=Shared)
     probes: Sequence[Call] = ()
+    first_calls: FirstCalls = field(default_factory=lambda: FirstCalls(_event))
+    refused: dict[str, AccessError] = field(default_factory=dict)
+
+
+def _event() -> Any:
+    import anyio
+
+    return anyio.Event()
 
 
 @dataclass
@@ -136,9 +146,29 @@ class InspectAsk(Asking[Seat]):
         return found
 
     async def _made(self, call: Call) -> Reply | Failure:
-        seat, identity, place, request = call
+        seat, _, place, request = call
         if seat.model is None:
             return await self._table.sources.outcome(place.speaker, request)
+        model, first_calls = seat.answerer.identity, self._table.first_calls
+        sender = Sender(seat.holds_form, seat.judges and place.speaker != "probe", has_cost_limit=False)
+        turn = await first_calls.turn(model, features_of(sender, request))
+        found: Reply | Failure | None = None
+        try:
+            if model in self._table.refused:
+                raise self._table.refused[model]
+            found = await self._generated(call, turn)
+        except AccessError as error:
+            if turn.features:
+                self._table.refused[model] = error
+            raise
+        finally:
+            if not isinstance(found, Reply):
+                first_calls.unanswered(turn)
+            first_calls.end(turn, found)
+        return found
+
+    async def _generated(self, call: Call, turn: Turn) -> Reply | Failure:
+        seat, identity, place, request = call
         try:
             own = seat.weighs and request.form is not None and bool(request.form.weigh)
             config = config_of(request, seat.settings, seat.extra_body, hold=seat.holds_form or own)
@@ -151,7 +181,7 @@ class InspectAsk(Asking[Seat]):
         except Exception as error:
             if is_inspects_own(error):
                 raise
-            return _failed(seat, error)
+            return _failed(seat, error, turn)
         seat.answered = True
         if place.speaker.partition("/")[0] == self._first:
             self.last = Conversation(request.messages, output)
@@ -170,7 +200,7 @@ def _warn(what: str) -> None:
     transcript().info(what, source="overton")
 
 
-def _failed(seat: Seat, error: Exception) -> Failure:
+def _failed(seat: Seat, error: Exception, turn: Turn) -> Failure:
     """The failure that the trial records.
 
     Raises:
@@ -179,6 +209,9 @@ def _failed(seat: Seat, error: Exception) -> Failure:
     trouble = _trouble_of(error, seat.answerer.name)
     if not isinstance(trouble, Failure):
         raise type(trouble)(trouble.kind, f"{seat.role}: {trouble}") from error
+    rejection = RejectedError(trouble.kind, trouble.message)
+    if (lacking := unsupported(turn.features, rejection, seat.answerer.name)) is not None:
+        raise AccessError(lacking.kind, f"{seat.role}: {lacking}") from error
     # A rejection is about one request, unless all so far were rejected: then it is about the settings.
     seat.rejected += not seat.answered
     if seat.rejected >= _GIVE_UP_AFTER:

@@ -38,7 +38,8 @@ class Seat:
     """Who answers in a role: one of Inspect's models, or a source of searches and pages.
 
     `unsure` says that it judges and that it is unknown whether it accepts the temperature that judges have. `weighs`
-    says that it is a model of ours, which learns from the form itself what to weigh.
+    says that it is a model of ours, which learns from the form itself what to weigh; `judges` that it serves as a
+    judge.
     """
 
     role: str
@@ -51,6 +52,7 @@ class Seat:
     rejected: int = 0
     unsure: bool = False
     weighs: bool = False
+    judges: bool = False
 
 
 def named_models(study: AnyStudy, agents: int = 0) -> dict[str, list[Any]]:
@@ -162,5 +164,6 @@ def seats_of(
                 extra_body=dict(config_in_use(model).extra_body or {}),
                 unsure=entry.unsure,
                 weighs=(own := getattr(model.api, "overton", None)) is not None and weighs(own.answerer),
+                judges=study.role(role).judges,
             )
     return seats

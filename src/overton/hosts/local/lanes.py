@@ -164,6 +164,9 @@ def _seatings(
         role: _bound(manifest.models.get(role, []), None if models is None else models[role])
         for role in study.role_names
     }
+    for role in study.roles:
+        for one in bound[role.name] if role.judges else ():
+            one.judges = True
     first, *others = study.role_names
     shared = {role: bound[role][0] for role in others if bound[role]}
     label: dict[str, str | bool] = {}

@@ -89,7 +89,8 @@ class _Probe:
     @property
     def call(self) -> tuple[Bound, Identity, Place, Request]:
         tried = _Tried(self.bound.answerer)
-        return probe_call(replace(self.bound, answerer=tried, through=_TriedServer, batching=None, batched=False))
+        alone = replace(self.bound, answerer=tried, through=_TriedServer, batching=None, batched=False, judges=False)
+        return probe_call(alone)
 
     def settle(self, manifest: Manifest, found: Reply) -> None:
         """Apply what was found to all later calls and to the manifest."""

@@ -1,0 +1,187 @@
+"""The first call of a kind to a model goes alone where an endpoint may lack something: one call shows it, not dozens.
+
+The call is one of the run's own. The others of its kind wait until it has been answered, and nothing is sent unless a
+call of that kind is to be made. `FEATURES` lists what an endpoint may lack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from overton.calls import Failure, Reply, Request
+from overton.errors import AccessError, RejectedError
+
+__all__ = ["COST", "FEATURES", "PROBABILITIES", "Feature", "FirstCalls", "Turn", "features_of", "unsupported"]
+
+PROBABILITIES, COST = "token probabilities", "cost"
+
+
+class Sender(NamedTuple):
+    """An answerer, as far as features go: whether its output is constrained to a form, whether it serves as a judge,
+    and whether a limit on cost applies."""
+
+    holds_form: bool
+    judges: bool
+    has_cost_limit: bool
+
+
+class Feature(NamedTuple):
+    """Something that a call needs and its endpoint may lack.
+
+    `is_needed` says whether a call needs it. `words` find it in the message of a rejection, None if no rejection is
+    about it alone; `advice` says how to do without.
+    """
+
+    name: str
+    is_needed: Callable[[Sender, Request], bool]
+    words: re.Pattern[str] | None = None
+    advice: str = ""
+
+
+def _words(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_FORM_WORDS = _words(r"response_format|structured[ _]?outputs?|json[ _]?schema|\bschema\b|guided|grammar|\bregex\b")
+
+FEATURES = (
+    Feature(
+        PROBABILITIES,
+        lambda sender, request: request.form is not None and bool(request.form.weigh),
+        _words(r"log[ _]?probs?\b|logprobabilit|token probabilit"),
+        "Use --shares sampled",
+    ),
+    Feature(
+        "seeds",
+        lambda sender, request: request.seed is not None,
+        _words(r"\b(random_)?seeds?\b"),
+        "Leave out its argument seed",
+    ),
+    Feature(
+        "JSON schemas",
+        lambda sender, request: sender.holds_form and request.form is not None and request.form.schema is not None,
+        _FORM_WORDS,
+        "Leave out its argument hold",
+    ),
+    Feature(
+        "grammars",
+        lambda sender, request: (
+            sender.holds_form and request.form is not None and bool(request.form.choices or request.form.openings)
+        ),
+        _FORM_WORDS,
+        "Leave out its argument hold",
+    ),
+    Feature("judging", lambda sender, request: sender.judges),
+    # A model may bill more than it was allowed: the first bill shows it.
+    Feature(COST, lambda sender, request: sender.has_cost_limit),
+)
+"""What may be missing. Adding a line is all that a further feature needs."""
+
+_PATH = re.compile(r"^.*[/#](?=[^/#]+$)")
+"""A model's provider or address, before its name there."""
+_BY_NAME = {feature.name: feature for feature in FEATURES}
+
+
+def features_of(sender: Sender, request: Request) -> frozenset[str]:
+    """The names of the features that a call needs."""
+    return frozenset([feature.name for feature in FEATURES if feature.is_needed(sender, request)])
+
+
+def unsupported(features: Iterable[str], error: RejectedError, model: str) -> AccessError | None:
+    """Return the error for a first call that was rejected because the endpoint of `model`, a name, lacks a feature.
+
+    None if the message mentions none of them: the rejection may be about this one call.
+    """
+    said = str(error)
+    for name in (model, _PATH.sub("", model)):
+        said = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "", said)
+    for feature in (_BY_NAME[name] for name in sorted(features)) if error.kind == "rejected" else ():
+        if feature.words is not None and feature.words.search(said):
+            reason = f"the first call with {feature.name} was refused, so no other is made. {feature.advice}"
+            return AccessError("unsupported", f"{error}: {reason}", maybe_billed=error.maybe_billed)
+    return None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A call's turn to go first: its model, and the features that its reply proves; often none.
+
+    While a patient turn lasts, no other call goes. Once it has ended with any outcome, all others may.
+    """
+
+    model: str = ""
+    features: frozenset[str] = frozenset()
+    is_patient: bool = False
+
+
+_NO_TURN = Turn()
+
+
+class FirstCalls:
+    """Which features each model is known to have in this session, and who goes first to find out.
+
+    Each attempt that ends without a reply lets one more call of its kind go at once. So an endpoint that is down or
+    overloaded is found out about as soon as without this. `event` makes an event for the event loop in use
+    (`asyncio.Event`, `anyio.Event`).
+    """
+
+    def __init__(self, event: Callable[[], Any] = asyncio.Event) -> None:
+        self._event = event
+        self._changed: Any = None
+        self._known: dict[str, set[str]] = {}
+        self._under_way: Counter[tuple[str, str]] = Counter()
+        self._unanswered: Counter[tuple[str, str]] = Counter()
+        self._released = False
+
+    def are_known(self, model: str, features: Collection[str]) -> bool:
+        """Whether the model has answered calls with all of these."""
+        return not features or ((known := self._known.get(model)) is not None and known.issuperset(features))
+
+    def is_free(self, model: str, features: Collection[str]) -> bool:
+        """Whether a call that needs these may go now."""
+        return all(
+            self._under_way[model, name] <= self._unanswered[model, name] for name in self._unknown(model, features)
+        )
+
+    async def turn(self, model: str, features: Collection[str], *, is_patient: bool = False) -> Turn:
+        """Wait until these are known, or until it is this call's turn to go first; its turn is to be ended."""
+        while not self._released and (unknown := self._unknown(model, features)):
+            if self.is_free(model, features):
+                self._under_way.update((model, name) for name in unknown)
+                return Turn(model, unknown, is_patient)
+            self._changed = self._changed or self._event()
+            await self._changed.wait()
+        return _NO_TURN
+
+    def unanswered(self, turn: Turn) -> None:
+        """An attempt ended without a reply; one more call may go."""
+        if turn.features and not turn.is_patient:
+            self._unanswered.update((turn.model, name) for name in turn.features)
+            self._wake()
+
+    def end(self, turn: Turn, found: Reply | Failure | None) -> None:
+        """The call has ended with this outcome, None if it was cut off."""
+        if not turn.features:
+            return
+        self._under_way.subtract((turn.model, name) for name in turn.features)
+        if isinstance(found, Reply) or (turn.is_patient and found is not None):
+            self._known.setdefault(turn.model, set()).update(turn.features)
+        self._wake()
+
+    def release(self) -> None:
+        """Let all who wait go on: the run is stopping, and they will send nothing."""
+        self._released = True
+        self._wake()
+
+    def _unknown(self, model: str, features: Collection[str]) -> frozenset[str]:
+        return frozenset(features) - self._known.get(model, frozenset())
+
+    def _wake(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
