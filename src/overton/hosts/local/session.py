@@ -22,7 +22,7 @@ from overton.engine import (
     keeping,
     rehearse,
 )
-from overton.errors import LimitReached, Notice, OvertonError, RunLocked, Stopped
+from overton.errors import BatchRefused, LimitReached, Notice, OvertonError, RunLocked, Stopped
 from overton.hosts.local.adapting import reached_of
 from overton.hosts.local.expecting import CallsEach, Clock, calls_each
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
@@ -123,7 +123,7 @@ async def _session(  # noqa: PLR0917
     """See `run_session`. The run stays locked until all of its files are written."""
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
         _check_unchanged(folder, manifest)
-        manifest.status, manifest.stopped, manifest.reached = "running", "", ""
+        manifest.status, manifest.stopped, manifest.reached, manifest.batch_refused = "running", "", "", False
         manifest.sessions += 1
         write_manifest(folder.path, manifest)
         for source in _sources(models):
@@ -132,7 +132,10 @@ async def _session(  # noqa: PLR0917
         before = spent_so_far(folder, manifest, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
         desk = Desk(journal, budget, patience)
-        desk.take_up(() if models is None else [one for lane in lanes for one in lane.bindings.values()])
+        desk.take_up(
+            () if models is None else [one for lane in lanes for one in lane.bindings.values()],
+            retry_failed=retry_failed,
+        )
         try:
             if models is None:
                 recall_probes(study, manifest, lanes, journal)
@@ -172,6 +175,7 @@ def _note_end(
     manifest.status = "finished" if error is None else "stopped"
     manifest.stopped = "" if error is None else str(error)
     manifest.reached = error.limit if isinstance(error, LimitReached) else ""
+    manifest.batch_refused = isinstance(error, BatchRefused)
 
 
 async def _conduct(  # noqa: PLR0917
