@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 __all__ = ["CONNECTIONS", "Scenario", "inputs", "scenarios"]
 
@@ -17,7 +18,8 @@ class Scenario:
     """A command, how it goes on after a kill, and what is compared.
 
     `begin` is started in `folder`, whose `out` is the run. `prepared` words were carried out before, once, and their
-    outcome is copied. `asks` whether it asks models, so that limits can be set.
+    outcome is copied. `asks` whether it asks models, so that limits can be set. `provider` are switches of the provider
+    of batches, who then may be paid for no call twice.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Scenario:
     prepared: tuple[str, ...] = ()
     asks: bool = True
     inspect: bool = False
+    provider: Mapping[str, Any] = field(default_factory=dict)
 
 
 def scenarios(url: str) -> list[Scenario]:
@@ -38,6 +41,9 @@ def scenarios(url: str) -> list[Scenario]:
 
     m, judge, writer = model("m"), model("judge", "--judge"), model("writer")
     table = (*model("m", "--agent"), *model("n", "--agent"), *model("values", "--values-judge"))
+    anthropic = ("--model", "m=anthropic/claude-m", "--price", "m", "10", "100")
+    for argument in (f"base_url={url}", f"connections={CONNECTIONS}", "max_tokens=40"):
+        anthropic += ("--model-arg", "m", argument)
     small = (*_MILLSTONE.split(), *m)
     chameleon = (
         ["run", "stance-stability", "--turns", "4", "--search", "starter", "--out", "out"],
@@ -55,6 +61,8 @@ def scenarios(url: str) -> list[Scenario]:
     return [
         Scenario("open-mindedness", small, ("m",)),
         Scenario("open-mindedness --batch", (*small, "--batch"), ("m",)),
+        Scenario("batches made with errors", (*small, "--batch"), ("m",), provider=_ERRORS),
+        Scenario("the same, Anthropic", (*_MILLSTONE.split(), *anthropic, "--batch"), ("m",), provider=_ERRORS),
         Scenario("stance-stability --batch", _joined(*chameleon, ["--batch"]), ("m", "judge")),
         Scenario("stance-stability", _joined(*chameleon), ("m", "judge")),
         Scenario("pluralism", _joined(*pluralist), ("m", "judge")),
@@ -71,6 +79,8 @@ def scenarios(url: str) -> list[Scenario]:
     ]
 
 
+_ERRORS = {"trouble": {"upload": ["done 500", "done drop"], "create": ["done 500", "done garbled"]}, "looks": 2}
+"""A provider that creates what it is asked for, and says that it failed."""
 _MILLSTONE = "run open-mindedness --issues issues.jsonl --trials 2 --template 1 --condition balanced --out out"
 _TOPICS = "items topics --domain Climate --domain Health --per-domain 6 --out out"
 _REFERENCES = "items references threads.jsonl --method single-shot --out out"
