@@ -11,6 +11,7 @@ from pathlib import Path
 import benchmarks.hostile
 from benchmarks.hostile.cases import BAD_DOORS, cases_of
 from benchmarks.hostile.lacking import lacking_cases, show_lacking
+from benchmarks.hostile.refusals import RefusalVerdict, refusal_cases, try_refusal
 from benchmarks.hostile.verdicts import Verdict, good_runs, tried
 from fuzz.hostile.faults import FAULTS
 from fuzz.hostile.server import hostile
@@ -31,6 +32,13 @@ def _show(verdicts: Sequence[Verdict]) -> None:
         print(
             f"{study:<18}{host:<9}{wire:<11}{kind:<16}{numbers[0]:>5}{numbers[1]:>10,}{numbers[2]:>8,}{stopped:>9}{wrong:>7}"
         )
+
+
+def _show_refusals(verdicts: Sequence[RefusalVerdict]) -> None:
+    print(f"\n{'provider':<34}{'wire':<11}{'run ends':<10}{'requests until then':<60}{'wrong':>6}")
+    for one in verdicts:
+        requests = ", ".join(f"{count} {kind}" for kind, count in one.requests.items())
+        print(f"{one.case.name:<34}{one.case.wire:<11}{one.case.ends:<10}{requests:<60}{len(one.wrong):>6}")
 
 
 def main() -> int:
@@ -57,11 +65,18 @@ def main() -> int:
             verdicts.append(tried(server, case, good, Path(folder), number))
             for one in verdicts[-1].wrong:
                 print(f"WRONG  {case.name}: {one}", flush=True)
+        refusals: list[RefusalVerdict] = []
+        for number, refusal in enumerate(one for one in refusal_cases() if given.only in one.name):
+            refusals.append(try_refusal(server, refusal, Path(folder), number))
+            for said in refusals[-1].wrong:
+                print(f"WRONG  {refusal.name} ({refusal.wire}): {said}", flush=True)
         outcomes = [] if given.only and given.only not in "lacking" else list(lacking_cases(Path(folder)))
-    _show(verdicts)
+    if verdicts:
+        _show(verdicts)
+    _show_refusals(refusals)
     lacking = show_lacking(outcomes) if outcomes else 0
-    wrong = sum(bool(one.wrong) for one in verdicts)
-    print(f"\n{len(FAULTS)} faults, {len(BAD_DOORS)} bad doors; {len(verdicts)} runs, {wrong} wrong")
+    wrong = sum(bool(one.wrong) for one in (*verdicts, *refusals))
+    print(f"\n{len(FAULTS)} faults, {len(BAD_DOORS)} bad doors; {len(verdicts) + len(refusals)} runs, {wrong} wrong")
     print(f"{len(outcomes)} endpoints that lack something or bill too much, {lacking} wrong")
     return int(wrong + lacking > 0)
 

@@ -142,6 +142,7 @@ def _report_of(run: Any, out: Path) -> dict[str, Any]:
         "stopped": manifest.stopped,
         "failed": manifest.spent.failed,
         "requests": manifest.spent.requests,
+        "batch_refused": manifest.batch_refused,
         "journaled": len(failures - replies),
     }
 

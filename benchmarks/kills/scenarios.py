@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fuzz.hostile.server import INPUT, OUTPUT
 
@@ -20,7 +21,8 @@ class Scenario:
 
     `begin` is started in `folder`, whose `out` is the run. `prepared` words were carried out before, once, and their
     outcome is copied. `asks` whether it asks models, so that limits can be set. A reply costs `reply` dollars at the
-    price that models are given, which exceeds what one call may cost at worst by `excess`.
+    price that models are given, which exceeds what one call may cost at worst by `excess`. `provider` are switches of
+    the provider of batches, who then may be paid for no call twice.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Scenario:
     inspect: bool = False
     reply: float = (INPUT * 10.0 + OUTPUT * 100.0) / 1e6
     excess: float = 0.0
+    provider: Mapping[str, Any] = field(default_factory=dict)
 
 
 def scenarios(url: str) -> list[Scenario]:
@@ -43,6 +46,9 @@ def scenarios(url: str) -> list[Scenario]:
 
     m, judge, writer = model("m"), model("judge", "--judge"), model("writer")
     table = (*model("m", "--agent"), *model("n", "--agent"), *model("values", "--values-judge"))
+    anthropic = ("--model", "m=anthropic/claude-m", "--price", "m", "10", "100")
+    for argument in (f"base_url={url}", f"connections={CONNECTIONS}", "max_tokens=40"):
+        anthropic += ("--model-arg", "m", argument)
     small = (*_MILLSTONE.split(), *m)
     dear = tuple(word for name in ("m", "n") for word in model(name, allowed=_FEW, price="0"))
     excess = {"reply": OUTPUT * 100.0 / 1e6, "excess": (OUTPUT - _FEW) * 100.0 / 1e6}
@@ -64,6 +70,8 @@ def scenarios(url: str) -> list[Scenario]:
         Scenario("open-mindedness --batch", (*small, "--batch"), ("m",)),
         Scenario("bills too much", (*_MILLSTONE.split(), *dear), ("m", "n"), **excess),
         Scenario("bills too much --batch", (*_MILLSTONE.split(), *dear, "--batch"), ("m", "n"), **excess),
+        Scenario("batches made with errors", (*small, "--batch"), ("m",), provider=_ERRORS),
+        Scenario("the same, Anthropic", (*_MILLSTONE.split(), *anthropic, "--batch"), ("m",), provider=_ERRORS),
         Scenario("stance-stability --batch", _joined(*chameleon, ["--batch"]), ("m", "judge")),
         Scenario("stance-stability", _joined(*chameleon), ("m", "judge")),
         Scenario("pluralism", _joined(*pluralist), ("m", "judge")),
@@ -82,6 +90,8 @@ def scenarios(url: str) -> list[Scenario]:
 
 _FEW = 2
 """Output tokens that a model may take that takes `OUTPUT`; its input is free."""
+_ERRORS = {"trouble": {"upload": ["done 500", "done drop"], "create": ["done 500", "done garbled"]}, "looks": 2}
+"""A provider that creates what it is asked for, and says that it failed."""
 _MILLSTONE = "run open-mindedness --issues issues.jsonl --trials 2 --template 1 --condition balanced --out out"
 _TOPICS = "items topics --domain Climate --domain Health --per-domain 6 --out out"
 _REFERENCES = "items references threads.jsonl --method single-shot --out out"

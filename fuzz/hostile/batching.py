@@ -13,13 +13,26 @@ from time import time
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-__all__ = ["LINE_FAULTS", "Batched", "Provider"]
+__all__ = ["CUT", "DROPPED", "LINE_FAULTS", "STALLED", "STEPS", "Batched", "Provider", "key_of"]
 
 LINE_FAULTS = ("errored", "malformed", "missing", "twice", "expired")
 """What can become of a call in a batch, besides an answer: an error; a line that is no JSON; no line at all; two lines,
 the first of them an error; a call that was not started in time."""
 
+STEPS = ("upload", "create", "list files", "list", "look", "read", "cancel", "discard", "call")
+"""The kinds of requests; 'call' is a request outside batches."""
+
+DROPPED, STALLED, CUT = 0, -1, -2
+"""Replies that have no status: the connection is closed without one, no reply comes, or half of one does."""
+
+_AFTERWARDS = {"drop": (DROPPED, b""), "stall": (STALLED, b""), "cut": (CUT, b""), "garbled": (200, b'{"id": "bat')}
+_COMPLAINTS = {
+    "quota": (429, "You exceeded your current quota", "insufficient_quota"),
+    "400": (400, "The batch's endpoint is not supported for this model", "invalid_request_error"),
+}
+
 _BOUNDARY = re.compile(rb"boundary=([A-Za-z0-9-]+)")
+_FILE_NAME = re.compile(rb'filename="([^"]+)"')
 
 
 @dataclass
@@ -33,6 +46,7 @@ class Batched:
     left: int
     status: str = "in_progress"
     refused: str = ""
+    code: str = ""
     lines: list[bytes] = field(default_factory=list)
     errors: list[bytes] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -44,8 +58,16 @@ class Provider:
 
     `answer` makes of a call's body the status and the body of its reply; a call that is answered is paid, and counted
     in `paid` by its body. `faults` strike a call the first time, as many as `share` says. `step` is told of each step
-    before its reply is written. `looks` is how often a batch is looked at until it is over; `refuses` refuses so many
-    batches for want of room.
+    before its reply is written, and `log` has the kind of every request. The other switches:
+
+    - `looks`: how often a batch is looked at until it is over.
+    - `refuses`: so many batches fail as a whole, with the code and the message of `refusal`.
+    - `ends`: 'expired' or 'cancelled', how each batch ends, with every second call unanswered.
+    - `trouble`: for each kind of request, what happens to the first ones instead of a good reply, in turn; `always`:
+      what happens to all of that kind. '503', or any other status, refuses the request; 'quota' does with a message;
+      'done 500', 'done drop', 'done stall', 'done cut' and 'done garbled' carry it out first, then reply so.
+    - `retry_after`: seconds in the header of such replies, None for no header.
+    - `unlisted`: so many lists lack what was made last.
     """
 
     answer: Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
@@ -54,6 +76,14 @@ class Provider:
     share: float = 0.3
     looks: int = 1
     refuses: int = 0
+    refusal: tuple[str, str] = ("token_limit_exceeded", "Enqueued token limit reached")
+    ends: str = ""
+    trouble: dict[str, list[str]] = field(default_factory=dict)
+    always: dict[str, str] = field(default_factory=dict)
+    retry_after: float | None = None
+    unlisted: int = 0
+    log: list[str] = field(default_factory=list)
+    uploads: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, Batched] = field(default_factory=dict)
     paid: Counter[str] = field(default_factory=Counter)
@@ -64,41 +94,57 @@ class Provider:
         """The reply to a request; None if it is not about batches."""
         split = urlsplit(target)
         words = split.path.strip("/").split("/")[1:]  # without 'v1'
+        anthropic = words[0] == "messages"
+        shown, create = (_as_anthropic, self._create_anthropic) if anthropic else (_as_openai, self._create_openai)
         query = {key: values[0] for key, values in parse_qs(split.query).items()}
-        match (method, *words):
+        after = query.get("after") or query.get("after_id")
+        match (method, *words[anthropic:]):
             case ("POST", "files"):
                 self.step("uploading")
-                return self._told("uploaded", self._upload(content, body))
+                return self._told("upload", "uploaded", lambda: self._upload(content, body))
+            case ("GET", "files"):
+                return self._told("list files", "listed files", lambda: self._list_files(after))
+            case ("DELETE", "files", id_):
+                return self._told("discard", "discarded", lambda: self._discard(id_))
             case ("POST", "batches"):
                 self.step("creating")
-                return self._told("created", self._create_openai(json.loads(body)))
-            case ("POST", "messages", "batches"):
-                self.step("creating")
-                return self._told("created", self._create_anthropic(json.loads(body)))
+                return self._told("create", "created", lambda: create(json.loads(body)))
             case ("GET", "batches"):
-                return self._told("listed", self._list(query.get("after"), _as_openai))
-            case ("GET", "messages", "batches"):
-                return self._told("listed", self._list(query.get("after_id"), _as_anthropic))
+                return self._told("list", "listed", lambda: self._list(after, shown))
             case ("GET", "batches", id_):
-                return self._told("looked", self._look(id_, _as_openai))
-            case ("GET", "messages", "batches", id_):
-                return self._told("looked", self._look(id_, _as_anthropic))
+                return self._told("look", "looked", lambda: self._look(id_, shown))
             case ("POST", "batches", id_, "cancel"):
-                return self._cancel(id_, _as_openai)
-            case ("POST", "messages", "batches", id_, "cancel"):
-                return self._cancel(id_, _as_anthropic)
+                return self._told("cancel", "cancelled", lambda: self._cancel(id_, shown))
             case ("GET", "files", id_, "content"):
-                found = self.files.get(id_)
-                return self._told("read", _missing() if found is None else (200, found))
-            case ("GET", "messages", "batches", id_, "results"):
-                batch = self.batches.get(id_)
-                lines = b"" if batch is None else b"\n".join(batch.lines + batch.errors)
-                return self._told("read", (200, lines) if batch else _missing())
+                return self._told("read", "read", lambda: self._read(id_))
+            case ("GET", "batches", id_, "results"):
+                return self._told("read", "read", lambda: self._results(id_))
         return None
+
+    def replied(self, kind: str, good: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:
+        """The reply to a request of a kind, good or not."""
+        self.log.append(kind)
+        fault = self.trouble[kind].pop(0) if self.trouble.get(kind) else self.always.get(kind, "")
+        if not fault:
+            return good()
+        done, _, what = fault.rpartition(" ")
+        if done:
+            good()
+        if what in _AFTERWARDS:
+            return _AFTERWARDS[what]
+        status, message, code = _COMPLAINTS.get(what) or (int(what), "Try again later", "unavailable")
+        return status, json.dumps({"error": {"message": message, "code": code}}).encode()
+
+    def finish_all(self) -> None:
+        """Carry out every batch that nobody looked at to its end, as a provider would; none that was cancelled."""
+        for batch in self.batches.values():
+            if batch.status == "in_progress" and not batch.refused:
+                self._finish(batch)
 
     # The steps
 
-    def _told(self, step: str, reply: tuple[int, bytes]) -> tuple[int, bytes]:
+    def _told(self, kind: str, step: str, good: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:
+        reply = self.replied(kind, good)
         self.step(step)
         return reply
 
@@ -107,8 +153,10 @@ class Provider:
         assert boundary is not None
         parts = body.split(b"--" + boundary[1])
         file = next(part for part in parts if b'name="file"' in part).split(b"\r\n\r\n", 1)[1].removesuffix(b"\r\n")
-        id_ = f"file-{len(self.files) + 1}"
-        self.files[id_] = file
+        name = _FILE_NAME.search(body)
+        assert name is not None
+        id_ = f"file-{len(self.uploads) + 1}"
+        self.files[id_], self.uploads[id_] = file, name[1].decode()
         return _json({"id": id_, "object": "file", "purpose": "batch", "bytes": len(file)})
 
     def _create_openai(self, wanted: dict[str, Any]) -> tuple[int, bytes]:
@@ -131,15 +179,37 @@ class Provider:
         self.batches[batch.id] = batch
         if self.refuses:
             self.refuses -= 1
-            batch.refused, batch.left = "Enqueued token limit reached", 0
+            (batch.code, batch.refused), batch.left = self.refusal, 0
         return _json(shown(batch))
 
     def _list(self, after: str | None, shown: Any) -> tuple[int, bytes]:
+        return self._page(list(self.batches), after, lambda id_: shown(self.batches[id_]))
+
+    def _list_files(self, after: str | None) -> tuple[int, bytes]:
+        return self._page(
+            [id_ for id_ in self.uploads if id_ in self.files],
+            after,
+            lambda id_: {"id": id_, "object": "file", "purpose": "batch", "filename": self.uploads[id_]},
+        )
+
+    def _page(self, ids: list[str], after: str | None, shown: Callable[[str], Any]) -> tuple[int, bytes]:
         """Two per page, the newest first."""
-        ids = list(self.batches)[::-1]
+        if self.unlisted and after is None:
+            self.unlisted -= 1
+            ids = ids[:-1]
+        ids = ids[::-1]
         ids = ids[ids.index(after) + 1 :] if after in ids else ids
-        page = [shown(self.batches[id_]) for id_ in ids[:2]]
-        return _json({"object": "list", "data": page, "has_more": len(ids) > 2})
+        return _json({"object": "list", "data": [shown(id_) for id_ in ids[:2]], "has_more": len(ids) > 2})
+
+    def _discard(self, id_: str) -> tuple[int, bytes]:
+        return _json({"id": id_, "deleted": True}) if self.files.pop(id_, None) is not None else _missing()
+
+    def _read(self, id_: str) -> tuple[int, bytes]:
+        return (200, self.files[id_]) if id_ in self.files else _missing()
+
+    def _results(self, id_: str) -> tuple[int, bytes]:
+        batch = self.batches.get(id_)
+        return _missing() if batch is None else (200, b"\n".join(batch.lines + batch.errors))
 
     def _look(self, id_: str, shown: Any) -> tuple[int, bytes]:
         batch = self.batches.get(id_)
@@ -165,14 +235,15 @@ class Provider:
             batch.status = "failed"
             return
         for number, (id_, body) in enumerate(batch.calls):
-            if cancelled and number % 2:
-                self._keep(batch, id_, "canceled", None)
+            if (cancelled or self.ends) and number % 2:
+                self._keep(batch, id_, "expired" if self.ends == "expired" else "canceled", None)
             else:
                 self._answer(batch, id_, body)
         # In no order, with a line of an unknown call and one that cannot be read.
         batch.lines.sort(key=lambda line: hashlib.sha256(line).digest())
         batch.lines[1:1] = [_line("nobody", {"status_code": 200, "body": {}}, None), b"{", b""] if self.faults else []
-        batch.status = "cancelled" if cancelled else "expired" if batch.counts["expired"] else "completed"
+        counts = batch.counts
+        batch.status = "cancelled" if counts["canceled"] else "expired" if counts["expired"] else "completed"
         if batch.lines:
             self.files[f"file-{batch.id}-out"] = b"\n".join(batch.lines)
         if batch.errors:
@@ -246,7 +317,7 @@ def _as_openai(batch: Batched) -> dict[str, Any]:
             "completed": counts["succeeded"],
             "failed": counts["errored"] + counts["expired"] + counts["canceled"],
         },
-        "errors": {"data": [{"code": "token_limit_exceeded", "message": batch.refused}]} if batch.refused else None,
+        "errors": {"data": [{"code": batch.code, "message": batch.refused}]} if batch.refused else None,
         "output_file_id": f"file-{batch.id}-out" if over and batch.lines else None,
         "error_file_id": f"file-{batch.id}-err" if over and batch.errors else None,
     }

@@ -2,8 +2,9 @@
 
 `python -m fuzz.hostile.server` prints its ports as JSON, then takes commands on standard input, one line of JSON each:
 {"faults": [...], "share": 0.3, "attempts": 1, "seed": 1} says what goes wrong from now on (without faults nothing),
-{"report": true} prints what was asked since the last such command, and {"kill": PID, "at": N, "replied": true} kills a
-process at its N-th request from now, before or after the reply. It ends when its input closes.
+{"provider": {...}} sets the switches of a new provider of batches (see `Provider`), or of the same one if "forget" is
+false, {"report": true} prints what was asked since the last such command, and {"kill": PID, "at": N, "replied": true}
+kills a process at its N-th request from now, before or after the reply. It ends when its input closes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 
 import trustme
 
-from fuzz.hostile.batching import Provider
+from fuzz.hostile.batching import CUT, DROPPED, STALLED, Provider
 from fuzz.hostile.faults import FAULTS
 from fuzz.hostile.talking import Talk, reply
 from fuzz.hostile.voices import answer, chance_of
@@ -38,6 +39,7 @@ KEY = "sk-hostile-0123456789-do-not-tell"
 INPUT, OUTPUT = 100, 10
 """Tokens of every reply's usage, so that costs can be counted here."""
 
+_SILENCE = b"nothing"
 _BATCHED = ("/v1/files", "/v1/batches", "/v1/messages/batches")
 
 DOORS = (
@@ -74,8 +76,18 @@ class Endpoint:
         if "kill" in given:
             self.victim, self.left, self.replied = given["kill"], given["at"], given["replied"]
             return {}
+        if "provider" in given:
+            if given.get("forget", True):
+                self.provider = Provider(self._in_batch, looks=0)
+            for name, value in given["provider"].items():
+                setattr(self.provider, name, value)
+            return {}
         if "report" in given:
+            self.provider.finish_all()
             return {
+                "log": dict(Counter(self.provider.log)),
+                "batches": [batch.status for batch in self.provider.batches.values()],
+                "uploads": sum(one in self.provider.files for one in self.provider.uploads),
                 "requests": self.asked.total(),
                 "calls": len(self.asked),
                 "answered": self.answered.total(),
@@ -110,11 +122,17 @@ class Endpoint:
         )
         body = await reader.readexactly(length)
         if (batched := self._batched(head, body)) is not None:
+            if batched == _SILENCE:
+                await asyncio.sleep(3600)
             writer.write(batched)
             await writer.drain()
-            return True
+            return bool(batched) and not batched.endswith(b"\r\n\r\n{")  # else the connection ends here
         identity = hashlib.sha256(body).hexdigest()[:16]
         self.asked[identity] += 1
+        if "call" in self.provider.always:
+            writer.write(_http(*self.provider.replied("call", lambda: (200, b""))))
+            await writer.drain()
+            return True
         if self.latency:
             await asyncio.sleep(self.latency * (0.2 + 1.6 * chance_of(body)))
         self.left -= 1
@@ -149,11 +167,13 @@ class Endpoint:
         if doomed:
             self._kill(doomed)
         status, answered = found or (404, b"{}")
-        return b"HTTP/1.1 %d So\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
-            status,
-            len(answered),
-            answered,
-        )
+        if status == STALLED:
+            return _SILENCE
+        if status == DROPPED:
+            return b""
+        if status == CUT:
+            return b"HTTP/1.1 200 So\r\nContent-Length: 99\r\n\r\n{"
+        return _http(status, answered)
 
     def _in_batch(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """The reply to a call in a batch: the one that its body alone would get."""
@@ -161,7 +181,7 @@ class Endpoint:
         identity = hashlib.sha256(body).hexdigest()[:16]
         self.asked[identity] += 1
         self.answered[identity] += 1
-        kind = b"POST /v1/messages " if "stop_reason" in asked else b"POST /v1/chat/completions "
+        kind = b"POST /v1/messages " if "claude" in asked["model"] else b"POST /v1/chat/completions "
         return 200, json.loads(_answer(kind, body))
 
     def _kill(self, victim: int) -> None:
@@ -178,6 +198,11 @@ class Endpoint:
         if digest[0] / 256 >= self.share:
             return None
         return self.faults[int.from_bytes(digest[1:4]) % len(self.faults)]
+
+
+def _http(status: int, body: bytes) -> bytes:
+    head = b"HTTP/1.1 %d So\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % (status, len(body)) + body
 
 
 def _answer(head: bytes, body: bytes) -> bytes:
@@ -355,6 +380,10 @@ class Hostile:
     def behave(self, *, forget: bool = True, latency: float = 0.0) -> None:
         """Answer well from now on."""
         self.tell(faults=[], forget=forget, latency=latency)
+
+    def provide(self, *, forget: bool = True, **switches: Any) -> None:
+        """Have batches behave so from now on; without `forget` the provider keeps those that it has."""
+        self.tell(provider=switches, forget=forget)
 
     def report(self) -> dict[str, Any]:
         """What was asked, and answered well, since the last command."""

@@ -15,6 +15,7 @@ from typing import Literal, Self
 __all__ = [
     "AccessError",
     "AnswerError",
+    "BatchRefused",
     "CallFailed",
     "ChartError",
     "DamagedJournal",
@@ -156,7 +157,8 @@ class UnavailableError(AnswerError):
     """Worth retrying: rate limits, server errors, time-outs, dropped connections, broken bodies.
 
     `retry_after` is the wait that the endpoint asked for, in seconds, if any; `elsewhere` says that another server of
-    the model is available at once.
+    the model is available at once; `busy` that the endpoint refused the request for lack of capacity, as every rate
+    limit does.
     """
 
     def __init__(
@@ -167,9 +169,11 @@ class UnavailableError(AnswerError):
         retry_after: float | None = None,
         maybe_billed: bool = False,
         elsewhere: bool = False,
+        busy: bool = False,
     ) -> None:
         self.retry_after = retry_after
         self.elsewhere = elsewhere
+        self.busy = busy or kind == "rate limit"
         super().__init__(kind, message, maybe_billed=maybe_billed)
 
 
@@ -253,6 +257,10 @@ class DiskError(JournalError):
 
 class Stopped(OvertonError):
     """The run stopped before its end and can be resumed."""
+
+
+class BatchRefused(Stopped):
+    """A provider refused a batch, or ended it early: only an explicit request creates it again."""
 
 
 class LimitReached(Stopped):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from fuzz.hostile.batching import Provider, key_of
+from fuzz.hostile.batching import CUT, DROPPED, STALLED, Provider, key_of
 
 USAGE = (40, 6)
 
@@ -35,12 +36,11 @@ def _label(body: dict[str, Any], chance: float) -> str:
 
 @dataclass
 class BatchEndpoint:
-    """`alone` counts the calls sent outside batches, by their bodies; `steps` the operations on batches. `reply` makes
-    the replies to calls outside batches."""
+    """`alone` counts the calls sent outside batches, by their bodies; `provider` has a switch for each misbehaviour.
+    `reply` makes the replies to calls outside batches."""
 
     provider: Provider = field(default_factory=lambda: Provider(answered))
     alone: Counter[str] = field(default_factory=Counter)
-    steps: list[str] = field(default_factory=list)
     port: int = 0
     _loop: Any = None
     _thread: Any = None
@@ -51,16 +51,27 @@ class BatchEndpoint:
         body = await request.content.read()
         found = self.provider.handle(request.method, request.path_qs, request.headers.get("Content-Type", ""), body)
         if found is None:
-            call = msgspec.json.decode(body)
-            self.alone[key_of(call)] += 1
-            status, reply = self.reply(call)
-            self.provider.paid[key_of(call)] += 1
-            found = status, msgspec.json.encode(reply)
-        return web.Response(body=found[1], status=found[0], content_type="application/json")
+            found = self.provider.replied("call", lambda: self._alone(body))
+        status, content = found
+        if status == STALLED:
+            await asyncio.sleep(3600)
+        if status in (DROPPED, CUT) and request.transport is not None:
+            request.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{" if status == CUT else b"")
+            request.transport.close()
+            return web.Response()
+        response = web.Response(body=content, status=status, content_type="application/json")
+        if status >= 400 and self.provider.retry_after is not None:
+            response.headers["Retry-After"] = str(self.provider.retry_after)
+        return response
+
+    def _alone(self, body: bytes) -> tuple[int, bytes]:
+        call = msgspec.json.decode(body)
+        self.alone[key_of(call)] += 1
+        status, reply = self.reply(call)
+        self.provider.paid[key_of(call)] += 1
+        return status, msgspec.json.encode(reply)
 
     def start(self) -> None:
-        import asyncio
-
         self._loop = asyncio.new_event_loop()
         started = threading.Event()
 
@@ -76,6 +87,8 @@ class BatchEndpoint:
             runner = self._loop.run_until_complete(begin())
             self._loop.call_soon(started.set)
             self._loop.run_forever()
+            for task in asyncio.all_tasks(self._loop):  # of replies that never come
+                task.cancel()
             self._loop.run_until_complete(runner.cleanup())
 
         self._thread = threading.Thread(target=serve, daemon=True)

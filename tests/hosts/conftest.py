@@ -20,6 +20,8 @@ import msgspec
 import polars as pl
 import pytest
 from aiohttp import web
+from tests.hosts.batch_endpoint import BatchEndpoint
+from tests.hosts.batch_runs import KEY, BatchRuns, hurry
 
 from overton.calls import Failure, Reply
 from overton.engine import Journal, Patience, entries
@@ -259,3 +261,19 @@ class Runs:
 @pytest.fixture
 def runs(endpoint: Endpoint, tmp_path: Path) -> Runs:
     return Runs(endpoint, tmp_path, [made_issue("night-buses"), made_issue("trams")])
+
+
+@pytest.fixture
+def served() -> Iterator[BatchEndpoint]:
+    made = BatchEndpoint()
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+def asked(request: Any, served: BatchEndpoint, tmp_path: Path, runs: Runs, monkeypatch: Any) -> BatchRuns:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    hurry(monkeypatch)
+    return BatchRuns(served, tmp_path, runs.issues[:1], request.param)

@@ -11,86 +11,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from fuzz.hostile.batching import LINE_FAULTS
 from tests.hosts.batch_endpoint import BatchEndpoint
+from tests.hosts.batch_runs import CALLS, BatchRuns
 from tests.hosts.test_kill_and_resume import Nursery
 
 from overton.api.batches import batches as batches_of
-from overton.calls import Price
-from overton.engine import Limits, batches, courier
+from overton.engine import Limits
 from overton.errors import InputError
-from overton.hosts.local import Manifest, ModelRequest, RunFolder, resume, start
-from overton.studies.open_mindedness import STUDY, Options
-
-KEY = "sk-test-0123456789abcdefghij"
-CALLS = 11 * 6
-PRICE = Price(10.0, 100.0, batch=0.5)
-QUICK = (0.01, 0.05, 0.4)
-
-
-@pytest.fixture
-def served() -> Iterator[BatchEndpoint]:
-    made = BatchEndpoint()
-    made.start()
-    yield made
-    made.stop()
-
-
-class Asked:
-    """Runs of open-mindedness over the endpoint, in either provider's form."""
-
-    def __init__(self, served: BatchEndpoint, folder: Path, issues: list[Any], kind: str) -> None:
-        self.served, self.folder, self.issues, self.kind = served, folder, issues, kind
-
-    @property
-    def request(self) -> ModelRequest:
-        if self.kind == "anthropic":
-            return ModelRequest("anthropic/claude-x", (("base_url", self.served.url), ("max_tokens", "40")), PRICE)
-        return ModelRequest(f"{self.served.url}#m", (("seed", "5"), ("max_tokens", "40")), PRICE)
-
-    def start(self, out: str, **more: Any) -> Manifest:
-        options = Options(trials=1)
-        return start(STUDY, self.issues, {"subject": [self.request]}, self.folder / out, options=options, **more)
-
-    def resume(self, out: str, **more: Any) -> Manifest:
-        return resume(STUDY, self.folder / out, **more)
-
-    def records(self, out: str) -> Any:
-        return RunFolder(self.folder / out).records()
-
-    def plain(self) -> Any:
-        """The records of a run without batches; the counts are reset."""
-        assert self.start("plain").status == "finished"
-        assert self.served.alone.total() == CALLS
-        self.served.alone.clear()
-        self.served.provider.paid.clear()
-        return self.records("plain")
-
-    def job(self, out: str) -> dict[str, Any]:
-        items = self.folder / "issues.jsonl"
-        items.write_bytes(b"".join(msgspec.json.encode(issue) + b"\n" for issue in self.issues))
-        request = self.request
-        return {
-            "out": str(self.folder / out),
-            "items": str(items),
-            "models": [request.spec],
-            "args": [list(pair) for pair in request.arguments],
-            "trials": 1,
-            "batch": True,
-            "quick": QUICK,
-            "price": [10.0, 100.0],
-        }
-
-
-@pytest.fixture(params=["openai", "anthropic"])
-def asked(request: Any, served: BatchEndpoint, tmp_path: Path, runs: Any, monkeypatch: Any) -> Asked:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for module, name, value in zip((courier, batches, courier), ("FIRST_LOOK", "QUIET", "SETTLES"), QUICK, strict=True):
-        monkeypatch.setattr(module, name, value)
-    return Asked(served, tmp_path, runs.issues[:1], request.param)
+from overton.hosts.local import ModelRequest, RunFolder, start
+from overton.studies.open_mindedness import STUDY
 
 
 @pytest.fixture
@@ -100,7 +31,7 @@ def nursery(tmp_path: Path) -> Iterator[Nursery]:
     made.close()
 
 
-def test_a_run_in_batches_has_the_records_of_a_plain_one_at_half_the_price(asked: Asked) -> None:
+def test_a_run_in_batches_has_the_records_of_a_plain_one_at_half_the_price(asked: BatchRuns) -> None:
     plain = asked.plain()
     manifest = asked.start("run", batch=True)
     assert (manifest.status, manifest.out) == ("finished", 0)
@@ -112,7 +43,7 @@ def test_a_run_in_batches_has_the_records_of_a_plain_one_at_half_the_price(asked
     assert manifest.spent.cost == pytest.approx(whole.cost / 2)
 
 
-def test_failed_lines_are_asked_alone_and_calls_that_expired_in_another_batch(asked: Asked) -> None:
+def test_failed_lines_are_asked_alone_and_calls_that_expired_in_another_batch(asked: BatchRuns) -> None:
     plain, provider = asked.plain(), asked.served.provider
     provider.faults, provider.share = LINE_FAULTS, 0.5
     manifest = asked.start("run", batch=True, limits=Limits(cost=50.0))
@@ -131,7 +62,7 @@ def test_failed_lines_are_asked_alone_and_calls_that_expired_in_another_batch(as
 
 
 @pytest.mark.parametrize("faults", [("missing", "malformed", "errored"), ("twice",)])
-def test_lines_that_cannot_be_read_are_asked_alone(asked: Asked, faults: tuple[str, ...]) -> None:
+def test_lines_that_cannot_be_read_are_asked_alone(asked: BatchRuns, faults: tuple[str, ...]) -> None:
     plain, provider = asked.plain(), asked.served.provider
     provider.faults, provider.share = faults, 0.4
     assert asked.start("run", batch=True).status == "finished"
@@ -141,7 +72,7 @@ def test_lines_that_cannot_be_read_are_asked_alone(asked: Asked, faults: tuple[s
     assert provider.struck.total() > 5
 
 
-def test_a_batch_refused_for_want_of_room_is_sent_in_parts(asked: Asked) -> None:
+def test_a_batch_refused_for_want_of_room_is_sent_in_parts(asked: BatchRuns) -> None:
     if asked.kind == "anthropic":
         pytest.skip("Anthropic refuses with a status")
     plain, provider = asked.plain(), asked.served.provider
@@ -200,7 +131,9 @@ STEPS = [
     ("step", "seconds"),
     [pytest.param(step, seconds, marks=[LONG] if seconds > 0.01 else []) for step, seconds in STEPS],
 )
-def test_killed_in_any_state_nothing_is_paid_twice(asked: Asked, nursery: Nursery, step: str, seconds: float) -> None:
+def test_killed_in_any_state_nothing_is_paid_twice(
+    asked: BatchRuns, nursery: Nursery, step: str, seconds: float
+) -> None:
     if asked.kind == "anthropic" and step.startswith("upload"):
         pytest.skip("nothing is uploaded")
     plain, provider = asked.plain(), asked.served.provider
@@ -222,7 +155,7 @@ def test_killed_in_any_state_nothing_is_paid_twice(asked: Asked, nursery: Nurser
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=LONG), pytest.param(3, marks=LONG)])
-def test_killed_again_and_again_with_faults_and_limits(asked: Asked, nursery: Nursery, seed: int) -> None:
+def test_killed_again_and_again_with_faults_and_limits(asked: BatchRuns, nursery: Nursery, seed: int) -> None:
     plain, provider = asked.plain(), asked.served.provider
     provider.faults, provider.share, provider.looks = LINE_FAULTS, 0.3, 2
     chance, kills, status = random.Random(seed), 0, -signal.SIGKILL
@@ -257,7 +190,7 @@ def interrupted_when(step: str, served: BatchEndpoint) -> Callable[[str], None]:
     return on_step
 
 
-def test_interrupted_a_batch_goes_on_and_is_read_by_the_next_session(asked: Asked) -> None:
+def test_interrupted_a_batch_goes_on_and_is_read_by_the_next_session(asked: BatchRuns) -> None:
     plain, provider = asked.plain(), asked.served.provider
     provider.looks = 10**6
     provider.step = interrupted_when("looked", asked.served)
@@ -275,7 +208,7 @@ def test_interrupted_a_batch_goes_on_and_is_read_by_the_next_session(asked: Aske
     assert batches_of(asked.folder / "run") == []
 
 
-def test_cancelled_what_was_answered_is_read_and_the_rest_asked_as_is_said(asked: Asked) -> None:
+def test_cancelled_what_was_answered_is_read_and_the_rest_asked_as_is_said(asked: BatchRuns) -> None:
     plain, provider = asked.plain(), asked.served.provider
     provider.looks = 10**6
     provider.step = interrupted_when("looked", asked.served)
@@ -290,7 +223,7 @@ def test_cancelled_what_was_answered_is_read_and_the_rest_asked_as_is_said(asked
     assert len(provider.batches) == 1
 
 
-def test_what_a_provider_no_longer_knows_is_asked_again(asked: Asked) -> None:
+def test_what_a_provider_no_longer_knows_is_asked_again(asked: BatchRuns) -> None:
     plain, provider = asked.plain(), asked.served.provider
     provider.step = interrupted_when("read", asked.served)
     asked.start("run", batch=True)

@@ -28,6 +28,20 @@ def test_a_rate_limit_carries_the_wish_to_wait():
     assert (error.kind, error.retry_after, error.maybe_billed) == ("rate limit", 3.0, False)
 
 
+@pytest.mark.parametrize(("status", "busy"), [(429, True), (503, True), (529, True), (500, False), (502, False)])
+def test_lack_of_capacity_is_told_from_other_failures(status, busy):
+    error = fault(status, {"error": {"message": "overloaded"}})
+    assert isinstance(error, UnavailableError)
+    assert error.busy == busy
+
+
+def test_a_request_that_is_too_large_for_a_rate_limit_is_rejected():
+    said = "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 50000"
+    error = fault(429, {"error": {"message": said, "code": "rate_limit_exceeded"}})
+    assert isinstance(error, RejectedError)
+    assert error.kind == "too long"
+
+
 def test_google_s_wish_to_wait_is_in_the_body():
     error = fault(429, [{"error": {"code": 429, "message": "quota", "details": [{"retryDelay": "34s"}, {"a": 1}]}}])
     assert isinstance(error, UnavailableError)

@@ -16,8 +16,10 @@ __all__ = ["Batching", "Looked"]
 class Looked(msgspec.Struct, frozen=True):
     """A batch as its provider reports it: how many of its calls have finished, of how many.
 
-    `over` is True if no more results will come. `refused` says why the whole batch was refused, so that none of it is
-    billed; `full` that this was for lack of capacity, which may return. `files` are where the results are.
+    `over` is True if no more results will come, `begun` if the provider has accepted the batch. `refused` says why the
+    whole batch was refused, so that none of it is billed; `full` that this was for lack of capacity, which may return.
+    `cut` is True if it ended before some calls were started, `cancelled` if that is because somebody cancelled it.
+    `files` are where the results are.
     """
 
     over: bool
@@ -26,6 +28,8 @@ class Looked(msgspec.Struct, frozen=True):
     refused: str = ""
     full: bool = False
     cut: bool = False
+    cancelled: bool = False
+    begun: bool = True
     files: tuple[str, ...] = ()
 
 
@@ -61,8 +65,22 @@ class Batching(Protocol):
         """
         ...
 
+    @property
+    def named(self) -> bool:
+        """Whether the provider lists batches with their names: what `find` returns is then this batch for certain."""
+        ...
+
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
         """Upload the calls if they precede the batch; '' if they are sent with it."""
+        ...
+
+    async def find_uploads(self, name: str, since: float) -> list[str]:
+        """What `upload` returned, or would have returned, for this name since `since` (Unix time); several if the
+        calls were uploaded several times, none if they are sent with the batch."""
+        ...
+
+    async def discard(self, upload: str) -> None:
+        """Delete an upload of which no batch is made."""
         ...
 
     async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:

@@ -171,6 +171,8 @@ def _lacking(run: Run) -> bool:
 
 def _hint(run: Run) -> tuple[str, ...]:
     reached = run.manifest.reached
+    if run.manifest.batch_refused:
+        return ("--retry-failed",)
     return (f"--max-{reached}", "MORE") if reached else ()
 
 

@@ -68,8 +68,8 @@ class _Contents(msgspec.Struct, frozen=True):
 
 class _State(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is noted of a batch later: `at` which time (Unix), where its calls were uploaded, the id it was given, the
-    slots for which money is still set aside if not all, whether nothing is left to do, and how many dollars are set
-    aside for each call if more than at first."""
+    slots for which money is still set aside if not all, whether nothing is left to do, how many dollars are set aside
+    for each call if more than at first, and why the provider refused it."""
 
     at: float
     upload: str = ""
@@ -77,6 +77,7 @@ class _State(msgspec.Struct, frozen=True, omit_defaults=True):
     held: str | None = None
     over: bool = False
     each: float = 0.0
+    refused: str = ""
 
 
 _contents, _state = msgspec.json.Decoder(_Contents).decode, msgspec.json.Decoder(_State).decode
@@ -89,7 +90,10 @@ class Batch:
 
     `open` are the slots of calls missing from the journal, `reserved` the dollars set aside for each call that may
     still be billed. `id` is '' until the provider has given one; `others` are further ids that may be this batch's.
-    `results` exist once it is over: each call's outcome, with the content it was sent with.
+    `results` exist once it is over: each call's outcome, with the content it was sent with. `earlier` says that an
+    earlier session sent it; `unsure` that it may have been made without our knowing its id, perhaps more than once;
+    `disproved` are ids that turned out to be of other batches. `refused` is why the provider made none of it, or ended
+    it early: its open calls are asked only if that is requested.
     """
 
     name: str
@@ -106,6 +110,10 @@ class Batch:
     results: dict[bytes, Found] | None = None
     waiting: dict[bytes, asyncio.Future[Found]] = field(default_factory=dict)
     size: int = 0
+    earlier: bool = False
+    unsure: bool = False
+    disproved: set[str] = field(default_factory=set)
+    refused: str = ""
     whole: bool = True
     """Whether none of the money set aside for it has been settled yet."""
     raised: float = 0.0
@@ -118,7 +126,7 @@ class Batch:
     def state(self, *, over: bool = False) -> Entry:
         """The note of its progress."""
         left = None if self.whole else _joined(list(self.reserved))
-        return self._entry(_STATE, _State(time(), self.upload, self.id, left, over, self.raised))
+        return self._entry(_STATE, _State(time(), self.upload, self.id, left, over, self.raised, self.refused))
 
     def _entry(self, number: int, note: msgspec.Struct) -> Entry:
         place = Place("", _SPEAKER + self.name, number, self.answerer)
@@ -152,6 +160,9 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
             open=slots,
             reserved=dict.fromkeys(left, each),
             at=0.0 if state is None else state.at,
+            earlier=True,
+            unsure=state is not None and not state.id,
+            refused="" if state is None else state.refused,
             upload="" if state is None else state.upload,
             id="" if state is None else state.id,
             whole=state is None or state.held is None,

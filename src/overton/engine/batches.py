@@ -11,12 +11,20 @@ from collections.abc import Coroutine, Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from overton.calls import Looked, Reply, Request
-from overton.engine import courier
+from overton.calls import Reply, Request
 from overton.engine.batch import Batch, Found, call_id, new_name, noted_batches
 from overton.engine.courier import Box, Courier, Queued
 from overton.engine.identity import Identity
-from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, RunMismatch, Stopped, UnavailableError
+from overton.errors import (
+    AccessError,
+    AnswerError,
+    BatchRefused,
+    OvertonError,
+    RejectedError,
+    RunMismatch,
+    Stopped,
+    UnavailableError,
+)
 
 if TYPE_CHECKING:
     from overton.engine.desk import Bound, Desk
@@ -31,6 +39,9 @@ _MOST_BYTES = 64 * 2**20
 """Most bytes of a batch, which is in memory; providers allow more."""
 _TIMES = 2
 """Batches in which a call may expire before it is sent alone."""
+_ABOUT_BATCHES = {"no permission", "unknown model", "wrong address"}
+"""Kinds of `AccessError` by which a provider refuses a batch, and not a key or an account."""
+_ABOUT_ACCOUNTS = {"bad key", "no credit"}
 _NEVER, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
 _UNSENT = {_NEVER, _NO_ROOM}
 _AGAIN = {EXPIRED, *_UNSENT}
@@ -50,19 +61,23 @@ class Batches:
         self._tending: dict[str, asyncio.Task[None]] = {}
         self._waiter: asyncio.Task[None] | None = None
         self._wanted = False
-        self._courier = Courier(desk, self._ids, self._report_progress)
+        self._retry_failed = False
+        self._courier = Courier(desk, self._ids, self._looked)
 
     def __bool__(self) -> bool:
         return self._wanted or bool(self._batches)
 
-    def open(self, bounds: Iterable[Bound]) -> None:
-        """Resume what earlier sessions left; without `bounds` only its cost is kept on the books."""
+    def open(self, bounds: Iterable[Bound], *, retry_failed: bool = False) -> None:
+        """Resume what earlier sessions left; without `bounds` only its cost is kept on the books. Batches that were
+        refused or cancelled are created again with `retry_failed`, or asked without batches if `bounds` say so."""
+        self._retry_failed = retry_failed
         for bound in bounds:
             if bound.batching is not None:
                 who = bound.answerer.identity
                 self._wanted = self._wanted or bound.batched
                 most = min(bound.batching.most_bytes, _MOST_BYTES)
                 self._boxes.setdefault(who, Box(who, bound.answerer.name, bound.batching, most))
+                self._boxes[who].batched |= bound.batched
         for batch in noted_batches(self._desk.journal.notes()):
             batch.open = {slot for slot in batch.open if not self._desk.journal.has(slot)}
             batch.reserved = {slot: dollars for slot, dollars in batch.reserved.items() if slot in batch.open}
@@ -72,7 +87,12 @@ class Batches:
             if not batch.open:
                 self._end(batch)
             elif box := self._boxes.get(batch.answerer):
-                self._tend(batch, self._take_up(box, batch))
+                if not batch.refused:
+                    self._tend(batch, self._take_up(box, batch))
+                elif self._creates_again(box, batch):
+                    for slot, worst in tuple(batch.reserved.items()):  # perhaps billed before it was cancelled
+                        self._settle(slot, worst)
+                    self._forget(batch)
 
     async def outcome(self, bound: Bound, identity: Identity, request: Request) -> Reply | None:
         """The reply to a call that is in a batch or goes into one; None if it has to be sent alone.
@@ -81,14 +101,13 @@ class Batches:
             Stopped: the run is stopping.
             RunMismatch: another call was made in its place.
         """
-        box = self._boxes.get(bound.answerer.identity)
-        times = 0
+        box, times = self._boxes.get(bound.answerer.identity), 0
         while box is not None:
             batch = self._batch_of.get(identity.slot)
             if batch is None and (not bound.batched or times >= _TIMES):
                 return None
             content, found = await (
-                self._queued(box, bound, identity, request) if batch is None else _of(batch, identity)
+                self._queued(box, bound, identity, request) if batch is None else self._of(batch, identity)
             )
             if content not in (b"", identity.content):
                 raise RunMismatch(f"a batch sent to {box.name} asks something other than this run would ask now")
@@ -97,8 +116,6 @@ class Batches:
                 return reply
             self._let_go(identity.slot)
             times += found.kind == EXPIRED
-            if found.kind == _NO_ROOM:
-                await self._room(box)
         return None
 
     def contains(self, slot: bytes) -> bool:
@@ -158,6 +175,7 @@ class Batches:
                 _raise(one.future, error)
             box.queue, box.size = [], 0
             box.eased.set()
+            box.pacer.close()
         for batch in self._batches.values():
             for future in batch.waiting.values():
                 _raise(future, error)
@@ -178,9 +196,20 @@ class Batches:
     @property
     def out(self) -> int:
         """How many calls are in batches that continue at the provider."""
-        return sum(len(batch.open) for batch in self._batches.values() if batch.id and batch.results is None)
+        return sum(len(batch.open) for batch in self._batches.values() if _is_out(batch))
 
     # Calls on their way into a batch
+
+    async def _of(self, batch: Batch, identity: Identity) -> Found:
+        """The outcome of a call that is already in a batch."""
+        if batch.results is not None and identity.slot in batch.results:
+            return batch.results[identity.slot]
+        self._desk.raise_if_stopped()
+        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        batch.waiting[identity.slot] = future
+        if batch.refused:
+            self._watch_for_quiet()
+        return await future
 
     async def _queued(self, box: Box, bound: Bound, identity: Identity, request: Request) -> Found:
         """The outcome of a call that is sent with others."""
@@ -193,19 +222,23 @@ class Batches:
         self._reserved += 1
         future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         if box.queue and (len(box.queue) >= box.batching.most_calls or box.size + size > box.most_bytes):
-            self._flush(box)
+            self._send_queue(box)
         if not box.queue:
             box.since = monotonic()
         box.queue.append(Queued(identity, request, worst, size, future))
         box.size += size
-        if self._waiter is None:
-            self._waiter = self._task(self._wait_for_quiet())
+        self._watch_for_quiet()
         return await future
 
+    def _watch_for_quiet(self) -> None:
+        if self._waiter is None:
+            self._waiter = self._task(self._wait_for_quiet())
+
     async def _wait_for_quiet(self) -> None:
-        """Send waiting calls when nothing else proceeds or they have waited long."""
+        """Send waiting calls when nothing else proceeds or they have waited long. Once nothing is left but calls of
+        batches that earlier sessions saw refused, end the run."""
         seen, since = None, monotonic()
-        while any(box.queue for box in self._boxes.values()):
+        while self._desk.stopped is None and (any(box.queue for box in self._boxes.values()) or self._refused_wait()):
             await asyncio.sleep(QUIET / 4)
             tally, now = self._desk.tally, monotonic()
             busy = tally.asked, tally.recalled, self._reserved, self._desk.budget.in_flight
@@ -214,12 +247,31 @@ class Batches:
             alone = self._desk.budget.in_flight <= self._reserved and now - since >= QUIET
             for box in self._boxes.values():
                 if box.queue and (alone or now - box.since >= _LONGEST):
-                    self._flush(box)
+                    self._send_queue(box)
+            busy_still = any(box.queue for box in self._boxes.values()) or any(map(_is_out, self._batches.values()))
+            if alone and not busy_still and (refused := self._refused_wait()):
+                self._desk.stop(_refusal(self._boxes[refused.answerer], refused))
         self._waiter = None
 
-    def _flush(self, box: Box) -> None:
-        """Make a batch of the waiting calls and send it."""
-        queue, box.queue, box.size = box.queue, [], 0
+    def _refused_wait(self) -> Batch | None:
+        """A refused batch whose calls are being waited for."""
+        return next((batch for batch in self._batches.values() if batch.refused and batch.waiting), None)
+
+    def _send_queue(self, box: Box) -> None:
+        """Send the waiting calls; only one batch of them if the provider's queue was full lately, none if it is."""
+        if box.cautious and not box.held:
+            box.held, box.trial = True, self._flush(box)
+        while box.queue and not box.held:
+            self._flush(box)
+
+    def _flush(self, box: Box) -> Batch:
+        """Make a batch of the first waiting calls and send it."""
+        count, size = 0, 0
+        for one in box.queue[: box.batching.most_calls]:
+            if count and size + one.size > box.most_bytes:
+                break
+            count, size = count + 1, size + one.size
+        queue, box.queue, box.size = box.queue[:count], box.queue[count:], box.size - size
         reserved = {one.identity.slot: one.worst for one in queue}
         each = sum(reserved.values()) / len(reserved)
         batch = Batch(new_name(), box.answerer, len(reserved), each, set(reserved), dict.fromkeys(reserved, each))
@@ -228,6 +280,7 @@ class Batches:
         lines = [box.batching.line(call_id(one.identity, batch.name), one.request) for one in queue]
         self._keep(batch)
         self._tend(batch, self._carry(box, batch, lines))
+        return batch
 
     # A batch
 
@@ -248,18 +301,21 @@ class Batches:
     async def _take_up(self, box: Box, batch: Batch) -> None:
         """Continue a batch that an earlier session left."""
         if not batch.id:
-            never = UnavailableError(_NEVER, "it was never made")
             batch.others = await self._courier.listed(box, batch)
             if self._desk.stopped is not None:
                 return
+            if not (batch.others or batch.upload):
+                batch.upload = await self._courier.found_upload(box, batch)
+            if not (batch.others or batch.upload):
+                self._deal(box, batch, {}, _never())
+                return
+            listed = bool(batch.others)
             try:
-                if not (batch.others or batch.upload):
-                    raise never
                 await self._courier.send(box, batch, ())
-            except (UnavailableError, RejectedError) as error:  # what was uploaded may be gone
-                if error.maybe_billed:
+            except (RejectedError, AccessError) as error:  # what was uploaded may be gone
+                if listed or error.maybe_billed or not _is_refusal(error):
                     raise
-                self._deal(box, batch, {}, never)
+                self._deal(box, batch, {}, _never())
                 return
         await self._watch(box, batch)
 
@@ -267,7 +323,10 @@ class Batches:
         """Wait until a batch is over, and hand out its outcomes."""
         while (looked := await self._courier.ended(box, batch)) is not None:
             if looked.refused:
-                self._refused(box, batch, looked)
+                if looked.full:
+                    self._no_room(box, batch, looked.refused)
+                else:
+                    await self._refuse(box, batch, f"a batch of {_calls(batch.calls)} was refused: {looked.refused}")
                 return
             results = await self._courier.results(box, batch, looked)
             if results is not None:
@@ -275,18 +334,87 @@ class Batches:
                 # Some of the finished calls are among those without a result.
                 paid = not looked.cut or looked.done > len(results)
                 missing = UnavailableError(kind, f"{box.name}: a batch finished without this call", maybe_billed=paid)
-                self._deal(box, batch, results, missing)
+                if looked.cancelled and not self._creates_again(box, batch):
+                    self._cancelled(box, batch, results, missing)
+                else:
+                    self._deal(box, batch, results, missing)
+                return
+            if not batch.id:
+                self._deal(box, batch, {}, _never())
                 return
 
-    def _refused(self, box: Box, batch: Batch, looked: Looked) -> None:
-        if not looked.full:
-            self._forget(batch)
-            self._desk.stop(Stopped(f"{box.name}: a batch was refused: {looked.refused}"))
+    def _creates_again(self, box: Box, batch: Batch) -> bool:
+        """Whether the user has asked for the calls of a batch that was refused or cancelled."""
+        return batch.earlier and (self._retry_failed or not box.batched)
+
+    async def _refuse(self, box: Box, batch: Batch, reason: str) -> None:
+        """The provider made nothing of a batch: note that, so that later sessions do not repeat it, and stop."""
+        batch.refused = reason
+        self._withdraw(batch)
+        await self._desk.journal.keep(batch.state())
+        self._desk.stop(_refusal(box, batch))
+
+    def _cancelled(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
+        """Hand out what a cancelled batch answered. If calls are left, stop, since nobody wants them sent again."""
+        left = {slot for slot in batch.open if _is_unstarted(results.get(slot, (b"", missing))[1])}
+        for slot in left:
+            if slot in batch.reserved and not missing.maybe_billed:
+                self._settle(slot, 0.0, sent=False)
+        answered = {slot: found for slot, found in results.items() if slot not in left}
+        for slot, future in batch.waiting.items():
+            if slot in batch.open - left and not future.done():
+                future.set_result(answered.get(slot, (b"", missing)))
+        if not left:
+            self._deal(box, batch, results, missing)
             return
-        self._desk.tally.last_trouble = f"{box.name}: no room for a batch of {batch.calls:,} calls: {looked.refused}"
-        box.most_bytes = max(min(box.most_bytes, batch.size or box.most_bytes) // 2, 1)
-        kind = _NO_ROOM if batch.calls > 1 or len(self._batches) > 1 else "missing"
-        self._deal(box, batch, {}, UnavailableError(kind, looked.refused))
+        batch.refused = f"a batch was cancelled before {_calls(len(left))} of {batch.calls:,} started"
+        batch.results = {slot: answered.get(slot, (b"", missing)) for slot in batch.open - left}
+        self._desk.stop(_refusal(box, batch))
+
+    # A provider's queue that is full
+
+    def _no_room(self, box: Box, batch: Batch, message: str) -> None:
+        """The provider has no room for a batch: its calls wait, and go into smaller ones, one at a time."""
+        self._desk.tally.last_trouble = f"{box.name}: no room for a batch of {_calls(batch.calls)}: {message}"
+        if not box.held or batch is box.trial:
+            size = batch.size or box.most_bytes
+            box.most_bytes = max(min(box.most_bytes, size) // 2, size // batch.calls)
+            box.held, box.trial = True, None
+            self._task(self._try_again_later(box, message))
+        self._deal(box, batch, {}, UnavailableError(_NO_ROOM, message))
+
+    async def _try_again_later(self, box: Box, message: str) -> None:
+        """Send one more batch after a while, or as soon as a batch of ours has left the provider's queue."""
+        if any(_is_out(batch) and batch.answerer == box.answerer for batch in self._batches.values()):
+            box.eased.clear()
+            await box.eased.wait()
+        elif (wait := box.backoff.refused(self._desk.patience)) is not None:
+            await self._desk.pause(wait)
+        else:
+            self._desk.stop(
+                Stopped(
+                    f"{box.name}: the provider's queue of batches was full {box.backoff.refusals:,} times in a row"
+                    f" ({message}): resume the run when it has room"
+                )
+            )
+        if self._desk.stopped is None:
+            box.held = False
+            if box.queue:
+                self._send_queue(box)
+
+    def _accepted(self, box: Box) -> None:
+        """The provider has taken up a trial batch: send another, larger one."""
+        box.trial, box.held = None, False
+        box.most_bytes = min(2 * box.most_bytes, box.full_bytes)
+        box.backoff.succeeded()
+        if box.queue:
+            self._send_queue(box)
+
+    def _looked(self, box: Box, batch: Batch) -> None:
+        """A batch was polled."""
+        if batch is box.trial and batch.looked is not None and batch.looked.begun and not batch.looked.refused:
+            self._accepted(box)
+        self._report_progress()
 
     def _deal(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
         """Give all present and future waiters the outcome of a call."""
@@ -294,18 +422,24 @@ class Batches:
         for slot, future in batch.waiting.items():
             if not future.done() and slot in batch.results:
                 future.set_result(batch.results[slot])
-        box.eased.set()
+        if missing.kind != _NO_ROOM:
+            box.eased.set()
         self._report_progress()
 
     def _forget(self, batch: Batch) -> None:
-        """A batch that was certainly not made: none of it is billed."""
-        for slot in list(batch.open):
-            if slot in batch.reserved:
-                self._reserved -= 1
-                self._desk.budget.withdraw(batch.reserved.pop(slot))
+        """Drop a batch that was certainly not made: none of it is billed. Its waiters must have been told."""
+        self._withdraw(batch)
+        for slot in batch.open:
             self._batch_of.pop(slot, None)
         batch.open.clear()
         self._end(batch)
+
+    def _withdraw(self, batch: Batch) -> None:
+        """Release the money set aside for a batch."""
+        batch.whole = False
+        while batch.reserved:
+            self._reserved -= 1
+            self._desk.budget.withdraw(batch.reserved.popitem()[1])
 
     # The outcome of a call
 
@@ -348,15 +482,6 @@ class Batches:
             if not batch.open:
                 self._end(batch)
 
-    async def _room(self, box: Box) -> None:
-        """Wait until another batch is over, or for a while."""
-        others = any(batch.id and batch.results is None for batch in self._batches.values())
-        box.eased.clear()
-        try:
-            await asyncio.wait_for(box.eased.wait(), courier.FIRST_LOOK * (20 if others else 1))
-        except TimeoutError:
-            return
-
     # Bookkeeping
 
     def _keep(self, batch: Batch) -> None:
@@ -374,6 +499,8 @@ class Batches:
         if self._batches.pop(batch.name, None) is not None:
             if (task := self._tending.pop(batch.name, None)) is not None and task is not asyncio.current_task():
                 task.cancel()
+            if (box := self._boxes.get(batch.answerer)) is not None and box.trial is batch:
+                box.trial, box.held = None, False
             self._report_progress()
             self._task(self._noted_over(batch))
 
@@ -391,11 +518,37 @@ class Batches:
         try:
             await work
         except AnswerError as error:
-            if not batch.id and not error.maybe_billed:
-                self._forget(batch)
-            self._desk.stop(error if isinstance(error, AccessError) else Stopped(f"{error}, when asked about a batch"))
+            await self._failed(batch, error)
         except OvertonError as error:
             self._desk.stop(error)
+            if not (batch.id or batch.upload or batch.unsure):
+                self._forget(batch)
+
+    async def _failed(self, batch: Batch, error: AnswerError) -> None:
+        """A batch cannot be sent, or not be read: stop the run, and keep it for the next session unless it was not
+        made."""
+        box = self._boxes[batch.answerer]
+        if batch.id and error.kind == "unknown model":
+            self._gone(box, batch)
+            return
+        made = bool(batch.id) or batch.unsure or error.maybe_billed
+        if _is_refusal(error) and not made:
+            said = str(error).removeprefix(f"{box.name}: ")
+            await self._refuse(box, batch, f"a batch of {_calls(batch.calls)} was not accepted: {said}")
+            return
+        passing = not isinstance(error, AccessError) or error.kind in _ABOUT_ACCOUNTS
+        self._desk.stop(Stopped(f"{error}, when asked about a batch") if passing else error)
+        if not made:
+            self._forget(batch)
+
+    def _gone(self, box: Box, batch: Batch) -> None:
+        """The provider does not know a batch any more: its calls may have been paid for."""
+        batch_of = f"{box.name}: the provider no longer has the batch {batch.id}"
+        if self._creates_again(box, batch):
+            self._deal(box, batch, {}, UnavailableError("missing", batch_of, maybe_billed=True))
+            return
+        batch.refused = f"the provider no longer has a batch of {_calls(batch.calls)}, which may have been paid for"
+        self._desk.stop(_refusal(box, batch))
 
     def _task(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -408,21 +561,43 @@ class Batches:
 
     def _report_progress(self) -> None:
         """Report the progress of the batches."""
-        out = [batch.looked for batch in self._batches.values() if batch.id]
+        out = [batch.looked for batch in self._batches.values() if batch.id and not batch.refused]
         done = sum(looked.done for looked in out if looked)
-        total = sum(batch.calls for batch in self._batches.values() if batch.id)
+        total = sum(batch.calls for batch in self._batches.values() if batch.id and not batch.refused)
         self._desk.tally.batches = (
             f"{len(out)} batches out, {done:,} of {total:,} calls in them answered" if out else ""
         )
 
 
-async def _of(batch: Batch, identity: Identity) -> Found:
-    """The outcome of a call that is already in a batch."""
-    if batch.results is None:
-        future: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-        batch.waiting[identity.slot] = future
-        return await future
-    return batch.results[identity.slot]
+def _is_out(batch: Batch) -> bool:
+    """Whether it continues at the provider."""
+    return bool(batch.id) and batch.results is None and not batch.refused
+
+
+def _is_refusal(error: AnswerError) -> bool:
+    """Whether a provider has refused a batch itself, and not the key or the account."""
+    return isinstance(error, RejectedError) or error.kind in _ABOUT_BATCHES
+
+
+def _is_unstarted(found: bytes | AnswerError) -> bool:
+    return isinstance(found, AnswerError) and found.kind == EXPIRED
+
+
+def _never() -> UnavailableError:
+    """The outcome of calls in a batch that was never made."""
+    return UnavailableError(_NEVER, "it was never made")
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count:,} calls"
+
+
+def _refusal(box: Box, batch: Batch) -> BatchRefused:
+    """Why a run ends at a batch, and what to do."""
+    return BatchRefused(
+        f"{box.name}: {batch.refused}; 'overton resume' with --retry-failed creates it again, and with --no-batch asks"
+        " its calls one by one"
+    )
 
 
 def _share(bound: Bound) -> float:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import time
 from typing import TYPE_CHECKING, TypeVar
 
 from overton.calls import Batching, Looked, Request
 from overton.engine.batch import Batch, Found, identity_of
 from overton.engine.identity import Identity
-from overton.errors import AccessError, UnavailableError
+from overton.engine.pacing import OVERLOAD, Backoff, Pacer
+from overton.errors import AccessError, AnswerError, Stopped, UnavailableError
 
 if TYPE_CHECKING:
     from overton.engine.desk import Desk
@@ -28,6 +30,8 @@ _BLIND = 24
 """Polls in a row that may fail before the run stops."""
 _SKEW = 3600.0
 """Seconds by which a provider's clock may differ from ours."""
+_AT_ONCE = 8
+"""Requests about batches that are sent to a provider at once."""
 
 
 @dataclass
@@ -43,22 +47,41 @@ class Queued:
 
 @dataclass
 class Box:
-    """The calls that wait for one answerer, and the largest batch allowed."""
+    """The calls that wait for one answerer, and the largest batch allowed.
+
+    `batched` says whether new calls go into batches. After a provider's queue was full, `most_bytes` is less than
+    `full_bytes`, batches are sent one at a time, each after the `trial` before it was accepted, and while `held` none
+    is sent. `pacer` admits the requests about its batches.
+    """
 
     answerer: str
     name: str
     batching: Batching
-    most_bytes: int
+    full_bytes: int
+    batched: bool = False
+    most_bytes: int = 0
     queue: list[Queued] = field(default_factory=list)
     size: int = 0
     since: float = 0.0
     eased: asyncio.Event = field(default_factory=asyncio.Event)
+    held: bool = False
+    trial: Batch | None = None
+    backoff: Backoff = field(default_factory=Backoff)
+    pacer: Pacer = field(default_factory=lambda: Pacer(_AT_ONCE))
+
+    def __post_init__(self) -> None:
+        self.most_bytes = self.full_bytes
+
+    @property
+    def cautious(self) -> bool:
+        """Whether its provider's queue was full, and it is not yet known how much there is room for."""
+        return self.most_bytes < self.full_bytes
 
 
 class Courier:
     """Carries batches for a desk. `ids` are those of the run's batches; `report` is called after each poll."""
 
-    def __init__(self, desk: Desk, ids: Callable[[], set[str]], report: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, ids: Callable[[], set[str]], report: Callable[[Box, Batch], None]) -> None:
         self._desk = desk
         self._ids = ids
         self._report = report
@@ -68,49 +91,98 @@ class Courier:
         journal = self._desk.journal
         if not batch.others:
             if not batch.upload:
-                batch.upload = await self._tried(box, lambda: box.batching.upload(batch.name, lines))
+                batch.upload = await self._uploaded(box, batch, lines)
                 await journal.keep(batch.state())
             batch.others = await self._made(box, batch, lines)
         batch.id = batch.others.pop(0)
         await journal.keep(batch.state())
+
+    async def _uploaded(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> str:
+        """The upload's id. If it is unclear whether it arrived, it is looked for before it is sent again."""
+        attempt, unsure = 0, False
+        while True:
+            try:
+                made = await self._once(box, lambda: box.batching.upload(batch.name, lines))
+            except AnswerError as error:
+                if _perhaps_done(error):
+                    unsure = True
+                    if found := await self.found_upload(box, batch):
+                        return found
+                attempt += 1
+                await self._wait_to_try(box, attempt, error)
+            else:
+                return await self.found_upload(box, batch, made) if unsure and made else made
+
+    async def found_upload(self, box: Box, batch: Batch, made: str = "") -> str:
+        """The upload of a batch's calls, '' if the provider lists none; others of that name than the one that is
+        `made`, or the first, are deleted."""
+        found = await self._tried(box, lambda: box.batching.find_uploads(batch.name, batch.at - _SKEW))
+        kept = made or (found[0] if found else "")
+        for extra in found:
+            if extra != kept:
+                await self._tried_once(box, partial(box.batching.discard, extra))
+        return kept
 
     async def _made(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> list[str]:
         """The id of the batch, made if need be. If it is unclear whether it was made, it is looked for first."""
         attempt = 0
         while True:
             try:
-                return [await box.batching.create(batch.name, batch.upload, lines)]
-            except UnavailableError as error:
+                return [await self._once(box, lambda: box.batching.create(batch.name, batch.upload, lines))]
+            except AnswerError as error:
                 batch.at = time()
-                if error.maybe_billed and (found := await self.listed(box, batch)):
-                    return found
+                if _perhaps_done(error):
+                    batch.unsure = True
+                    if found := await self.listed(box, batch):
+                        return found
                 attempt += 1
                 await self._wait_to_try(box, attempt, error)
+            except Stopped as stopped:  # after a reply which leaves that unclear
+                batch.unsure |= isinstance(stopped.__cause__, AnswerError) and _perhaps_done(stopped.__cause__)
+                raise
 
     async def listed(self, box: Box, batch: Batch) -> list[str]:
         """The ids that a batch may have been given, none if it was not made."""
-        known = self._ids()
+        known, wait = self._ids() | batch.disproved, FIRST_LOOK
         while True:
-            found = await self._tried(box, lambda: box.batching.find(batch.name, batch.calls, batch.at - _SKEW))
-            new = [one for one in found if one not in known]
+            found = await self._tried(
+                box,
+                lambda: self._desk.unless_stopped(box.batching.find(batch.name, batch.calls, batch.at - _SKEW)),
+            )
+            new = [one for one in found or () if one not in known]
             rest = batch.at + SETTLES - time()
             if new or rest <= 0 or self._desk.stopped is not None:
                 return new
-            await self._desk.pause(min(rest, FIRST_LOOK))
+            await self._desk.pause(min(rest, wait))
+            wait *= 2
+
+    async def _cancel_extras(self, box: Box, batch: Batch) -> None:
+        """Cancel batches of this one's name besides it: it was perhaps made more than once."""
+        batch.others += [
+            one
+            for one in await self._tried(box, lambda: box.batching.find(batch.name, batch.calls, batch.at - _SKEW))
+            if one != batch.id and one not in batch.others
+        ]
+        for extra in batch.others:
+            if extra not in batch.disproved and await self._tried_once(box, partial(box.batching.cancel, extra)):
+                batch.disproved.add(extra)
+        batch.others = [one for one in batch.others if one not in batch.disproved]
 
     async def ended(self, box: Box, batch: Batch) -> Looked | None:
         """Poll a batch until it is over; None if the run stops before."""
         desk, wait, blind = self._desk, FIRST_LOOK, 0
         while desk.stopped is None:
             try:
-                looked = await box.batching.look(batch.id)
+                if batch.unsure and box.batching.named and time() < batch.at + 2 * SETTLES:
+                    await self._cancel_extras(box, batch)
+                looked = await self._once(box, lambda: box.batching.look(batch.id))
             except UnavailableError as error:
                 desk.tally.last_trouble, blind = f"{box.name}: {error}", blind + 1
-                if blind >= _BLIND:
+                if blind >= _BLIND or desk.patience.refuses(error):
                     raise
             else:
                 batch.looked, blind = looked, 0
-                self._report()
+                self._report(box, batch)
                 if looked.over:
                     return looked
             await desk.pause(wait)
@@ -118,8 +190,8 @@ class Courier:
         return None
 
     async def results(self, box: Box, batch: Batch, looked: Looked) -> dict[bytes, Found] | None:
-        """The outcomes of the calls of a finished batch, by slot; None if it turns out to be another batch, and the
-        next candidate is to be polled."""
+        """The outcomes of the calls of a finished batch, by slot; None if it turns out to be another batch. `batch.id`
+        is then the next candidate, '' if there is none."""
         try:
             found = await self._tried(box, lambda: box.batching.results(looked, batch.calls))
         except AccessError as error:
@@ -127,9 +199,13 @@ class Courier:
                 raise
             return {}
         own = {id_: identity for id_ in found if (identity := identity_of(id_, batch.name)) is not None}
-        if found and not own and batch.others:
-            batch.id = batch.others.pop(0)
-            await self._desk.journal.keep(batch.state())
+        if found and not own and (batch.others or (batch.unsure and not box.batching.named)):
+            batch.disproved.add(batch.id)
+            batch.id = ""
+            batch.others = batch.others or await self.listed(box, batch)
+            if batch.others:
+                batch.id = batch.others.pop(0)
+                await self._desk.journal.keep(batch.state())
             return None
         return {
             identity.slot: (identity.content, found[id_])
@@ -137,21 +213,61 @@ class Courier:
             if identity.slot in batch.open
         }
 
+    async def _once(self, box: Box, attempt: Callable[[], Awaitable[T]]) -> T:
+        """The outcome of a request, as soon as the provider's pace allows.
+
+        Raises:
+            Stopped: the run is stopping, or the provider has had no capacity for long.
+        """
+        ticket = await box.pacer.enter()
+        try:
+            self._desk.raise_if_stopped()
+            found = await attempt()
+        except UnavailableError as error:
+            if error.kind in OVERLOAD:
+                box.pacer.overloaded(ticket, error.retry_after, busy=error.busy, patience=self._desk.patience)
+                if box.pacer.exhausted:
+                    raise self._desk.stop_exhausted(box.pacer, error) from error
+            raise
+        except AnswerError:
+            box.pacer.responded()
+            raise
+        finally:
+            box.pacer.leave()
+        box.pacer.answered()
+        return found
+
     async def _tried(self, box: Box, attempt: Callable[[], Awaitable[T]]) -> T:
         """The outcome of a request, retried while that is worthwhile."""
         tries = 0
         while True:
             try:
-                return await attempt()
+                return await self._once(box, attempt)
             except UnavailableError as error:
                 tries += 1
                 await self._wait_to_try(box, tries, error)
 
-    async def _wait_to_try(self, box: Box, attempt: int, error: UnavailableError) -> None:
-        desk = self._desk
+    async def _tried_once(self, box: Box, attempt: Callable[[], Awaitable[None]]) -> bool:
+        """Whether a request to clean up succeeded: if not, the run goes on all the same."""
+        try:
+            await self._once(box, attempt)
+        except AnswerError as error:
+            self._desk.tally.last_trouble = f"{box.name}: {error}"
+            return False
+        return True
+
+    async def _wait_to_try(self, box: Box, attempt: int, error: AnswerError) -> None:
+        desk, wait = self._desk, None
         desk.tally.last_trouble = f"{box.name}: {error}"
-        wait = None if desk.patience.refuses(error) else desk.patience.wait(attempt, error)
+        if isinstance(error, UnavailableError) and not desk.patience.refuses(error):
+            wait = desk.patience.wait(attempt, error, refusing=box.pacer.refusing)
         if wait is None or desk.stopped is not None:
             raise error
         desk.tally.retried += 1
         await desk.pause(wait)
+
+
+def _perhaps_done(error: AnswerError) -> bool:
+    """Whether a provider may have carried out a request to create something, although it replied with this: its server
+    failed, the connection was lost, or the reply cannot be read."""
+    return error.maybe_billed or error.kind == "server error"

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -17,13 +17,13 @@ from overton.engine.fleet import Fleet
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry, Journal
 from overton.engine.limits import Billing, Budget, Reserved
-from overton.engine.pacing import Pacer, Patience
+from overton.engine.pacing import OVERLOAD, Pacer, Patience
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
+
+T = TypeVar("T")
 
 __all__ = ["OVERLOAD", "Bound", "Desk", "NotRecalled", "Tally"]
 
-OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
-"""Kinds of failure of an endpoint that answers no request at all."""
 _OUT_OF_ORDER = OVERLOAD | {"malformed"}
 _GIVE_UP_AFTER = 24
 """Permanent failures in a row after which an endpoint is taken to be down."""
@@ -125,14 +125,15 @@ class Desk:
         if self.batches is not None:
             self.batches.stopping(self.stopped)
 
-    def take_up(self, bounds: Iterable[Bound]) -> None:
-        """Send in batches the calls that these want batched, and resume the batches of earlier sessions.
+    def take_up(self, bounds: Iterable[Bound], *, retry_failed: bool = False) -> None:
+        """Send in batches the calls that these want batched, and resume the batches of earlier sessions; with
+        `retry_failed` create again those that were refused.
 
         Raises:
             JournalError: the journal is damaged.
         """
         batches = Batches(self)
-        batches.open(bounds)
+        batches.open(bounds, retry_failed=retry_failed)
         self.batches = batches or None
 
     async def outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
@@ -253,7 +254,7 @@ class Desk:
                     raise self._stop_for_now(error) from error
                 if turn is not None:
                     self._first_calls.unanswered(turn)
-                wait = self.patience.wait(attempt, error)
+                wait = self.patience.wait(attempt, error, refusing=bound.pace.refusing)
                 if wait is None:
                     return Failure(error.kind, str(error), attempt)
                 self.tally.retried += 1
@@ -265,7 +266,7 @@ class Desk:
                         self._first_calls.unanswered(turn)
                 return Failure(error.kind, str(error), attempt)
             except AccessError as error:
-                self.stop(error)
+                self.stop(Stopped(f"{error}: resume the run when it has") if error.kind == "no credit" else error)
                 raise Stopped(str(error)) from error
 
     def _stop_if_unsupported(self, bound: Bound, turn: Turn, error: RejectedError) -> None:
@@ -283,15 +284,41 @@ class Desk:
         self.stop(Stopped(f"{error}; it asks for a pause of {error.retry_after:.0f} seconds: resume the run then"))
         return Stopped(str(error))
 
+    def stop_exhausted(self, pacer: Pacer, error: UnavailableError) -> Stopped:
+        """An endpoint has had no capacity for as long as patience allows: stop, to be resumed later."""
+        times, seconds = pacer.refused
+        reason = Stopped(
+            f"{error}, as to all of the last {times:,} requests, the latest of which were sent one by one over"
+            f" {_duration(seconds)}: resume the run later"
+        )
+        self.stop(reason)
+        return reason
+
     async def pause(self, seconds: float) -> None:
         """Wait, unless the run stops."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
 
+    async def unless_stopped(self, work: Coroutine[None, None, T]) -> T:
+        """The result of work that changes nothing, cut off if the run stops.
+
+        Raises:
+            Stopped: the run is stopping.
+        """
+        task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                self.raise_if_stopped()
+            return task.result()
+        finally:
+            task.cancel()
+            stopping.cancel()
+
     async def _send(self, bound: Bound, request: Request) -> Reply:
         """Send once, as soon as the endpoint's pace and the budget allow."""
         self._pacers[id(bound)] = bound.pace
-        self._raise_if_stopped()
+        self.raise_if_stopped()
         if bound.fleet is None:
             pacer, ticket = bound.pacer, await bound.pacer.enter()
             answerer: Answering = bound.answerer
@@ -309,7 +336,11 @@ class Desk:
             except AnswerError as error:
                 paid = None if error.maybe_billed else 0.0
                 if isinstance(error, UnavailableError) and error.kind in OVERLOAD:
-                    pacer.overloaded(ticket, error.retry_after)
+                    pacer.overloaded(ticket, error.retry_after, busy=error.busy, patience=self.patience)
+                    if pacer.exhausted and bound.pace.refusing:
+                        raise self.stop_exhausted(pacer, error) from error
+                elif isinstance(error, RejectedError):
+                    pacer.responded()
                 raise
             finally:
                 bound.billing.in_flight.discard(reserved)
@@ -353,7 +384,7 @@ class Desk:
         Raises:
             Stopped: the run is stopping.
         """
-        self._raise_if_stopped()
+        self.raise_if_stopped()
         while True:
             worst, most = bound.worst(request) * share, bound.billing.most
             try:
@@ -364,14 +395,15 @@ class Desk:
             if self.stopped is None and bound.billing.most == most:
                 return worst
             self.budget.withdraw(worst)  # the run has stopped, or the call's worst case has risen, while it waited
-            self._raise_if_stopped()
+            self.raise_if_stopped()
 
     def _stop_if_full(self) -> None:
         """Stop once the disk is full: what is in flight still has space, but no further request may have."""
         if self.journal.full is not None and self.stopped is None:
             self.stop(self.journal.full)
 
-    def _raise_if_stopped(self) -> None:
+    def raise_if_stopped(self) -> None:
+        """Raise `Stopped` if the run is stopping."""
         self._stop_if_full()
         if self.stopped is not None:
             raise Stopped(str(self.stopped))
@@ -393,6 +425,11 @@ class Desk:
                     f" attempt(s), and is taken to be down or misconfigured; its last message: {found.message}"
                 )
             )
+
+
+def _duration(seconds: float) -> str:
+    """A wait, for a message."""
+    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
 
 
 def _sound(reply: Reply) -> Reply:

@@ -141,6 +141,12 @@ class Fleet:
         self._answers += count - self.answers
 
     @property
+    def refusing(self) -> bool:
+        """Whether all servers that are up have refused everything for a while, for lack of capacity."""
+        up = [member.pacer.refusing for member in self.members if member.up]
+        return bool(up) and all(up)
+
+    @property
     def refused(self) -> list[str]:
         """The servers that are left out for good, each with the reason."""
         return [f"{member.name}: {member.refused}" for member in self.members if member.refused]

@@ -1,4 +1,4 @@
-"""When a call is sent: how many go to an endpoint at once, and how often and how soon a call is retried."""
+"""When a request is sent: how many go to an endpoint at once, and how often and how soon a refused one is repeated."""
 
 from __future__ import annotations
 
@@ -9,42 +9,102 @@ from collections.abc import Callable
 
 from overton.errors import UnavailableError
 
-__all__ = ["Pacer", "Patience"]
+__all__ = ["OVERLOAD", "Backoff", "Pacer", "Patience"]
+
+OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
+"""Kinds of failure of an endpoint that answers no request at all."""
 
 _CUT = 0.7
 _LEAST_RISE = 0.02
 _TICK = 0.001
+_REFUSED_IN_A_ROW = 8
+"""Refusals for lack of capacity, with nothing answered in between, after which all requests to an endpoint wait."""
+_RECOVERED = 8
+"""Answers in a row after which an endpoint that refused is taken to have capacity again."""
 
 
 class Patience:
-    """How often and how long one call is tried.
+    """The one back-off policy, for calls, for requests about batches, and for a provider's full batch queue.
 
-    At most `attempts` in all; before attempt k+1 it waits `first` * 2**(k-1) seconds, at most `longest`, times a
-    random factor in [0.5, 1) so that calls which failed together do not return together. An endpoint's own
-    Retry-After is obeyed instead if it is longer; one over `refuse_after` seconds is not waited for: the run stops.
-    If another server is available at once there is no wait.
+    After the k-th failure the wait is `first` * 2**(k-1) seconds, at most `longest`, times a random factor in [0.5, 1),
+    so that requests which failed together do not return together. An endpoint's own Retry-After replaces it if it is
+    longer; one over `refuse_after` seconds is not waited for: the run stops. If another server is available at once
+    there is no wait.
+
+    A request is tried at most `attempts` times. An endpoint that refuses everything for lack of capacity is tried with
+    one request at a time, after growing waits, until it has refused `refusals` of them or these waits have reached
+    `refuse_after` seconds: then the run stops.
     """
 
     def __init__(
-        self, attempts: int = 8, first: float = 0.5, longest: float = 60.0, refuse_after: float = 900.0
+        self,
+        attempts: int = 8,
+        first: float = 0.5,
+        longest: float = 60.0,
+        refuse_after: float = 900.0,
+        refusals: int = 20,
     ) -> None:
         self.attempts = attempts
         self.first = first
         self.longest = longest
         self.refuse_after = refuse_after
+        self.refusals = refusals
 
-    def wait(self, attempt: int, error: UnavailableError) -> float | None:
-        """Seconds to wait after the `attempt`-th failure; None if the call is given up."""
+    def gap(self, number: int, retry_after: float | None = None) -> float:
+        """Seconds to wait after the `number`-th failure in a row."""
+        # 2.0**64 seconds are above any `longest`; larger powers need not fit into a float.
+        own: float = min(self.longest, self.first * 2.0 ** min(number - 1, 64)) * random.uniform(0.5, 1)
+        return max(own, retry_after or 0.0)
+
+    def wait(self, attempt: int, error: UnavailableError, *, refusing: bool = False) -> float | None:
+        """Seconds to wait after a request's `attempt`-th failure; None if it is given up.
+
+        If the endpoint is `refusing` everything, a refusal is not the request's own failure, and the endpoint's pacer
+        holds back the next attempt.
+        """
+        if refusing and error.busy:
+            return 0.0
         if attempt >= self.attempts:
             return None
         if error.elsewhere:
             return 0.0
-        own: float = min(self.longest, self.first * 2 ** (attempt - 1)) * random.uniform(0.5, 1)
-        return max(own, error.retry_after or 0.0)
+        return self.gap(attempt, error.retry_after)
 
     def refuses(self, error: UnavailableError) -> bool:
         """True if the endpoint asks for more patience than this (a used-up daily quota, say)."""
         return not error.elsewhere and (error.retry_after or 0.0) > self.refuse_after
+
+
+class Backoff:
+    """How long something that refuses for lack of capacity has done so: an endpoint, or a provider's batch queue.
+
+    `number` grows with each refusal and shrinks with each success, `refusals` and `waited` (seconds) count from the
+    last success.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.refusals = 0
+        self.waited = 0.0
+        self._answers = 0
+
+    def refused(self, patience: Patience, retry_after: float | None = None) -> float | None:
+        """Seconds until the next request, None if patience is over."""
+        self.number += 1
+        self.refusals += 1
+        self._answers = 0
+        if self.refusals > patience.refusals or self.waited >= patience.refuse_after:
+            return None
+        wait = patience.gap(self.number, retry_after)
+        self.waited += wait
+        return wait
+
+    def succeeded(self) -> None:
+        """Something was accepted: wait less after the next refusal, and after several successes as at first."""
+        if self.number:
+            self._answers += 1
+            self.number = 0 if self._answers >= _RECOVERED else max(1, self.number - 1)
+            self.refusals, self.waited = 0, 0.0
 
 
 class Pacer:
@@ -54,6 +114,9 @@ class Pacer:
     at the time; every answer raises it, by one per `limit` answers and at least by 1 in 50. A Retry-After holds back
     all of the endpoint's requests, not only the one that received it. `freed` is called when there may be room again,
     for callers that wait elsewhere, as for any server of a fleet.
+
+    Once the endpoint has refused eight requests in a row for lack of capacity, only one is sent at a time, after
+    growing waits, until one is answered. `exhausted` is True once that has gone on for as long as patience allows.
     """
 
     def __init__(self, most: int, freed: Callable[[], None] | None = None) -> None:
@@ -67,6 +130,9 @@ class Pacer:
         self._paused_until = 0.0
         self._alarm: asyncio.TimerHandle | None = None
         self._closed = False
+        self._refused_in_a_row = 0
+        self._backoff = Backoff()
+        self.exhausted = False
 
     async def enter(self) -> int:
         """Wait for a place; returns a ticket for `overloaded`."""
@@ -94,16 +160,49 @@ class Pacer:
     def answered(self) -> None:
         """The endpoint answered: let a little more through."""
         self.answers += 1
+        self.responded()
         if self.limit < self.most:
             self.limit = min(self.most, self.limit + max(1 / self.limit, _LEAST_RISE))
 
-    def overloaded(self, ticket: int, retry_after: float | None) -> None:
-        """The endpoint asked for less. `ticket` shows whether the request was sent before the last cut."""
-        if ticket == self._cuts:
+    def responded(self) -> None:
+        """The endpoint took up a request, whatever it said: it does not refuse everything."""
+        if self._refused_in_a_row or self._backoff.number:
+            self._refused_in_a_row = 0
+            self._backoff.succeeded()
+
+    def overloaded(
+        self, ticket: int, retry_after: float | None, *, busy: bool = False, patience: Patience | None = None
+    ) -> None:
+        """The endpoint asked for less. `ticket` shows whether the request was sent before the last cut; `busy` says
+        that the endpoint refused it for lack of capacity, after which `patience` says how long to wait."""
+        fresh = ticket == self._cuts
+        if fresh:
             self._cuts += 1
             self.limit = max(1.0, self.limit * _CUT)
         if retry_after:
             self._pause(retry_after)
+        if patience is None:
+            return
+        self._refused_in_a_row += busy
+        if self._backoff.number:
+            waits = fresh
+        else:
+            waits = self._refused_in_a_row >= _REFUSED_IN_A_ROW
+            self._cuts += waits  # what is in flight now does not lengthen the wait when it is refused, too
+        if waits:
+            wait = self._backoff.refused(patience, retry_after)
+            self.exhausted = self.exhausted or wait is None
+            self._pause(wait or 0.0)
+
+    @property
+    def refusing(self) -> bool:
+        """Whether the endpoint has refused everything for a while, and gets one request at a time."""
+        return self._backoff.refusals > 0
+
+    @property
+    def refused(self) -> tuple[int, float]:
+        """How many requests in a row it has refused for lack of capacity, and the seconds waited between them."""
+        return self._refused_in_a_row, self._backoff.waited
 
     def close(self) -> None:
         """Release all waiters, room or not: the run is stopping, and they will send nothing."""
@@ -125,7 +224,7 @@ class Pacer:
     def _has_room(self) -> bool:
         if self._closed:
             return True
-        if self.in_flight + 1 > self.limit:
+        if self.in_flight + 1 > (1 if self.refusing else self.limit):
             return False
         return not self._paused_until or asyncio.get_running_loop().time() >= self._paused_until
 

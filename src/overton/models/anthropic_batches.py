@@ -83,6 +83,7 @@ class AnthropicBatches:
     most_calls = 100_000
     most_bytes = 256_000_000
     hours = 24.0
+    named = False
 
     def __init__(self, service: Service, model: AnthropicModel) -> None:
         self._service = service
@@ -99,6 +100,13 @@ class AnthropicBatches:
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
         """See `Batching`: the calls are sent with the batch."""
         return ""
+
+    async def find_uploads(self, name: str, since: float) -> list[str]:
+        """See `Batching`: nothing is uploaded."""
+        return []
+
+    async def discard(self, upload: str) -> None:
+        """See `Batching`: nothing is uploaded."""
 
     async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
         """See `Batching`."""
@@ -127,6 +135,7 @@ class AnthropicBatches:
             done=counts.total - counts.processing,
             total=counts.total,
             cut=bool(counts.canceled or counts.expired),
+            cancelled=bool(counts.canceled),
             files=(id_,),
         )
 

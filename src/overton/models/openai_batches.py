@@ -1,7 +1,8 @@
 """OpenAI's batches of chat completions, which other providers have too.
 
-A file of calls is uploaded (`POST /files`, purpose 'batch'), a batch made of it (`POST /batches`, with the name in its
-metadata), polled (`GET /batches/ID`), and its results read from two files, one for replies and one for errors.
+A file of calls is uploaded (`POST /files`, purpose 'batch', the name in its file name), a batch made of it
+(`POST /batches`, with the name in its metadata), polled (`GET /batches/ID`), and its results read from two files, one
+for replies and one for errors. Both files and batches are listed with their names (`GET /files`, `GET /batches`).
 Limits as of 2026: 50,000 calls and 200 MB per batch, done within 24 hours (platform.openai.com/docs/guides/batch).
 """
 
@@ -72,6 +73,18 @@ class _Page(msgspec.Struct):
     has_more: bool = False
 
 
+class _File(msgspec.Struct):
+    id: str
+    filename: str = ""
+    created_at: float | None = None
+    status: str | None = None
+
+
+class _Files(msgspec.Struct):
+    data: list[_File] = []
+    has_more: bool = False
+
+
 class _Response(msgspec.Struct):
     status_code: int = 0
     body: msgspec.Raw = msgspec.Raw()
@@ -86,6 +99,7 @@ class _Line(msgspec.Struct):
 _made = msgspec.json.Decoder(_Made).decode
 _batch = msgspec.json.Decoder(_Batch).decode
 _page = msgspec.json.Decoder(_Page).decode
+_files = msgspec.json.Decoder(_Files).decode
 _line = msgspec.json.Decoder(_Line).decode
 
 
@@ -95,6 +109,7 @@ class OpenAIBatches:
     most_calls = 50_000
     most_bytes = 200_000_000
     hours = 24.0
+    named = True
 
     def __init__(self, service: Service, model: OpenAIModel) -> None:
         self._service = service
@@ -113,11 +128,30 @@ class OpenAIBatches:
         """See `Batching`."""
         edge = f"overton-{name}"
         purpose = f'--{edge}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-        file = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="overton-{name}.jsonl"\r\n'
+        file = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{_file_name(name)}"\r\n'
         head = f"{purpose}{file}Content-Type: application/jsonl\r\n\r\n".encode()
         body = b"".join([head, b"\n".join(lines), f"\r\n--{edge}--\r\n".encode()])
         content = f"multipart/form-data; boundary={edge}"
-        return decoded(self._service, await self._service.exchange("POST", "/files", body, content=content), _made).id
+        return word(
+            decoded(self._service, await self._service.exchange("POST", "/files", body, content=content), _made).id
+        )
+
+    async def find_uploads(self, name: str, since: float) -> list[str]:
+        """See `Batching`."""
+        found: list[str] = []
+        after = ""
+        for _ in range(MOST_PAGES):
+            path = f"/files?purpose=batch&order=desc&limit=100{after}"
+            page = decoded(self._service, await self._service.exchange("GET", path), _files)
+            found += [one.id for one in page.data if one.filename == _file_name(name) and one.status != "error"]
+            if _ends(page, since):
+                break
+            after = f"&after={word(page.data[-1].id)}"
+        return list(dict.fromkeys(found))
+
+    async def discard(self, upload: str) -> None:
+        """See `Batching`."""
+        await self._service.exchange("DELETE", f"/files/{word(upload)}")
 
     async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
         """See `Batching`."""
@@ -127,19 +161,19 @@ class OpenAIBatches:
             "completion_window": "24h",
             "metadata": {_NAME: name},
         }
-        return decoded(self._service, await self._service.exchange("POST", "/batches", _encode(wanted)), _made).id
+        return word(decoded(self._service, await self._service.exchange("POST", "/batches", _encode(wanted)), _made).id)
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """See `Batching`."""
+        """See `Batching`: all batches with this name, on all pages."""
+        found: list[str] = []
         after = ""
         for _ in range(MOST_PAGES):
             page = decoded(self._service, await self._service.exchange("GET", f"/batches?limit=100{after}"), _page)
-            found = [one.id for one in page.data if (one.metadata or {}).get(_NAME) == name]
-            oldest = min((one.created_at or since for one in page.data), default=0.0)
-            if found or not page.has_more or oldest < since:
-                return found
+            found += [one.id for one in page.data if (one.metadata or {}).get(_NAME) == name]
+            if _ends(page, since):
+                break
             after = f"&after={word(page.data[-1].id)}"
-        return []
+        return list(dict.fromkeys(found))
 
     async def look(self, id_: str) -> Looked:
         """See `Batching`."""
@@ -154,6 +188,8 @@ class OpenAIBatches:
             refused=self._refusal(batch) if status == "failed" else "",
             full=any(one.code == _NO_ROOM for one in (batch.errors and batch.errors.data) or ()),
             cut=status in ("expired", "cancelled"),
+            cancelled=status == "cancelled",
+            begun=status != "validating",
             files=files,
         )
 
@@ -184,3 +220,15 @@ class OpenAIBatches:
         errors = (batch.errors and batch.errors.data) or [_Error()]
         said = str(errors[0].message or errors[0].code or "the provider does not say why")
         return self._service.target.secret.hide(said[:500])
+
+
+def _file_name(name: str) -> str:
+    """The name of the file of a batch's calls, by which it is found."""
+    return f"overton-{name}.jsonl"
+
+
+def _ends(page: _Page | _Files, since: float) -> bool:
+    """Whether the list's next page is not needed: there is none, or the list is sorted by age and only older ones
+    follow. Some services list the oldest first."""
+    times = [since if one.created_at is None else one.created_at for one in page.data]
+    return not page.has_more or not times or times[0] >= times[-1] < since

@@ -20,6 +20,7 @@ _LOOKED_AT = 32 * _MESSAGE_LIMIT
 _MOST_LAYERS = 4
 _decode = msgspec.json.Decoder().decode
 _FAULTS_OF_THE_SERVER = {408, 409, 425}
+_BUSY = {503, 529}  # 529 is Anthropic's 'overloaded'
 _PERHAPS_CARRIED_OUT = {408, 504, 524}  # a gateway gave up waiting; the model behind it may have answered
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"}
 _NO_CREDIT_TEXT = re.compile(r"credit balance is too low|insufficient (balance|credits?)", re.IGNORECASE)
@@ -30,6 +31,7 @@ _UNKNOWN_MODEL_TEXT = re.compile(
 _FILTERED = {"content_filter", "content_policy_violation", "moderation_blocked"}
 _FILTERED_TEXT = re.compile(r"flagged|moderation|content policy|usage guidelines|usage policy", re.IGNORECASE)
 _TOO_LONG = {"context_length_exceeded", "request_too_large", "string_above_max_length"}
+_TOO_LARGE_TEXT = re.compile(r"^request too large\b", re.IGNORECASE)
 _TOO_LONG_TEXT = re.compile(r"context (length|window|size)|prompt is too long|too many tokens", re.IGNORECASE)
 
 
@@ -97,12 +99,14 @@ def _passing(
 ) -> UnavailableError | RejectedError:
     wait = retry_after(headers)
     wait = complaint.retry_after if wait is None else wait
+    if status == 429 and _TOO_LARGE_TEXT.search(complaint.message):  # for a minute's quota, and so for ever
+        return RejectedError("too long", f"{target.name}: the request was rejected{said}")
     if status == 429:
         return UnavailableError("rate limit", f"{target.name}: too many requests{said}", retry_after=wait)
     if status >= 500 or status in _FAULTS_OF_THE_SERVER:
         billed = status in _PERHAPS_CARRIED_OUT
         message = f"{target.name}: {target.host} failed{said}"
-        return UnavailableError("server error", message, retry_after=wait, maybe_billed=billed)
+        return UnavailableError("server error", message, retry_after=wait, maybe_billed=billed, busy=status in _BUSY)
     return RejectedError(_rejection(status, complaint), f"{target.name}: the request was rejected{said}")
 
 

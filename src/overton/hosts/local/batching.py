@@ -62,7 +62,11 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
         for batch in noted:
             model = by_identity.get(batch.answerer)
             if model is not None and model.batching is not None:
-                found.append(await _one(model.answerer.name, batch.calls, batch.id, model.batching, cancel=cancel))
+                name = model.answerer.name
+                if batch.refused:
+                    found.append(BatchOut(name, batch.calls, batch.id, 0, f"over: {batch.refused}"))
+                else:
+                    found.append(await _one(name, batch.calls, batch.id, model.batching, cancel=cancel))
         return found
 
     return run_to_end(all_())

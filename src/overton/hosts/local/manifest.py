@@ -72,7 +72,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     for each lane, the items left out of the records because they are incomplete; `unmade` says, for each lane with
     any, of which trials records could not be made. `dataset` is the format of the items that the run made, 0 if it
     made none. `out` is how many calls are in batches still out when the last session ended. `shard` says which part of
-    a run it is; `precision` what it stops at, and `precise` the last decision on each lane.
+    a run it is; `precision` what it stops at, and `precise` the last decision on each lane. `batch_refused` says that a
+    provider refused a batch, which is created again only on request.
     """
 
     study: str
@@ -100,3 +101,4 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     shard: Shard | None = None
     precision: Wanted | None = None
     precise: dict[str, Reached] = {}
+    batch_refused: bool = False

@@ -22,7 +22,17 @@ from overton.engine import (
     keeping,
     rehearse,
 )
-from overton.errors import DiskError, LimitReached, Notice, OvertonError, RunError, RunLocked, Stopped, StudyError
+from overton.errors import (
+    BatchRefused,
+    DiskError,
+    LimitReached,
+    Notice,
+    OvertonError,
+    RunError,
+    RunLocked,
+    Stopped,
+    StudyError,
+)
 from overton.hosts.local.adapting import reached_of
 from overton.hosts.local.expecting import CallsEach, Clock, calls_each
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
@@ -129,7 +139,7 @@ async def _session(  # noqa: PLR0917
         _check_unchanged(folder, manifest)
         if models is not None:
             journal.set_aside(reserve_bytes(models))
-        manifest.status, manifest.stopped, manifest.reached = "running", "", ""
+        manifest.status, manifest.stopped, manifest.reached, manifest.batch_refused = "running", "", "", False
         manifest.sessions += 1
         write_manifest(folder.path, manifest)
         for source in _sources(models):
@@ -138,7 +148,10 @@ async def _session(  # noqa: PLR0917
         before = spent_so_far(folder, manifest, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
         desk = Desk(journal, budget, patience)
-        desk.take_up(() if models is None else [one for lane in lanes for one in lane.bindings.values()])
+        desk.take_up(
+            () if models is None else [one for lane in lanes for one in lane.bindings.values()],
+            retry_failed=retry_failed,
+        )
         try:
             if models is None:
                 recall_probes(study, manifest, lanes, journal)
@@ -182,6 +195,7 @@ def _note_end(
     manifest.status = "finished" if error is None else "stopped"
     manifest.stopped = "" if error is None else str(error)
     manifest.reached = error.limit if isinstance(error, LimitReached) else ""
+    manifest.batch_refused = isinstance(error, BatchRefused)
 
 
 async def _conduct(  # noqa: PLR0917
