@@ -37,7 +37,7 @@ def _label(body: dict[str, Any], chance: float) -> str:
 @dataclass
 class BatchEndpoint:
     """`alone` counts the calls sent outside batches, by their bodies; `provider` has a switch for each misbehaviour.
-    `reply` makes the replies to calls outside batches."""
+    `reply` makes the replies to calls outside batches, if they are others."""
 
     provider: Provider = field(default_factory=lambda: Provider(answered))
     alone: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class BatchEndpoint:
     _loop: Any = None
     _thread: Any = None
     url: str = ""
-    reply: Callable[[dict[str, Any]], tuple[int, dict[str, Any]]] = answered
+    reply: Callable[[dict[str, Any]], tuple[int, dict[str, Any]]] | None = None
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.content.read()
@@ -67,7 +67,7 @@ class BatchEndpoint:
     def _alone(self, body: bytes) -> tuple[int, bytes]:
         call = msgspec.json.decode(body)
         self.alone[key_of(call)] += 1
-        status, reply = self.reply(call)
+        status, reply = (self.reply or self.provider.answer)(call)
         self.provider.paid[key_of(call)] += 1
         return status, msgspec.json.encode(reply)
 
