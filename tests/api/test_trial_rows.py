@@ -93,7 +93,7 @@ def test_a_command_that_reads_records_says_which_trials_have_no_rows(
 
 def test_the_first_line_names_the_trials_without_rows(run: Path, tmp_path: Path) -> None:
     change_records(run, without_first_rows)
-    words = [sys.executable, "-P", "-m", "overton.cli", *COMMANDS["report"]]
+    words = [sys.executable, "-P", "-c", "from overton.cli import main; main()", *COMMANDS["report"]]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
     told = [line for line in done.stderr.splitlines() if "no rows" in line]
     assert told == done.stderr.splitlines()[:1]
