@@ -185,7 +185,7 @@ def test_repeated_rows_of_a_table_are_refused(study: str, suffix: str, tmp_path:
             read()
 
 
-def test_a_table_with_trials_that_are_numbered_within_issues_is_no_run(tmp_path: Path) -> None:
+def test_trials_numbered_anew_for_each_issue_are_not_taken_for_repeats(tmp_path: Path) -> None:
     rows = [
         {"model": "m", "issue": issue, "condition": condition, "trial": trial, "stance": "pro" if trial else "con"}
         for issue in ("a", "b", "c")

@@ -297,7 +297,7 @@ def test_google_is_refused_for_a_new_run_and_its_plan(endpoint: Any, given: Any)
 
 @pytest.fixture
 def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Google's search API on this machine: a server that counts its searches, each with one hit that is no page."""
+    """Google's search API on this machine: a server that counts its searches, each with one hit that cannot be read."""
     searches: list[str] = []
 
     class Searching(BaseHTTPRequestHandler):

@@ -177,7 +177,7 @@ async def test_a_serper_search_without_results_has_no_hits(body: Any, service: S
         (302, b"", AccessError, "redirects"),
     ],
 )  # fmt: skip
-async def test_serpers_refusals_say_what_to_do(
+async def test_an_error_of_serper_says_what_to_do(
     status: int, body: Any, error: type[AnswerError], words: str, *, service: Service, search: Any
 ) -> None:
     service.says(body, status, Location="http://127.0.0.1:1/")

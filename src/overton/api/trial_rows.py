@@ -55,9 +55,8 @@ def design_of_table(study: AnyStudy, table: RawTable) -> RawTable:
 def _with_rows_once(study: AnyStudy, table: RawTable) -> RawTable:
     """A table that is refused, once it is read, if it has the records of a run and rows of it repeat others.
 
-    Tables that were made elsewhere have rules of their own (`overton.studies.table.Once`). A table is taken for a run's
-    if it has all columns that name a trial; if it lacks other columns of a record, only rows that are entirely equal
-    are repeats.
+    A table has them if it has the columns of `Study.row_key`. If it lacks other columns of a record, it may have been
+    made elsewhere, with trials numbered anew for each item: only rows that are entirely equal are repeats then.
     """
     named = _row_key(study)
     if not named or not {*named} <= {*table.columns}:
@@ -136,7 +135,7 @@ def _warn_of_lost(study: AnyStudy, records: pl.DataFrame, folder: RunFolder, man
 
 
 def _finished(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> Iterator[tuple[str, ...]]:
-    """Whose each trial of the design is and its name, as records name both, without items that are incomplete."""
+    """Whose each trial of the design is, and its name, both as in records; trials of incomplete items are left out."""
     items, options = folder.items(study.items.kind), folder.options(study, manifest.options)
     part = None if manifest.shard is None else belongs(manifest.shard)
     trials = [(one.item, one.name) for one in study.trials(items, options, manifest.seed)]
