@@ -180,7 +180,7 @@ def test_repeated_rows_of_a_table_are_refused(study: str, suffix: str, tmp_path:
     else:
         records.write_parquet(table)
     first = "line 2" if suffix == ".csv" else "row 1"
-    for read in (lambda: overton.analyze(study, table), lambda: overton.compare([table], study=study)):
+    for read in (lambda: overton.analyze(study, table), lambda: overton.compare(table, study=study)):
         with pytest.raises(InputError, match=rf"has 4 rows too many.*\({first} and .*; remove the repeated rows"):
             read()
 
