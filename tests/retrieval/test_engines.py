@@ -55,7 +55,7 @@ class Service:
 @pytest.fixture
 async def service() -> Any:
     made = Service()
-    runner = web.ServerRunner(web.Server(made.handle, access_log=None))
+    runner = web.ServerRunner(web.Server(made.handle, access_log=None), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     made.port = runner.addresses[0][1]
