@@ -49,7 +49,7 @@ COMMANDS: dict[str, Sequence[str]] = {
                           "--precision", "open_mindedness=9", "--trials", "3"),
     "judge sample on a sheet": ("judge", "sample", FREE, "--out", "sheet.csv"),
     "judge sample on pages": ("judge", "sample", FREE, "--people", "1", "--out", "pages"),
-    "judge agreement": ("judge", "agreement", "person.json", "--run", FREE),
+    "judge agreement": ("judge", "agreement", "task/person.json", "--run", FREE),
     "judge again": ("judge", "again", FREE, "--out", "again"),
     "judge controls": ("judge", "controls", FREE, "--out", "controls"),
 }  # fmt: skip
@@ -64,7 +64,7 @@ def run(tmp_path: Path) -> Path:
     overton.judge.draw_labels(made, tmp_path / "task", people=1, size=40)
     task = msgspec.json.decode((tmp_path / "task" / "task.json").read_bytes(), type=Task)
     said = Said(task.name, 1, "person", {place: row.judged for place, row in enumerate(task.rows)})
-    (tmp_path / "person.json").write_bytes(msgspec.json.encode(said))
+    (tmp_path / "task" / "person.json").write_bytes(msgspec.json.encode(said))
     return made
 
 
