@@ -14,7 +14,8 @@ _FILES = {
         "inspect-output", "held-choice", "retry-after",
     ),
     "web": (
-        "google", "brave", "searxng", "web-page", "robots", "address", "redirect", "html", "hits-reply", "page-reply",
+        "serper", "google", "brave", "searxng", "web-page", "robots", "address", "redirect", "html", "hits-reply",
+        "page-reply",
     ),
     "files": (
         "issues", "issue-file", "positions", "topics", "threads", "references", "dilemmas", "domains", "transcripts",

@@ -27,7 +27,7 @@ from overton.retrieval.limits import Limits, Unread
 
 __all__ = ["TARGETS", "InProcess", "exchange_of"]
 
-_KEYS = ("GOOGLE_API_KEY", "GOOGLE_CSE_ID", "BRAVE_API_KEY")
+_KEYS = ("SERPER_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID", "BRAVE_API_KEY")
 _HEAD_END = b"\r\n\r\n"
 
 
@@ -73,7 +73,7 @@ async def _searched(kind: str, said: bytes) -> None:
     url = f"http://127.0.0.1:{_port(server)}"
     timeout = ("timeout", "60")
     spec, more = (f"searxng/{url}", []) if kind == "searxng" else (kind, [("base_url", url)])
-    answerer = open_search(spec, [timeout, *more], top=5).answerer
+    answerer = open_search(spec, [timeout, *more], top=5, resumed=spec == "google").answerer
     answerer.keep_in(_folder())
     try:
         hits_of(await answerer.answer(_REQUEST))
@@ -174,6 +174,11 @@ def _found(kind: str) -> list[bytes]:
     hit |= {"snippet": "s", "content": "c", "description": "d"}
     many = [{**hit, "link": f"https://e.org/{n}", "url": f"https://e.org/{n}"} for n in range(12)]
     shapes: dict[str, list[Any]] = {
+        "serper": [
+            {"searchParameters": {"q": "trams"}, "organic": many, "credits": 1},
+            {"searchParameters": {}},
+            {"message": "Not enough credits", "statusCode": 400},
+        ],
         "google": [{"items": many}, {"items": []}, {"error": {"code": 403, "message": "dailyLimitExceeded"}}],
         "brave": [
             {"web": {"results": many}, "query": {"more_results_available": True}},
@@ -281,7 +286,7 @@ TARGETS = {
     for target in (
         *(
             Target(kind, _search(kind), partial(_found, kind), mutations=(_body_values,), tokens=_TOKENS)
-            for kind in ("google", "brave", "searxng")
+            for kind in ("serper", "google", "brave", "searxng")
         ),
         Target("web-page", _page, _pages, tokens=_TOKENS),
         Target("robots", _robots, lambda: [exchange_of(_ROBOTS, kind="text/plain"), *_pages()[4:8]], tokens=_TOKENS),

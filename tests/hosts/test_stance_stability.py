@@ -8,7 +8,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -23,6 +28,7 @@ from overton.engine import Patience, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, RunMismatch
 from overton.hosts.local import Progress
+from overton.hosts.local.opening import open_models
 from overton.retrieval.archived import contents_of
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.reading import TOPICS
@@ -247,7 +253,7 @@ def test_queries_are_shared_where_a_model_is_named_for_them(endpoint: Any, given
     [
         ({"queries": "shared"}, "shared: write a model as provider/name"),
         ({"queries": "own", "others": {"queries": ["simulated/chameleon/q"]}}, "role queries: is given twice"),
-        ({"others": {"search": ["starter", "google"]}}, "name only one"),
+        ({"others": {"search": ["starter", "serper"]}}, "name only one"),
         ({"others": {"search": ["stater"]}}, "did you mean 'starter'"),
         ({"source_args": {"search": {"tops": "3"}}}, "did you mean 'top'"),
         ({"source_args": {"judge": {"top": "3"}}}, "there is search, pages"),
@@ -267,9 +273,9 @@ def test_what_cannot_be_run_is_refused_before_anything_is_asked(
 
 
 def test_a_plan_needs_no_key_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID"):
+    for name in ("OPENAI_API_KEY", "SERPER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    others = {"judge": ["openai/gpt-4o-mini"], "search": ["google"]}
+    others = {"judge": ["openai/gpt-4o-mini"], "search": ["serper"]}
     plan = overton.plan("stance-stability", models=["openai/gpt-4o"], others=others, only=ONLY, temperatures=[0.0])
     turns = len(ONLY) * len(read_items(STUDY)[0].questions)
     rows = {row.role: row for row in plan.models}
@@ -277,6 +283,65 @@ def test_a_plan_needs_no_key_and_no_network(monkeypatch: pytest.MonkeyPatch) -> 
     assert (rows["pages"].model, rows["pages"].cost, rows["pages"].retrieves) == ("web", None, True)
     assert plan.cost is not None
     assert plan.cost > 0
+
+
+def test_google_is_refused_for_a_new_run_and_its_plan(endpoint: Any, given: Any) -> None:
+    wanted = given("new", search="google")
+    for make in (overton.run, overton.plan):
+        arguments = wanted if make is overton.run else {name: one for name, one in wanted.items() if name != "out"}
+        with pytest.raises(InputError, match="ends on 1 January 2027: use 'serper'"):
+            make("stance-stability", **arguments)
+    assert not Path(wanted["out"]).exists()
+    assert endpoint.asked == []
+
+
+@pytest.fixture
+def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Google's search API on this machine: a server that counts its searches, each with one hit that cannot be read."""
+    searches: list[str] = []
+
+    class Searching(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            searches.append(self.path)
+            body = json.dumps({"items": [{"link": "http://127.0.0.1:9/", "title": "T", "snippet": "S"}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Searching)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    for name in ("GOOGLE_API_KEY", "GOOGLE_CSE_ID"):
+        monkeypatch.setenv(name, "key-of-a-test")
+    yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}", searches=searches)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_run_that_began_with_google_resumes_from_its_journal(
+    endpoint: Any, given: Any, google: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = given("old", search="google") | {"source_args": {"search": {"base_url": google.url}}}
+    with monkeypatch.context() as before:
+        before.setattr("overton.hosts.local.running.open_models", partial(open_models, resumed=True))
+        assert not overton.run("stance-stability", **wanted, max_calls=40).finished
+    sent = len(google.searches)
+    assert sent > 0
+    done = overton.resume(wanted["out"], max_calls=10_000)
+    assert done.finished
+    assert len(google.searches) > sent
+    assert len(google.searches) == len(set(google.searches))
+    records, asked, sent = done.records(), len(endpoint.asked), len(google.searches)
+    for name in ("GOOGLE_API_KEY", "GOOGLE_CSE_ID"):
+        monkeypatch.delenv(name)
+    done.path.joinpath("records.parquet").unlink()
+    assert overton.resume(done.path).records().equals(records)
+    assert (len(endpoint.asked), len(google.searches)) == (asked, sent)
 
 
 def test_a_run_with_a_cost_limit_needs_no_price_of_a_search(given: Any) -> None:

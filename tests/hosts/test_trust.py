@@ -218,6 +218,7 @@ def test_an_address_with_something_before_an_at_sign_is_refused(url: str) -> Non
         ("starter", {}, True, []),
         ("brave", {}, True, []),
         ("brave", {"base_url": "http://h"}, True, [Reach("http://h", "BRAVE_API_KEY")]),
+        ("serper", {"base_url": "http://h"}, True, [Reach("http://h", "SERPER_API_KEY")]),
         ("google", {"base_url": "http://h"}, True, [Reach("http://h", "GOOGLE_API_KEY and GOOGLE_CSE_ID")]),
         ("searxng/http://10.0.0.1", {}, True, [Reach("http://10.0.0.1")]),
         ("index//data/pages", {}, False, [Reach("/data/pages", opens=True)]),

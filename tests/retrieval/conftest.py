@@ -96,7 +96,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No proxies and no keys of the machine's."""
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("GOOGLE_API_KEY", "GOOGLE_CSE_ID", "BRAVE_API_KEY"):
+    for name in ("SERPER_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID", "BRAVE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -12,12 +14,14 @@ import pytest
 from aiohttp import web
 from error_chain import chained
 
-from overton.calls import Hit, Reply, hits_of
+from overton.calls import Hit, Reply, hits_of, page_of
 from overton.errors import AccessError, AnswerError, InputError, RejectedError, UnavailableError
-from overton.retrieval import open_search
+from overton.retrieval import open_pages, open_search
 
 KEY = "AIzaTest-0123456789abcdefghijklmnop"
 ENGINE = "017576662512468239146:omuauf_lfve"
+HANGS = object()
+"""As content: the service takes the request and does not answer."""
 Ask = Callable[[Any, str], Awaitable[Reply]]
 
 
@@ -27,7 +31,7 @@ class Service:
 
     port: int = 0
     script: list[tuple[int, Any, dict[str, str]]] = field(default_factory=list)
-    asked: list[dict[str, str]] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
     @property
@@ -38,9 +42,12 @@ class Service:
         self.script.append((status, content, {name.replace("_", "-"): value for name, value in headers.items()}))
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        self.asked.append(dict(request.query) | {"path": request.path})
+        posted = await request.json() if request.method == "POST" else {}
+        self.asked.append(dict(request.query) | posted | {"path": request.path})
         self.headers.append(dict(request.headers))
         status, content, headers = self.script.pop(0)
+        if content is HANGS:
+            await asyncio.sleep(60)
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         return web.Response(body=body, status=status, headers={"Content-Type": "application/json"} | headers)
 
@@ -48,7 +55,7 @@ class Service:
 @pytest.fixture
 async def service() -> Any:
     made = Service()
-    runner = web.ServerRunner(web.Server(made.handle, access_log=None))
+    runner = web.ServerRunner(web.Server(made.handle, access_log=None), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     made.port = runner.addresses[0][1]
@@ -62,10 +69,13 @@ async def search(service: Service, ask: Ask, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     monkeypatch.setenv("GOOGLE_CSE_ID", ENGINE)
     monkeypatch.setenv("BRAVE_API_KEY", KEY)
+    monkeypatch.setenv("SERPER_API_KEY", KEY)
 
-    async def searching(spec: str, query: str = "night buses", top: int | None = None) -> tuple[Hit, ...]:
+    async def searching(
+        spec: str, query: str = "night buses", top: int | None = None, within: str = "5"
+    ) -> tuple[Hit, ...]:
         args = [] if spec.startswith("searxng") else [("base_url", service.url)]
-        answerer = open_search(spec, [*args, ("timeout", "5")], top=top).answerer
+        answerer = open_search(spec, [*args, ("timeout", within)], top=top, resumed=spec == "google").answerer
         try:
             return hits_of(await ask(answerer, query))
         finally:
@@ -74,7 +84,174 @@ async def search(service: Service, ask: Ask, monkeypatch: pytest.MonkeyPatch) ->
     return searching
 
 
-# Google
+# Serper
+
+
+def serper_results(count: int, start: int = 1, **more: Any) -> dict[str, Any]:
+    """As Serper answers https://google.serper.dev/search."""
+    results = [
+        {
+            "title": f"Result {n}",
+            "link": f"https://example.org/{n}",
+            "snippet": f"Of night\n buses {n}",
+            "date": "4 Mar 2021",
+            "position": n,
+        }
+        for n in range(start, start + count)
+    ]
+    asked = {"q": "night buses", "gl": "us", "hl": "en", "num": 10, "page": 1, "type": "search", "engine": "google"}
+    related = {"peopleAlsoAsk": [{"question": "Which?", "link": "https://example.org/asked"}]}
+    return {"searchParameters": asked, "organic": results, **related, "credits": 1, **more}
+
+
+def serper_error(status: int, message: str) -> dict[str, Any]:
+    return {"message": message, "statusCode": status}
+
+
+async def test_serper_is_asked_by_tens_in_one_country_and_language(service: Service, search: Any) -> None:
+    service.says(serper_results(10))
+    service.says(serper_results(10, 11))
+    hits = await search("serper")
+    assert [hit.url for hit in hits] == [f"https://example.org/{n}" for n in range(1, 21)]
+    assert hits[0] == Hit("https://example.org/1", "Result 1", "Of night buses 1")
+    asked = {"q": "night buses", "num": 10, "gl": "us", "hl": "en", "path": "/"}
+    assert service.asked == [asked | {"page": 1}, asked | {"page": 2}]
+    assert service.headers[0]["X-API-KEY"] == KEY
+    assert service.headers[0]["Content-Type"] == "application/json"
+    assert not [name for name, value in service.headers[0].items() if KEY in value and name != "X-API-KEY"]
+
+
+async def test_serper_is_asked_for_a_further_page_where_pages_are_short(service: Service, search: Any) -> None:
+    service.says(serper_results(8))
+    service.says(serper_results(9, 8))
+    service.says(serper_results(9, 17))
+    hits = await search("serper")
+    assert [hit.url for hit in hits] == [f"https://example.org/{n}" for n in range(1, 21)]
+    assert len(service.asked) == 3
+
+
+async def test_serper_is_not_asked_for_ever(service: Service, search: Any) -> None:
+    service.says(serper_results(4))
+    service.says(serper_results(0))
+    assert len(await search("serper")) == 4
+    service.says(serper_results(4))
+    service.says(serper_results(4))
+    assert len(await search("serper")) == 4
+    assert len(service.asked) == 4
+    for page in range(4):
+        service.says(serper_results(1, page))
+    assert len(await search("serper")) == 4
+    assert not service.script
+
+
+async def test_a_serper_search_with_few_hits_wanted_takes_one_request(service: Service, search: Any) -> None:
+    service.says(serper_results(10))
+    assert len(await search("serper", top=3)) == 3
+    assert len(service.asked) == 1
+
+
+@pytest.mark.parametrize("body", [serper_results(0), {"searchParameters": {"q": "night buses"}, "credits": 1}])
+async def test_a_serper_search_without_results_has_no_hits(body: Any, service: Service, search: Any) -> None:
+    service.says(body)
+    assert await search("serper") == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "words"),
+    [
+        (403, serper_error(403, "Unauthorized."), AccessError, "key in SERPER_API_KEY is not accepted"),
+        (401, serper_error(401, "Unauthorized."), AccessError, "key in SERPER_API_KEY is not accepted"),
+        (403, b"<html>Attention Required!</html>", AccessError, "does not permit this"),
+        (400, serper_error(400, "Not enough credits"), AccessError, "credits of SERPER_API_KEY are used up"),
+        (429, serper_error(429, "Not enough credits"), AccessError, "credits of SERPER_API_KEY are used up"),
+        (400, serper_error(400, "Missing query parameter"), RejectedError, "Missing query parameter"),
+        (429, serper_error(429, "Rate limit exceeded"), UnavailableError, "too many requests: Rate limit exceeded"),
+        (429, b"", UnavailableError, "too many requests"),
+        (500, serper_error(500, "Internal server error"), UnavailableError, "failed"),
+        (502, b"<html>Bad gateway</html>", UnavailableError, "failed"),
+        (200, b'{"organic": [', UnavailableError, "cannot be read"),
+        (200, b"<html>a page</html>", UnavailableError, "cannot be read"),
+        (200, serper_error(200, "odd"), UnavailableError, "cannot be read"),
+        (200, serper_results(0, organic="none"), UnavailableError, "cannot be read"),
+        (200, [], UnavailableError, "cannot be read"),
+        (302, b"", AccessError, "redirects"),
+    ],
+)  # fmt: skip
+async def test_an_error_of_serper_says_what_to_do(
+    status: int, body: Any, error: type[AnswerError], words: str, *, service: Service, search: Any
+) -> None:
+    service.says(body, status, Location="http://127.0.0.1:1/")
+    with pytest.raises(error, match=words):
+        await search("serper")
+    assert len(service.asked) == 1
+
+
+@pytest.mark.parametrize(("headers", "wait"), [({"Retry_After": "17"}, 17), ({}, None)])
+async def test_serpers_wish_to_wait_is_passed_on(
+    headers: dict[str, str], wait: float | None, service: Service, search: Any
+) -> None:
+    service.says(serper_error(429, "Rate limit exceeded"), 429, **headers)
+    with pytest.raises(UnavailableError) as raised:
+        await search("serper")
+    assert raised.value.retry_after == wait
+
+
+async def test_a_serper_that_does_not_answer_is_worth_another_try(service: Service, search: Any) -> None:
+    service.says(HANGS)
+    with pytest.raises(UnavailableError, match=r"no answer in 0.2 seconds"):
+        await search("serper", within="0.2")
+
+
+async def test_a_bomb_in_a_serper_reply_is_not_inflated(service: Service, search: Any) -> None:
+    service.says(gzip.compress(b" " * (20 << 20)), Content_Encoding="gzip")
+    with pytest.raises(UnavailableError, match="too large"):
+        await search("serper")
+
+
+@pytest.mark.parametrize(
+    ("link", "url"),
+    [
+        ("http://169.254.169.254/latest/meta-data", "http://169.254.169.254/latest/meta-data"),
+        ("file:///etc/passwd", "file:///etc/passwd"),
+        ("javascript:alert(1)", "javascript:alert(1)"),
+        ("https://a.test/\x1b[2J\r\nX: y", "https://a.test/[2J X: y"),
+        (f"https://a.test/?k={KEY}", "https://a.test/?k=[hidden]"),
+    ],
+)
+async def test_a_hostile_address_among_serpers_hits_is_one_line_of_text(
+    link: str, url: str, service: Service, search: Any
+) -> None:
+    service.says(serper_results(0, organic=[{"link": link, "title": f"\x1b]0;{KEY}\x07", "snippet": 7}, 3, {}]))
+    service.says(serper_results(0))
+    (hit,) = await search("serper")
+    assert hit.url == url
+    assert KEY not in hit.title
+    assert "\x1b" not in f"{hit.url}{hit.title}"
+
+
+@pytest.mark.parametrize("link", ["http://127.0.0.1/", "http://169.254.169.254/", "file:///etc/passwd", "javascript:1"])
+async def test_a_hostile_hit_is_not_read_as_a_page(link: str, service: Service, search: Any, ask: Ask) -> None:
+    service.says(serper_results(0, organic=[{"link": link, "title": "a", "snippet": "b"}]))
+    service.says(serper_results(0))
+    (hit,) = await search("serper")
+    pages = open_pages("web", [("timeout", "5")]).answerer
+    page = page_of(await ask(pages, hit.url))
+    await pages.close()
+    assert page.skipped
+    assert not page.text
+
+
+# Google, in runs that began with it
+
+
+@pytest.mark.parametrize("need_key", [True, False])
+def test_google_is_refused_for_anything_new(need_key: bool) -> None:
+    with pytest.raises(InputError) as raised:
+        open_search("google", need_key=need_key)
+    assert str(raised.value) == (
+        "--search: google: Google's search API takes no new customers and ends on 1 January 2027: use 'serper', which"
+        " returns Google's results (SERPER_API_KEY)"
+    )
 
 
 def google_items(start: int, count: int) -> dict[str, Any]:
@@ -137,7 +314,7 @@ MINUTE = "Quota exceeded for quota metric 'Queries' and limit 'Queries per minut
         (400, google_error(400, "API key not valid. Please pass a valid API key.", "badRequest"),
          AccessError, "key in GOOGLE_API_KEY is not accepted"),
         (403, google_error(403, "Custom Search API has not been used in project 1", "accessNotConfigured"),
-         AccessError, "GOOGLE_API_KEY may not use"),
+         AccessError, "GOOGLE_API_KEY may not use.*1 January 2027"),
         (404, google_error(404, "Requested entity was not found.", "notFound"), AccessError, "GOOGLE_CSE_ID"),
         (400, google_error(400, "Request contains an invalid argument.", "badRequest"), RejectedError, "an invalid"),
         (503, google_error(503, "The service is currently unavailable.", "backendError"), UnavailableError, "failed"),
@@ -308,48 +485,55 @@ async def test_searxngs_refusals_say_what_to_do(
 # All
 
 
-@pytest.mark.parametrize("spec", ["google", "brave"])
+@pytest.mark.parametrize("spec", ["serper", "google", "brave"])
 async def test_no_error_log_or_repr_contains_a_key(
     spec: str, service: Service, search: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     echo = f"bad request: key={KEY}&cx={ENGINE}, header {KEY}"
     for status in (400, 401, 403, 429, 500):
-        service.says(google_error(status, echo, "x") if spec == "google" else brave_error(status, "X", echo), status)
+        errors = {
+            "serper": serper_error(status, echo),
+            "google": google_error(status, echo, "x"),
+            "brave": brave_error(status, "X", echo),
+        }
+        service.says(errors[spec], status)
         with pytest.raises(AnswerError) as raised:
             await search(spec)
         for error in chained(raised.value):
             assert KEY not in f"{error} {error!r} {error.args}"
-            assert ENGINE not in f"{error} {error!r}" or spec == "brave"
-    source = open_search(spec, [("base_url", service.url)])
+            assert ENGINE not in f"{error} {error!r}" or spec != "google"
+    source = open_search(spec, [("base_url", service.url)], resumed=spec == "google")
     assert KEY not in f"{source!r} {source.answerer!r} {vars(source.answerer)} {source.answerer.identity}"
     assert KEY not in caplog.text
 
 
-@pytest.mark.parametrize("spec", ["google", "brave"])
+@pytest.mark.parametrize("spec", ["serper", "google", "brave"])
 async def test_a_service_that_is_not_there_is_worth_another_try(
     spec: str, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("GOOGLE_API_KEY", "GOOGLE_CSE_ID", "BRAVE_API_KEY"):
+    for name in ("SERPER_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID", "BRAVE_API_KEY"):
         monkeypatch.setenv(name, KEY)
-    answerer = open_search(spec, [("base_url", "http://127.0.0.1:1")]).answerer
+    answerer = open_search(spec, [("base_url", "http://127.0.0.1:1")], resumed=spec == "google").answerer
     with pytest.raises(UnavailableError, match="cannot connect") as raised:
         await ask(answerer, "night buses")
     assert not [error for error in chained(raised.value) if KEY in f"{error} {error!r} {vars(error)}"]
     await answerer.close()
 
 
-@pytest.mark.parametrize(("spec", "variable"), [("google", "GOOGLE_API_KEY"), ("brave", "BRAVE_API_KEY")])
+@pytest.mark.parametrize(
+    ("spec", "variable"), [("serper", "SERPER_API_KEY"), ("google", "GOOGLE_API_KEY"), ("brave", "BRAVE_API_KEY")]
+)
 def test_a_missing_key_is_named_unless_nothing_is_asked(spec: str, variable: str) -> None:
     with pytest.raises(InputError, match=f"set {variable}"):
-        open_search(spec)
-    assert open_search(spec, need_key=False).family == spec
+        open_search(spec, resumed=spec == "google")
+    assert open_search(spec, need_key=False, resumed=spec == "google").family == spec
 
 
 def test_google_needs_an_engine_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     with pytest.raises(InputError, match="set GOOGLE_CSE_ID"):
-        open_search("google")
+        open_search("google", resumed=True)
 
 
 async def test_results_are_text_whatever_they_hold(service: Service, search: Any) -> None:

@@ -164,13 +164,13 @@ ODD_ANSWERS = [
 
 @pytest.fixture
 def search(raw: Raw, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name in ("BRAVE_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID"):
+    for name in ("SERPER_API_KEY", "BRAVE_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID"):
         monkeypatch.setenv(name, KEY)
 
     async def searching(spec: str, tmp_path: Path | None = None) -> Any:
         at = f"http://127.0.0.1:{raw.port}"
         args = [("timeout", "2")] + ([] if spec == "searxng" else [("base_url", at)])
-        found = open_search(f"searxng/{at}" if spec == "searxng" else spec, args)
+        found = open_search(f"searxng/{at}" if spec == "searxng" else spec, args, resumed=spec == "google")
         if tmp_path:
             found.keep_in(tmp_path)
         try:
@@ -181,7 +181,7 @@ def search(raw: Raw, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> Any:
     return searching
 
 
-@pytest.mark.parametrize("spec", ["brave", "google", "searxng"])
+@pytest.mark.parametrize("spec", ["serper", "brave", "google", "searxng"])
 @pytest.mark.parametrize("status", [b"200 OK", b"400 \xff", b"429 x", b"500 x"])
 async def test_a_search_answer_of_any_bytes_is_hits_or_an_error_of_ours(
     raw: Raw, search: Any, spec: str, status: bytes

@@ -59,14 +59,16 @@ def test_an_identity_is_the_collections_and_never_a_place(folder: Path, tmp_path
 
 def test_pages_follow_the_search() -> None:
     assert [pages_for(spec) for spec in ("starter", "index/a", "archive/b")] == ["starter", "index/a", "archive/b"]
-    assert [pages_for(spec) for spec in ("google", "brave", "searxng/http://s.test")] == ["web"] * 3
+    assert [pages_for(spec) for spec in ("serper", "google", "brave", "searxng/http://s.test")] == ["web"] * 4
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("gogle", "did you mean 'google'"),
+        ("serpr", "did you mean 'serper'"),
         ("bing", "known are starter, index/DIR"),
+        ("serper/x", "write it in full"),
+        ("google", "use 'serper'"),
         ("google/x", "write it in full"),
         ("index", "write it in full"),
         ("archive/", "write it in full"),
@@ -95,7 +97,7 @@ def test_all_wrong_arguments_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "key"), [("starter", "base_url"), ("google", "allow"), ("searxng/http://s.test", "base_url")]
+    ("spec", "key"), [("starter", "base_url"), ("serper", "allow"), ("searxng/http://s.test", "base_url")]
 )
 def test_arguments_of_others_are_unknown(spec: str, key: str) -> None:
     with pytest.raises(InputError, match="unknown"):

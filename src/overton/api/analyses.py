@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
+from overton.api.trial_rows import design_of_table
 from overton.errors import InputError, Problem
 from overton.hosts.local import traceback_kept
 from overton.reporting.fragment import fragment
@@ -22,11 +23,10 @@ from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
 from overton.studies.installed import InstalledStudy, blaming
 from overton.studies.measuring import How, Results
-from overton.studies.nulls import design_alone
 from overton.studies.options import fields_of, options_of
 from overton.studies.plain import document
 from overton.studies.registry import study_named
-from overton.studies.several import Judges, by_judges, led_alone
+from overton.studies.several import Judges, by_judges
 from overton.studies.several_shown import judges_section
 from overton.studies.spelling import spelled, words_of
 from overton.studies.study import AnyStudy
@@ -151,8 +151,7 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     if not (path.is_dir() and (path / "manifest.json").is_file()):
         from overton.corpora.tables import open_table
 
-        table = design_alone(led_alone(open_table(path), named.several), named.nulls)
-        return Outcome(named, measuring.table(table, chosen), chosen, None)
+        return Outcome(named, measuring.table(design_of_table(named, open_table(path)), chosen), chosen, None)
     run = open_run(path)
     own = study_named(run.manifest.study)
     if named.name not in (own.name, own.labels):

@@ -22,7 +22,7 @@ from overton.studies.registry import Listed, listed, unusable_names
 __all__ = ["Extra", "Health", "Key", "Weights", "doctor"]
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge", "firefox")
-_SEARCH_KEYS = {"brave": ("BRAVE_API_KEY",), "google search": ("GOOGLE_API_KEY", "GOOGLE_CSE_ID")}
+_SEARCH_KEYS = {"serper": ("SERPER_API_KEY",), "brave": ("BRAVE_API_KEY",)}
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)[^;]*(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"](?P<name>[\w-]+)['\"]")
 _FOR_DEVELOPERS = ("dev", "bench", "testing")

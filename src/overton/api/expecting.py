@@ -96,7 +96,7 @@ def _answers(  # noqa: PLR0917
 
 def _lanes(study: AnyStudy, run: Run) -> list[str | None]:
     """The lane of each row of the pilot's records: '' if all models share one, None if its judge is not the first."""
-    table = RunFolder(run.path).records()
+    table = run.records()
     own = "model" in table.columns and not study.together
     names = table["model"].to_list() if own else [""] * table.height
     if JUDGE not in table.columns:

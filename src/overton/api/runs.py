@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from overton.api.progress import in_notebook
 from overton.api.requests import Arguments, Others, Prices, SourceArguments, model_requests, names_of
 from overton.api.setting_up import check, set_up, several
+from overton.api.trial_rows import records_of
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import (
@@ -99,20 +100,22 @@ class Run:
         )
 
     def records(self) -> pl.DataFrame:
-        """The outcome table: one row per trial, whole items only.
+        """The outcome table, whole items only; warns if trials that the run finished have no rows.
 
         Raises:
+            InputError: rows of it repeat others.
             RunError: there is none yet.
         """
-        return RunFolder(self.path).records()
+        return records_of(self.study, RunFolder(self.path), self.manifest)
 
     def rows(self) -> list[Any]:
         """The outcome as the study's own records, without the model's name and whether it was held to a form.
 
         Raises:
+            InputError: rows of the table repeat others.
             RunError: there is none yet.
         """
-        return RunFolder(self.path).rows(self.study.record)
+        return RunFolder(self.path).rows(self.study.record, self.records())
 
     def items(self) -> Sequence[Any]:
         """What the run asks about."""

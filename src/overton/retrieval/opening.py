@@ -28,7 +28,7 @@ __all__ = ["Source", "open_pages", "open_search", "pages_for", "published", "rea
 _NEEDED = ("aiohttp", "lxml_html_clean", "protego", "tantivy", "trafilatura", "warcio")
 _TOP = {"starter": 3, "archive": 100}
 _TOP_OF_THE_WEB = 20
-_SEARCH_CONNECTIONS = {"google": 4, "brave": 1, "searxng": 4}
+_SEARCH_CONNECTIONS = {"serper": 4, "google": 4, "brave": 1, "searxng": 4}
 _WEB_CONNECTIONS = 32
 _LOCAL_CONNECTIONS = 64
 _TIMEOUT = 30.0
@@ -62,19 +62,25 @@ class Source:
         self.answerer.keep_in(folder)
 
 
-def open_search(spec: str, args: _Arguments = (), *, top: int | None = None, need_key: bool = True) -> Source:
+def open_search(
+    spec: str, args: _Arguments = (), *, top: int | None = None, need_key: bool = True, resumed: bool = False
+) -> Source:
     """Open the search engine that a spec names. No queries are made yet.
 
-    Specs are `starter`, `index/DIR`, `archive/RUN`, `google`, `brave` and `searxng/http://HOST:PORT`. Arguments are
+    Specs are `starter`, `index/DIR`, `archive/RUN`, `serper`, `brave` and `searxng/http://HOST:PORT`. A run that is
+    `resumed` may still have `google`, which is refused for anything new. Arguments are
     `top` (hits per query, 1 to 100: by default 20, 3 for the starter pages, all for an archive), `connections`, and for
     services `timeout` (seconds) and `base_url`; the keyword `top` applies if the arguments have none. Without
     `need_key`, a missing key is no error yet.
 
     Raises:
-        InputError: the spec or its arguments are wrong, a key or a folder is missing.
+        InputError: the spec or its arguments are wrong, a key or a folder is missing, or the engine is only for runs
+            that began with it.
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     parsed = _parse_spec(spec, _SEARCH_FORMS, "--search")
+    if parsed.kind in _ENDED and not resumed:
+        raise InputError([Problem("--search", spec, _ENDED[parsed.kind])])
     values = _read_arguments(parsed, args, searches=True)
     _require()
     hits = values.get("top") or top or _TOP.get(parsed.kind, _TOP_OF_THE_WEB)
@@ -142,7 +148,7 @@ def _require() -> None:
 
 
 def _searcher(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
-    if spec.kind in {"google", "brave", "searxng"}:
+    if spec.kind in {"serper", "google", "brave", "searxng"}:
         return _engine(spec, values, top, need_key)
     if spec.kind == "archive":
         from overton.retrieval.archived import ArchivedSearch
@@ -208,6 +214,8 @@ def _read_through(path: Path, size: int, changed: int) -> Contents:
 
 
 def _engine(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+    if spec.kind == "serper":
+        return _serper(spec, values, top, need_key)
     if spec.kind == "google":
         return _google(spec, values, top, need_key)
     if spec.kind == "brave":
@@ -226,7 +234,19 @@ def _searxng_url(spec: _Spec) -> str:
         raise InputError([Problem("--search", "searxng/...", str(error))]) from None
 
 
-_VARIABLES = {"google": ("GOOGLE_API_KEY", "GOOGLE_CSE_ID"), "brave": ("BRAVE_API_KEY",)}
+_VARIABLES = {
+    "serper": ("SERPER_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GOOGLE_CSE_ID"),
+    "brave": ("BRAVE_API_KEY",),
+}
+
+
+def _serper(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+    from overton.retrieval.engines.serper import BASE_URL, Serper
+    from overton.retrieval.engines.service import key_from
+
+    key = key_from(_VARIABLES["serper"][0], spec.text, needed=need_key)
+    return Serper(_service(spec.text, BASE_URL, values, key), key, top)
 
 
 def _google(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
@@ -251,9 +271,14 @@ def _service(name: str, url: str, values: dict[str, Any], *keys: Any) -> Service
     return Service(name, values.get("base_url") or url, keys=keys, timeout=values.get("timeout") or _TIMEOUT)
 
 
-_SEARCH_FORMS = ("starter", "index/DIR", "archive/RUN", "google", "brave", "searxng/http://HOST:PORT")
+_SEARCH_FORMS = ("starter", "index/DIR", "archive/RUN", "serper", "brave", "searxng/http://HOST:PORT")
+_ENDED = {
+    "google": "Google's search API takes no new customers and ends on 1 January 2027: use 'serper', which returns"
+    " Google's results (SERPER_API_KEY)"
+}
+"""Search engines that only runs that began with them may still use, and why."""
 _PAGE_FORMS = ("starter", "index/DIR", "archive/RUN", "web")
-_ALONE = {"starter", "google", "brave", "web"}
+_ALONE = {"starter", "serper", "google", "brave", "web"}
 _FOLDERS = {"index", "archive"}
 
 
@@ -275,7 +300,8 @@ def _parse_spec(text: str, forms: Sequence[str], place: str) -> _Spec:
     kind, slash, rest = text.partition("/")
     kinds = [form.partition("/")[0] for form in forms]
     known = f"known are {', '.join(forms)}"
-    if not text.isprintable() or kind not in kinds:
+    ended = _ENDED if forms is _SEARCH_FORMS else {}
+    if not text.isprintable() or kind not in {*kinds, *ended}:
         near = get_close_matches(kind.lower(), kinds, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise InputError([Problem(place, _shown(text), f"unknown{hint} ({known})")])
@@ -321,7 +347,12 @@ _LIMITS: _Readers = {
     "delay": number(0, 60, of="seconds"),
     "agent": _agent,
 }
-_OF_SEARCH: dict[str, _Readers] = {"google": _SERVICE, "brave": _SERVICE, "searxng": {"timeout": _SERVICE["timeout"]}}
+_OF_SEARCH: dict[str, _Readers] = {
+    "serper": _SERVICE,
+    "google": _SERVICE,
+    "brave": _SERVICE,
+    "searxng": {"timeout": _SERVICE["timeout"]},
+}
 _OF_PAGES: dict[str, _Readers] = {"web": _LIMITS, "archive": {"max_bytes": _LIMITS["max_bytes"]}}
 _REPEATABLE = {"allow"}
 

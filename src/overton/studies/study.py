@@ -171,6 +171,8 @@ class Study(Generic[Item, Options, Record, Analysis]):
     nulls       what its headlines would be if nothing happened: see `Null`. `options` and `trials` have those chosen
     blocks      whole balanced parts of its trials, and how precise their records are: see `Blocks`. Without it a run of
                 the study cannot stop once it is precise
+    row_key     the columns of a record that no two rows of a model (and a judge) share, the trial's name first; by
+                default all columns, if one of them is 'trial'. Records with repeated rows are refused
     commands    commands of its own, under 'overton items'
     demo        a first run of minutes, if it has one
     labels      the study whose measures take its records, if it labels what exists instead of asking for views
@@ -207,6 +209,7 @@ class Study(Generic[Item, Options, Record, Analysis]):
     labels: str = ""
     nulls: tuple[Null, ...] = ()
     blocks: Blocks | None = None
+    row_key: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
     interface: int = 0

@@ -62,4 +62,4 @@ def test_whose_queries_follows_from_who_is_named_for_them() -> None:
 def test_fewer_pages_of_the_starter_collection_unless_a_number_is_given() -> None:
     assert STUDY.complete({}, {"search": ["starter"]})["pages_per_turn"] == 3
     assert STUDY.complete({"pages_per_turn": 7}, {"search": ["starter"]})["pages_per_turn"] == 7
-    assert "pages_per_turn" not in STUDY.complete({}, {"search": ["google"]})
+    assert "pages_per_turn" not in STUDY.complete({}, {"search": ["serper"]})

@@ -18,6 +18,7 @@ from overton.api.comparing.results import lost_of
 from overton.api.comparing.source import Side, Source
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
+from overton.api.trial_rows import design_of_table
 from overton.corpora.tables import open_table
 from overton.errors import InputError, Problem
 from overton.studies.comparing import Sides
@@ -25,9 +26,7 @@ from overton.studies.detecting import halves_of
 from overton.studies.fewer_trials import with_fewer_trials
 from overton.studies.installed import blaming
 from overton.studies.measuring import Comparing, How, Results
-from overton.studies.nulls import design_alone
 from overton.studies.registry import study_named, usable_studies
-from overton.studies.several import led_alone
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, content: Run | Ra
     if isinstance(content, Run):
         results = results_of([content])
         return _of_run(label, content, results, comparing, how)
-    return Source(label, path, None, comparing.table(design_alone(led_alone(content, study.several), study.nulls), how))
+    return Source(label, path, None, comparing.table(design_of_table(study, content), how))
 
 
 def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> Source:

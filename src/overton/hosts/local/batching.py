@@ -49,7 +49,7 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
         return []
     check_trusted(study, folder.path, wanted, trust)
     asked = study.with_tokens(folder.options(study, manifest.options))
-    opened = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
+    opened = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     by_identity = {
         one.answerer.identity: one
         for side in opened.values()

@@ -258,13 +258,13 @@ class RunFolder:
         except InputError as error:
             raise UnreadableRun(f"{error}; to write it again: {command('resume', self.path)}") from error
 
-    def rows(self, kind: type[msgspec.Struct]) -> list[Any]:
-        """The outcome as records of the study's own `kind`; see `records` for the errors.
+    def rows(self, kind: type[msgspec.Struct], records: pl.DataFrame | None = None) -> list[Any]:
+        """The outcome table, or `records` of it, as records of the study's own `kind`; see `records` for the errors.
 
         Columns beyond a record's own (the model's name, say) are left out; fields added after the run was made have
         their defaults.
         """
-        records = self.records()
+        records = self.records() if records is None else records
         given = [name for name in kind.__struct_fields__ if name in records.columns]
         try:
             return [converted(row, kind, strict=False) for row in records.select(given).iter_rows(named=True)]

@@ -79,9 +79,10 @@ def completed(study: AnyStudy, wanted: Wanted) -> Wanted:
 
 
 def open_models(
-    study: AnyStudy, items: Sequence[Any], wanted: Wanted, seed: int, *, need_keys: bool = True
+    study: AnyStudy, items: Sequence[Any], wanted: Wanted, seed: int, *, need_keys: bool = True, resumed: bool = False
 ) -> dict[str, list[Opened]]:
     """Open every requested answerer, by role; without `need_keys` a missing key is no error, as for a plan.
+    A run that is `resumed` may have a search engine that new runs may not.
 
     Raises:
         InputError: all problems with their names, arguments and keys.
@@ -99,7 +100,7 @@ def open_models(
         for request in requests:
             try:
                 if request not in once:
-                    once[request] = _open(study, role, items, request, seed, need_keys)
+                    once[request] = _open(study, role, items, request, seed, need_keys, resumed)
                 opened[role].append(once[request])
             except InputError as error:
                 problems += error.problems
@@ -194,13 +195,13 @@ def _same_twice(place: str, models: Sequence[Opened]) -> list[Problem]:
 
 
 def _open(  # noqa: PLR0917
-    study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool
+    study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, resumed: bool
 ) -> Opened:
     if role not in study.retrieval:
         return _open_model(study, items, request, seed, need_key, study.role(role))
     if role == PAGES:
         return open_pages(request.spec, request.arguments)
-    return open_search(request.spec, request.arguments, need_key=need_key)
+    return open_search(request.spec, request.arguments, need_key=need_key, resumed=resumed)
 
 
 def _open_model(  # noqa: PLR0917

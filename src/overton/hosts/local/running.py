@@ -177,7 +177,7 @@ def resume(
     wanted = wanted_of(manifest)
     check_trusted(study, path, wanted, trust or Trust())
     asked = study.with_tokens(folder.options(study, manifest.options))
-    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed)
+    models = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
     _check_prices(models, manifest.limits)
     _warn_of_low_prices(manifest)
@@ -221,7 +221,7 @@ def extend(
     if manifest.precision is not None:
         check_one_judge(study, wanted)
     chosen = folder.options(study, manifest.options) if options is None else options
-    models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed)
+    models = open_models(study.with_tokens(chosen), folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
     _check_identities(models, manifest, path)
     manifest.limits = _merged(manifest.limits, limits)
     _check_prices(models, manifest.limits)

@@ -1,4 +1,7 @@
-"""Google's Custom Search JSON API (https://developers.google.com/custom-search/v1/reference/rest/v1/cse/list)."""
+"""Google's Custom Search JSON API (https://developers.google.com/custom-search/v1/reference/rest/v1/cse/list).
+
+It ends on 1 January 2027. Runs that began with it go on with it; new ones search Google through `serper`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ __all__ = ["BASE_URL", "Google"]
 
 BASE_URL = "https://customsearch.googleapis.com/customsearch/v1"
 
+_ENDS = "; Google ends this API on 1 January 2027"
 _PAGE = 10  # most results per request
 _PER_DAY = re.compile(r"per ?day|daily ?limit", re.IGNORECASE)
 _LOOKED_AT = 20_000
@@ -75,12 +79,12 @@ class Google:
         if _BAD_KEY.search(everything) or answer.status == 401:
             return self._service.refused("bad key", f"the key in {self._key.variable} is not accepted: {said}")
         if answer.status == 403:
-            advice = f"the key in {self._key.variable} may not use the Custom Search API (is it enabled there?)"
+            advice = f"the key in {self._key.variable} may not use the Custom Search API (is it enabled there?{_ENDS})"
             return self._service.refused("no permission", f"{advice}: {said}")
         if answer.status == 404:
             variable = self._engine.variable
             return self._service.refused(
-                "unknown engine", f"there is no search engine with the id in {variable}: {said}"
+                "unknown engine", f"there is no search engine with the id in {variable}{_ENDS}: {said}"
             )
         return self._service.other(answer, said)
 

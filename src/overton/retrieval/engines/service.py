@@ -1,4 +1,4 @@
-"""The way to a search service: one GET, its keys hidden, a bounded body, and a named error for every fault."""
+"""The way to a search service: one request, its keys hidden, a bounded body, and a named error for every fault."""
 
 from __future__ import annotations
 
@@ -54,21 +54,34 @@ class Service:
         return f"Service({self.name!r})"
 
     async def get(self, query: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
-        """Send one query.
+        """Send one query in the address.
 
         Raises:
             UnavailableError: no complete response came.
         """
-        outcome = await self._exchange(query, headers or {})
+        return await self._answer("GET", headers, params=query)
+
+    async def post(self, query: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Answer:
+        """Send one query as a JSON object.
+
+        Raises:
+            UnavailableError: no complete response came.
+        """
+        return await self._answer("POST", headers, json=query)
+
+    async def _answer(self, method: str, headers: Mapping[str, str] | None, **query: Any) -> Answer:
+        outcome = await self._exchange(method, headers or {}, query)
         if isinstance(outcome, Answer):
             return outcome
         # Raised here, outside any handler of client errors: those contain the request's address and headers.
         raise outcome
 
-    async def _exchange(self, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer | AnswerError:
+    async def _exchange(
+        self, method: str, headers: Mapping[str, str], query: Mapping[str, Any]
+    ) -> Answer | AnswerError:
         session = self._session or self._open()
         try:
-            async with session.get(self._url, params=query, headers=headers, allow_redirects=False) as response:
+            async with session.request(method, self._url, headers=headers, allow_redirects=False, **query) as response:
                 body = inflated(await _read(response), response.headers.get("Content-Encoding", ""), _BODY_LIMIT)
                 return Answer(response.status, response.headers, _json(body))
         except Unread as unread:

@@ -66,6 +66,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
     items=DILEMMAS,
     options=Options,
     record=Record,
+    row_key=("deliberation", "round", "agent"),
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,

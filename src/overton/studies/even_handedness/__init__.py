@@ -54,6 +54,7 @@ STUDY: Study[Pair, Options, Record, Analysis] = Study(
     items=PAIRS,
     options=Options,
     record=Record,
+    row_key=("trial", "graded"),
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,

@@ -79,6 +79,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
     items=ISSUES,
     options=Options,
     record=Record,
+    row_key=("trial", "answers"),
     trials=trials,
     conduct=conduct,
     prompts=prompt_texts,

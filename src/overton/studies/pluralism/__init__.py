@@ -54,6 +54,7 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
     items=REFERENCES,
     options=Options,
     record=Record,
+    row_key=("trial",),
     trials=trials,
     conduct=conduct,
     prompts=prompts.texts,

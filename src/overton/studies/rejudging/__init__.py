@@ -57,6 +57,7 @@ def of_judge(study: AnyStudy, judged: JudgedAgain, **own: Any) -> AnyStudy:
     return Study(
         roles=(replace(study.role(judged.role), flag="judge", optional=False, judges=True),),
         record=Reading,
+        row_key=("id", "row", "reading"),
         conduct=conduct_of(judged),
         prompts=study.prompts,
         simulated={name: _simulated_judge(judged, make) for name, make in study.simulated.items()},

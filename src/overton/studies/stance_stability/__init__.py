@@ -82,7 +82,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
         Role("judge", "Model that reads the stance of every answer", judges=True, several=True),
         Role(
             "search",
-            "starter, index/DIR, archive/RUN, google, brave or searxng/http://HOST:PORT",
+            "starter, index/DIR, archive/RUN, serper, brave or searxng/http://HOST:PORT",
             retrieves="search",
             usual="starter",
         ),
@@ -96,6 +96,7 @@ STUDY: Study[Topic, Options, Record, Analysis] = Study(
     items=TOPICS,
     options=Options,
     record=Record,
+    row_key=("conversation", "turn"),
     trials=trials,
     conduct=conduct,
     prompts=_prompts,
