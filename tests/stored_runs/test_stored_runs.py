@@ -108,11 +108,12 @@ def test_labelled_runs_keep_their_labels_when_replayed(version: str, name: str, 
 
 
 @pytest.mark.parametrize(("version", "name"), STOPPED)
-def test_stopped_runs_send_nothing_beyond_their_limit(version: str, name: str, tmp_path: Path) -> None:
+def test_stopped_runs_are_as_they_were_at_their_limit(version: str, name: str, tmp_path: Path) -> None:
     run = unpack(name, tmp_path, version)
-    calls = _calls(run)
+    calls, records = _calls(run), _records(run)
     assert not overton.resume(run).finished
     assert _calls(run) == calls
+    assert _records(run).equals(records)
 
 
 @pytest.mark.parametrize(("version", "name"), STOPPED)

@@ -219,18 +219,26 @@ class _Crew:
 
 
 async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, desk: Desk) -> None:
-    """Take trials in turn until there are none, or the run stops."""
+    """Take trials in turn until there are none, or the run stops.
+
+    If it stops, trials that earlier sessions have finished are still taken from the journal: no record is lost because
+    a session ended before it had come to it.
+    """
     try:
         for position, trial in turns:
             if lane.rounds is None:  # otherwise its records are kept, for the decisions made from them
                 await lane.outcomes.admit(position)
-            if desk.stopped is not None:
+            if desk.stopped is not None and not len(desk.journal):
                 lane.outcomes.release()
                 return
             ask = TrialAsk(desk, trial.name, lane.bindings, lane.own, meets=lane.meets)
-            lane.add(position, trial, await conduct(trial, ask), ask.calls)
-    except Stopped:
-        lane.outcomes.release()
+            try:
+                records = await conduct(trial, ask)
+            except Stopped:
+                lane.outcomes.skip(position, trial)
+                await asyncio.sleep(0)  # a second Ctrl-C is to be heard
+                continue
+            lane.add(position, trial, records, ask.calls)
     except OvertonError as error:
         desk.stop(error)
         lane.outcomes.release()

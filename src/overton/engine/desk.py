@@ -154,6 +154,7 @@ class Desk:
             return known
         if self.recall_only:
             raise NotRecalled(f"trial {place.trial}: ask {place.number} of {place.speaker} is not in the journal")
+        self.raise_if_stopped()
         found = _storable(await self._found(bound, identity, request))
         self._count(bound, found)
         await self.journal.append(Entry(identity, place, found))

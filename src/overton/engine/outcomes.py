@@ -78,6 +78,13 @@ class Outcomes:
     def add(self, position: int, trial: Trial, records: list[Any]) -> None:
         """The trial at `position` of the plan has finished with these records."""
         self.done[trial.item] += 1
+        self._move_on(position, trial, records)
+
+    def skip(self, position: int, trial: Trial) -> None:
+        """The trial at `position` of the plan does not finish in this session."""
+        self._move_on(position, trial, [])
+
+    def _move_on(self, position: int, trial: Trial, records: list[Any]) -> None:
         heapq.heappush(self._early, (position, trial, records))
         while self._early and self._early[0][0] == self._next:
             self._keep(*heapq.heappop(self._early)[1:])
