@@ -1,4 +1,4 @@
-"""Results of batches that lie: whatever a provider's lines say, every call ends with the reply that a plain run gets."""
+"""Results of batches that lie: every call ends with the reply that a plain run gets."""
 
 from __future__ import annotations
 

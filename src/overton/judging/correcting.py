@@ -154,7 +154,9 @@ def _check(table: Table, known: Sequence[str], labelled: int) -> None:
     if not labelled:
         problems.append(Problem("labels", "", "no row has a label by people"))
     if len(known) > _MOST_LABELS or max(map(len, known)) > _LONGEST_LABEL:
-        reason = f"there are {len(known):,} different labels, the longest of {max(map(len, known)):,} characters; at most"
+        reason = (
+            f"there are {len(known):,} different labels, the longest of {max(map(len, known)):,} characters; at most"
+        )
         reason += f" {_MOST_LABELS} of {_LONGEST_LABEL:,} characters can be corrected: name the columns of labels"
         raise InputError([Problem("labels", "", reason)])
     given = [("group", name, label) for name, labels in table.groups.items() for label in labels]

@@ -193,4 +193,4 @@ def test_members_are_never_written_whatever_their_names(name: str, members: dict
     folder.mkdir(parents=True)
     (folder / "log.eval").write_bytes(packed({**members, name: b"x"}))
     assert overton.import_logs([folder / "log.eval"], out=folder / "back").finished
-    assert [path for path in tmp_path.rglob("*outside*")] == []
+    assert list(tmp_path.rglob("*outside*")) == []
