@@ -149,7 +149,7 @@ def test_a_sheet_in_another_encoding_is_refused_and_one_with_a_mark_is_read(enco
     sheet.write_bytes(text.encode("utf-8-sig"))
     assert read_agreement(sheet).drawn == 6
     sheet.write_bytes(text.encode(encoding))
-    with pytest.raises(InputError, match="is not UTF-8; save the sheet as UTF-8|line 1: has no column"):
+    with pytest.raises(InputError, match=r"is not UTF-8; save the sheet as UTF-8|line 1: has no column"):
         read_agreement(sheet)
 
 

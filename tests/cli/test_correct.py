@@ -99,5 +99,5 @@ def test_a_column_of_texts_instead_of_labels_is_refused(labels: list[str], said:
 @pytest.mark.parametrize("chance", ["5e-324", "1e-308", "0", "-1", "nan", "inf", "1e308", "=1"])
 def test_a_chance_that_no_draw_has_is_refused(chance: str) -> None:
     frame = pl.DataFrame({"people": ["a", "b"], "judge": ["a", "b"], "chance": [chance, "0.5"]})
-    with pytest.raises(InputError, match="row 1, chance: is .*; must be at least 1e-12 and at most 1"):
+    with pytest.raises(InputError, match=r"row 1, chance: is .*; must be at least 1e-12 and at most 1"):
         overton.judge.correct(frame, label="people", judge="judge", chance="chance")
