@@ -77,7 +77,7 @@ def test_a_batch_that_was_never_made_is_made_when_the_clock_was_set_back(
 ) -> None:
     plain, provider, clock = asked.plain(), asked.served.provider, Clock(monkeypatch)
     provider.trouble["create"] = ["500"]
-    clock.jump_at(asked.served, "created", -DAYS)
+    clock.jump_at(asked.served, "listed", -DAYS)
     asked.start("run", batch=True)
     assert clock.ahead == -DAYS
     check_paid_once(asked, plain)
