@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overton.errors import RunExists, Unreadable, command, reason_of
+from overton.errors import InputError, Problem, RunExists, Unreadable, command, reason_of
 
 
 @pytest.mark.parametrize("name", ["runs/first", "my runs/a b", "$(touch owned)", "a;b", "it's", "`id`", "-rf", "*"])
@@ -26,3 +26,8 @@ def test_an_existing_run_is_resumed_by_a_command_that_can_be_copied() -> None:
 def test_why_a_file_cannot_be_used_is_said_in_one_line_without_its_name() -> None:
     told = [FileNotFoundError(2, "No such file", "x"), Unreadable("is a link", place="x"), ValueError("odd\nand so on")]
     assert [reason_of(error) for error in told] == ["No such file", "is a link", "odd"]
+
+
+def test_a_problem_found_twice_is_listed_once() -> None:
+    found = InputError([Problem("archive", "a", "is damaged"), Problem("archive", "a", "is damaged")])
+    assert str(found) == "archive: a: is damaged"

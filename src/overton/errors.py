@@ -90,7 +90,7 @@ class InputError(OvertonError):
     """Input that cannot be used. Raised before any call is made; lists every problem found, not only the first."""
 
     def __init__(self, problems: Sequence[Problem] | str) -> None:
-        self.problems = [Problem("input", "", problems)] if isinstance(problems, str) else list(problems)
+        self.problems = [Problem("input", "", problems)] if isinstance(problems, str) else list(dict.fromkeys(problems))
         super().__init__(problems if isinstance(problems, str) else "\n".join(str(p) for p in self.problems))
 
     def placed(self, word: Callable[[str], str]) -> Self:

@@ -107,6 +107,69 @@ def test_a_row_of_thousands_of_digits_is_told(tmp_path: Path) -> None:
         read_agreement(sheet)
 
 
+def rewritten(sheet: Path, change: Callable[[list[list[str]]], list[list[str]]]) -> None:
+    """Change the rows of a sheet, its header first."""
+    made = io.StringIO()
+    csv.writer(made).writerows(change(list(csv.reader(io.StringIO(sheet.read_text("utf-8-sig"), newline="")))))
+    sheet.write_text(made.getvalue(), "utf-8", newline="")
+
+
+UNUSABLE: dict[str, tuple[Callable[[list[list[str]]], list[list[str]]], str]] = {
+    "a row twice": (lambda rows: [*rows, rows[1]], "row 1 is already in line 2"),
+    "a row twice, with another label": (
+        lambda rows: [*rows, [*rows[1][:2], "against", rows[1][3]]],
+        "row 1 is already in line 2",
+    ),
+    "a row twice, once empty": (lambda rows: [*rows, [*rows[1][:2], "", rows[1][3]]], "row 1 is already in line 2"),
+    "the person's column twice": (
+        lambda rows: [[*row, "person" if not number else "neutral"] for number, row in enumerate(rows)],
+        "line 1: has column person more than once; keep one",
+    ),
+    "no column for the person": (lambda rows: [[*row[:2], row[3]] for row in rows], "line 1: has no column person"),
+    "a formula": (lambda rows: [*rows[:-1], [*rows[-1][:2], "=1+1", rows[-1][3]]], "is '=1[+]1'; it must be one of"),
+    "a formula's value": (lambda rows: [*rows[:-1], [*rows[-1][:2], "#NAME?", rows[-1][3]]], "is '#NAME"),
+    "a number for a row": (lambda rows: [*rows[:-1], ["6.0", *rows[-1][1:]]], "row '6.0' is not one of 1 to 6"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_sheet_with_rows_or_columns_that_contradict_is_refused(
+    change: Callable[[list[list[str]]], list[list[str]]], said: str, tmp_path: Path
+) -> None:
+    sheet = filled(tmp_path)
+    rewritten(sheet, change)
+    with pytest.raises(InputError, match=said):
+        read_agreement(sheet)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252", "latin-1"])
+def test_a_sheet_in_another_encoding_is_refused_and_one_with_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
+    sheet = filled(tmp_path)
+    text = sheet.read_text("utf-8").replace("text", "t\xe9xt")
+    sheet.write_bytes(text.encode("utf-8-sig"))
+    assert read_agreement(sheet).drawn == 6
+    sheet.write_bytes(text.encode(encoding))
+    with pytest.raises(InputError, match=r"is not UTF-8; save the sheet as UTF-8|line 1: has no column"):
+        read_agreement(sheet)
+
+
+def test_a_sheet_of_a_gigabyte_is_refused_unread(tmp_path: Path) -> None:
+    sheet = filled(tmp_path)
+    with sheet.open("r+b") as file:
+        file.truncate(10**9)
+    with pytest.raises(InputError, match="is larger than 200,000,000 bytes"):
+        read_agreement(sheet)
+
+
+def test_of_a_sheet_with_a_million_wrong_rows_twenty_are_listed(tmp_path: Path) -> None:
+    sheet = filled(tmp_path)
+    rewritten(sheet, lambda rows: [*rows, *[rows[1]] * 1000])
+    with pytest.raises(InputError) as refused:
+        read_agreement(sheet)
+    assert len(refused.value.problems) == 21
+    assert refused.value.problems[-1].reason == "not read, nor those after it: 20 are wrong"
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> overton.Run:
     out = tmp_path_factory.mktemp("run") / "run"

@@ -67,7 +67,7 @@ def test_the_terminal_shows_the_three_numbers_side_by_side(table: Path, command_
         ([*WORDS, "--group", "pro"], "--group: pro: must be NAME=LABEL,LABEL"),
         ([*WORDS, "--group", "pro=9"], "--group: pro: '9' is no label here"),
         ([*WORDS, "--population", "all"], "--population: all: must be like-these or these"),
-        ([*WORDS, "--chance", "writer"], "row 1, writer: is 'x'; must be above 0 and at most 1"),
+        ([*WORDS, "--chance", "writer"], "row 1, writer: is 'x'; must be at least 1e-12 and at most 1"),
     ],
 )
 def test_what_is_wrong_is_named_and_where(table: Path, command_line: Any, words: list[str], said: str) -> None:
@@ -81,3 +81,23 @@ def test_a_frame_is_taken_as_it_is(table: Path) -> None:
     assert overton.judge.correct(frame, label="people", judge="judge").labelled == 50
     with pytest.raises(InputError, match="table: people: is not a column"):
         overton.judge.correct(frame.drop("people"), label="people", judge="judge")
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([f"l{number}" for number in range(501)], "there are 501 different labels"),
+        (["x" * 1_001, "y"], "the longest of 1,001 characters"),
+    ],
+)
+def test_a_column_of_texts_instead_of_labels_is_refused(labels: list[str], said: str) -> None:
+    frame = pl.DataFrame({"people": labels, "judge": labels})
+    with pytest.raises(InputError, match=said):
+        overton.judge.correct(frame, label="people", judge="judge")
+
+
+@pytest.mark.parametrize("chance", ["5e-324", "1e-308", "0", "-1", "nan", "inf", "1e308", "=1"])
+def test_a_chance_that_no_draw_has_is_refused(chance: str) -> None:
+    frame = pl.DataFrame({"people": ["a", "b"], "judge": ["a", "b"], "chance": [chance, "0.5"]})
+    with pytest.raises(InputError, match=r"row 1, chance: is .*; must be at least 1e-12 and at most 1"):
+        overton.judge.correct(frame, label="people", judge="judge", chance="chance")

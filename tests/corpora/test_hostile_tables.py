@@ -296,3 +296,12 @@ def test_the_first_line_of_a_table_is_all_that_its_columns_take(tmp_path: Path) 
     path = tmp_path / "t.jsonl"
     path.write_text("\n" * 3 + json.dumps({"a": 1, "b": 2}) + "\nnot JSON\n")
     assert open_table(path).columns == ("a", "b")
+
+
+def test_a_csv_that_names_a_column_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,a\n1,2,3\n")
+    with pytest.raises(InputError, match="line 1: has the column 'a' more than once; rename or remove one"):
+        read_table(path)
+    path.write_text("a,,\n1,2,3\n")
+    assert read_table(path)["a"].to_list() == ["1"]

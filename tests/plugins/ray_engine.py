@@ -30,7 +30,8 @@ def reply_to(request: Request, weights: bytes) -> Reply:
 @dataclass
 class Stub:
     """Answers after `latency` seconds, `copies` requests at a time (0: all); writes into the file `heard` which process
-    ended which request."""
+    ended which request. If `raises`, each tenth request ends in an error that is a bug, and all
+    do if it is negative."""
 
     weights: Path
     latency: float
@@ -39,13 +40,18 @@ class Stub:
     identity: str
     holds_form: bool
     copies: int = 0
+    raises: int = 0
 
     def __post_init__(self) -> None:
+        self._asked = 0
         self._free = asyncio.Semaphore(self.copies) if self.copies else nullcontext()
 
     async def answer(self, request: Request) -> Reply:
         async with self._free:
             await asyncio.sleep(self.latency)
+        self._asked += 1
+        if self.raises and (self.raises < 0 or self._asked % 10 == 0):
+            raise RuntimeError("a bug in the replica\x1b[31m\n" * 1000)
         if self.heard:
             note(Path(self.heard), f"{os.getpid()} {hashlib.sha256(msgspec.json.encode(request)).hexdigest()}\n")
         return reply_to(request, self.weights.read_bytes())
@@ -65,9 +71,10 @@ def stub(
     latency: float = 0.0,
     heard: str = "",
     copies: int = 0,
+    raises: int = 0,
     name: str,
     identity: str,
     hold: bool,
     **_: Any,
 ) -> Stub:
-    return Stub(path, latency, heard, name, identity, hold, copies)
+    return Stub(path, latency, heard, name, identity, hold, copies, raises)

@@ -416,3 +416,11 @@ def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) 
     except InputError as error:
         assert "contains no WARC records" in str(error)  # noqa: PT017
     Archive(tmp_path).close()
+
+
+def test_an_archive_of_empty_parts_is_given_up_early(tmp_path: Path) -> None:
+    """A gigabyte of them would be read for a quarter of an hour."""
+    path = tmp_path / "empty.warc.gz"
+    path.write_bytes(gzip.compress(b"") * 10_002 + filled(tmp_path))
+    with pytest.raises(InputError, match="contains no WARC records"):
+        contents_of(path)

@@ -42,6 +42,12 @@ def test_a_wish_to_wait_is_read_as_far_as_it_can_be_meant(headers: dict[str, str
     assert retry_after(headers, NOW) == seconds
 
 
+@pytest.mark.parametrize("now", ["Sun, 01 Mar 2026 12:00:00 GMT", "Thu, 01 Jan 1970 00:00:00 GMT"])
+def test_a_date_to_wait_for_is_read_by_the_servers_clock(now: str) -> None:
+    until = now.replace("00:00 GMT", "00:20 GMT")
+    assert retry_after({"retry-after": until, "date": now}) == 20.0
+
+
 _dates = st.builds(
     "{}, {} {} {} {}:{}:{} {}".format,
     st.sampled_from(["Sun", "", "x"]),

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["POPULATIONS", "correct", "correction_document"]
 
+_LEAST_CHANCE = 1e-12
+"""A row stands for 1 / chance rows; with more than these, sums of its weights overflow or drown all other rows."""
+
 POPULATIONS = ("like-these", "these")
 """What the numbers describe: rows like these, or exactly these rows."""
 
@@ -103,9 +106,11 @@ def _chances(texts: Sequence[str | None], label: Sequence[str | None], place: st
     found, problems = [], []
     for line, (one, said) in enumerate(zip(texts, label, strict=True), 1):
         chance = _number(one)
-        if said is not None and not 0 < chance <= 1:
-            problems.append(Problem(place, f"row {line}, {column}", f"is {one!r}; must be above 0 and at most 1"))
-        found.append(chance if 0 < chance <= 1 else 1.0)
+        usable = _LEAST_CHANCE <= chance <= 1
+        if said is not None and not usable:
+            reason = f"is {one!r}; must be at least {_LEAST_CHANCE:g} and at most 1"
+            problems.append(Problem(place, f"row {line}, {column}", reason))
+        found.append(chance if usable else 1.0)
     if problems:
         raise InputError(problems[:20])
     return found

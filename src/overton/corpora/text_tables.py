@@ -6,13 +6,14 @@ It pads short rows and missing keys: a line of a few bytes can become as many ce
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
-from overton.errors import Unreadable
+from overton.errors import Unreadable, quoted
 from overton.untrusted import Limit, json_of, text_of
 
 __all__ = ["bad_line", "check_cells", "check_csv", "check_lines", "csv_columns", "first_keys"]
@@ -56,15 +57,20 @@ def csv_columns(path: Path) -> list[str]:
 
 
 def check_csv(path: Path, limit: Limit) -> None:
-    """Refuse a CSV that expands to more cells than `limit` allows, or does not start with a header.
+    """Refuse a CSV that expands to more cells than `limit` allows, does not start with a header, or names a column
+    twice: which of the two counts would depend on the reader.
 
     Raises:
         Unreadable: the file is one of these.
         OSError: it cannot be read.
     """
-    columns = len(csv_columns(path))
+    names = csv_columns(path)
+    columns = len(names)
     if columns > _MOST_COLUMNS:
         raise Unreadable(f"has {columns:,} columns; a table may have at most {_MOST_COLUMNS:,}", line=1)
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise Unreadable(f"has the column {quoted(twice[0])} more than once; rename or remove one", line=1)
     with path.open("rb") as file:
         lines = sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
     check_cells((lines + 1) * columns, path.stat().st_size, limit)

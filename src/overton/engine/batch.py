@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
+from math import inf
 from time import time
 from typing import TypeVar
 
@@ -90,6 +91,7 @@ class Batch:
 
     `open` are the slots of calls missing from the journal, `reserved` the dollars set aside for each call that may
     still be billed. `id` is '' until the provider has given one; `others` are further ids that may be this batch's.
+    `at` is when it was last sent, `since` when this session began to send it (Unix times).
     `results` exist once it is over: each call's outcome, with the content it was sent with. `earlier` says that an
     earlier session sent it; `unsure` that it may have been made without our knowing its id, perhaps more than once;
     `disproved` are ids that turned out to be of other batches. `refused` is why the provider made none of it, or ended
@@ -103,6 +105,7 @@ class Batch:
     open: set[bytes]
     reserved: dict[bytes, float]
     at: float = field(default_factory=time)
+    since: float = inf
     upload: str = ""
     id: str = ""
     others: list[str] = field(default_factory=list)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
 from overton.calls import Batching, Looked, Request
@@ -127,13 +127,15 @@ class Courier:
         """The id of the batch, made if need be. If it is unclear whether it was made, it is looked for first."""
         attempt = 0
         while True:
+            before = time()
             try:
                 return [await self._once(box, lambda: box.batching.create(batch.name, batch.upload, lines))]
             except AnswerError as error:
                 batch.at = time()
+                batch.since = min(before, batch.at)  # the clock may have jumped meanwhile
                 if _perhaps_done(error):
                     batch.unsure = True
-                    if found := await self.listed(box, batch):
+                    if found := await self.listed(box, batch, SETTLES):
                         return found
                 attempt += 1
                 await self._wait_to_try(box, attempt, error)
@@ -141,16 +143,18 @@ class Courier:
                 batch.unsure |= isinstance(stopped.__cause__, AnswerError) and _perhaps_done(stopped.__cause__)
                 raise
 
-    async def listed(self, box: Box, batch: Batch) -> list[str]:
-        """The ids that a batch may have been given, none if it was not made."""
+    async def listed(self, box: Box, batch: Batch, seconds: float | None = None) -> list[str]:
+        """The ids that a batch may have been given, none if it was not made: it is not listed for `seconds`, by default
+        for what is left of the time within which it must be."""
         known, wait = self._ids() | batch.disproved, FIRST_LOOK
+        until = monotonic() + (_left(batch, SETTLES) if seconds is None else seconds)
         while True:
             found = await self._tried(
                 box,
-                lambda: self._desk.unless_stopped(box.batching.find(batch.name, batch.calls, batch.at - _SKEW)),
+                lambda: self._desk.unless_stopped(box.batching.find(batch.name, batch.calls, _since(batch))),
             )
             new = [one for one in found or () if one not in known]
-            rest = batch.at + SETTLES - time()
+            rest = until - monotonic()
             if new or rest <= 0 or self._desk.stopped is not None:
                 return new
             await self._desk.pause(min(rest, wait))
@@ -160,7 +164,7 @@ class Courier:
         """Cancel batches of this one's name besides it: it was perhaps made more than once."""
         batch.others += [
             one
-            for one in await self._tried(box, lambda: box.batching.find(batch.name, batch.calls, batch.at - _SKEW))
+            for one in await self._tried(box, lambda: box.batching.find(batch.name, batch.calls, _since(batch)))
             if one != batch.id and one not in batch.others
         ]
         for extra in batch.others:
@@ -171,9 +175,10 @@ class Courier:
     async def ended(self, box: Box, batch: Batch) -> Looked | None:
         """Poll a batch until it is over; None if the run stops before."""
         desk, wait, blind = self._desk, FIRST_LOOK, 0
+        until = monotonic() + _left(batch, 2 * SETTLES)
         while desk.stopped is None:
             try:
-                if batch.unsure and box.batching.named and time() < batch.at + 2 * SETTLES:
+                if batch.unsure and box.batching.named and monotonic() < until:
                     await self._cancel_extras(box, batch)
                 looked = await self._once(box, lambda: box.batching.look(batch.id))
             except UnavailableError as error:
@@ -265,6 +270,17 @@ class Courier:
             raise error
         desk.tally.retried += 1
         await desk.pause(wait)
+
+
+def _since(batch: Batch) -> float:
+    """Since when a provider may have made the batch (Unix time), also if our clock was ahead when that was noted."""
+    return min(batch.since, batch.at, time()) - _SKEW
+
+
+def _left(batch: Batch, seconds: float) -> float:
+    """What is left of the `seconds` after the batch was sent, at most all of them: a clock that was set back by days
+    must not make a run wait for days."""
+    return min(max(0.0, batch.at + seconds - time()), seconds)
 
 
 def _perhaps_done(error: AnswerError) -> bool:

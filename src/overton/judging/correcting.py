@@ -24,6 +24,10 @@ __all__ = ["UNREAD", "Agreed", "Corrected", "Difference", "Group", "Judged", "Ta
 UNREAD = "unread"
 """The label for rows that a judge read without giving a usable label."""
 
+_MOST_LABELS = 500
+_LONGEST_LABEL = 1_000
+"""More labels, or longer ones, are another column's texts: each label is a row of the result, estimated by itself."""
+
 _RARE = 0.001
 """Labelled rows whose judged labels differ from the others' as much as chance allows this rarely are no plain draw."""
 
@@ -96,7 +100,8 @@ def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged
     With `these` they describe just these rows; otherwise rows like these, from which these were drawn.
 
     Raises:
-        InputError: nothing is labelled; or a group or number for a label that nobody gave.
+        InputError: nothing is labelled; there are more than 500 labels, or longer ones than 1,000 characters; or a
+            group or number for a label that nobody gave.
     """
     import numpy as np
 
@@ -148,6 +153,12 @@ def _check(table: Table, known: Sequence[str], labelled: int) -> None:
     problems = []
     if not labelled:
         problems.append(Problem("labels", "", "no row has a label by people"))
+    if len(known) > _MOST_LABELS or max(map(len, known)) > _LONGEST_LABEL:
+        reason = (
+            f"there are {len(known):,} different labels, the longest of {max(map(len, known)):,} characters; at most"
+        )
+        reason += f" {_MOST_LABELS} of {_LONGEST_LABEL:,} characters can be corrected: name the columns of labels"
+        raise InputError([Problem("labels", "", reason)])
     given = [("group", name, label) for name, labels in table.groups.items() for label in labels]
     given += [("value", label, label) for label in table.values]
     problems += [

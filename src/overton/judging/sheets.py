@@ -26,6 +26,8 @@ _ROW, _SHEET = "row", "sheet"
 _OWN = (_ROW, _SHEET, _PERSON)
 _DELIMITERS = (",", ";", "\t")
 _LARGEST_CELL = 10_000_000
+_MOST_PROBLEMS = 20
+"""Problems that are listed; a sheet with more is read no further, since it can have millions of lines."""
 _LONGEST_TEXT = 30_000
 """Characters of a text that a cell contains; beyond 32,767 a spreadsheet cuts it off, or continues in the next row."""
 
@@ -162,13 +164,16 @@ def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
     Rows may be in any order, other columns may be changed or missing, and rows left empty are counted.
 
     Raises:
-        InputError: by line, every label that is not valid, row that does not belong to this sheet or occurs twice, and
-            rows that are missing.
+        InputError: by line, the first 20 labels that are not valid and rows that do not belong to this sheet or occur
+            twice; or the number of rows that are missing.
     """
     found: dict[int, str | None] = {}
     lines: dict[int, int] = {}
     problems: list[Problem] = []
     for line, cells in _rows(text, place):
+        if len(problems) == _MOST_PROBLEMS:
+            problems.append(Problem(place, f"line {line}", f"not read, nor those after it: {_MOST_PROBLEMS} are wrong"))
+            break
         reason = _wrong_row(cells, key, lines)
         if reason:
             problems.append(Problem(place, f"line {line}", reason))
@@ -199,6 +204,8 @@ def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
         missing = [name for name in _OWN if name not in (reader.fieldnames or ())]
         if missing:
             raise InputError([Problem(place, "line 1", f"has no column {', '.join(missing)}; keep those of the sheet")])
+        if twice := [name for name in _OWN if (reader.fieldnames or ()).count(name) > 1]:
+            raise InputError([Problem(place, "line 1", f"has column {', '.join(twice)} more than once; keep one")])
         line = reader.line_num + 1
         for cells in reader:
             if any(cells.values()):

@@ -25,6 +25,10 @@ from overton.untrusted import Limit, json_of
 
 __all__ = ["ArchivedPages", "ArchivedSearch", "Contents", "archive_file", "contents_of"]
 
+_MOST_WITHOUT = 10_000
+"""Compressed parts without a record after which a file is no archive: empty ones have twenty bytes, gigabytes of which
+would be read for many minutes."""
+
 _REDIRECTS = set(map(str, REDIRECTS))
 _SEARCH = query_urn("")
 
@@ -79,8 +83,10 @@ def contents_of(path: Path) -> Contents:
     contents = Contents(path, {}, {}, {})
     found = 0
     try:
-        for record in record_heads(path):
+        for number, record in enumerate(record_heads(path), 1):
             found += bool(record.kind)
+            if not found and number > _MOST_WITHOUT:
+                break
             _note(contents, record)
     except OSError as error:
         raise InputError([Problem("archive", str(path), f"cannot be read: {error.strerror}")]) from error

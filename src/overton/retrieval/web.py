@@ -205,4 +205,4 @@ def _success(exchange: Exchange) -> Exchange:
 
 def _wait(exchange: Exchange) -> float | None:
     """Seconds that the site asks to wait."""
-    return retry_after({"retry-after": exchange.header("retry-after")})
+    return retry_after({name: exchange.header(name) for name in ("retry-after", "date")})

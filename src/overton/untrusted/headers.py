@@ -19,7 +19,8 @@ _LONGEST_DATE = 64
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds that a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110,
-    section 10.2.3); None if it asks for nothing readable. A time before `now` is 0.
+    section 10.2.3); None if it asks for nothing readable. A time before `now` is 0; by default `now` is the server's
+    own `Date`, since this machine's clock may be wrong by days.
 
     Names are looked up in lower case.
     """
@@ -28,7 +29,10 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
         return milliseconds
     value = headers.get("retry-after", "")
     seconds = seconds_of(value)
-    return _until(value, now or datetime.now(UTC)) if seconds is None else seconds
+    if seconds is not None:
+        return seconds
+    moment = _moment(value)
+    return None if moment is None else _between(now or _moment(headers.get("date", "")) or datetime.now(UTC), moment)
 
 
 def seconds_of(text: str, unit: float = 1.0) -> float | None:
@@ -47,12 +51,19 @@ def meant(seconds: float | None) -> float | None:
     return float(min(max(0.0, seconds), LONGEST_WAIT))
 
 
-def _until(date: str, now: datetime) -> float | None:
+def _between(now: datetime, moment: datetime) -> float | None:
+    try:
+        return meant((moment - now).total_seconds())
+    except OverflowError:
+        return None
+
+
+def _moment(date: str) -> datetime | None:
+    """A date of HTTP's; None if it is not readable."""
     if len(date) > _LONGEST_DATE:
         return None
     try:
         moment = parsedate_to_datetime(date)
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return meant((moment - now).total_seconds())
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError, TypeError, IndexError):  # its parser does not check the parts of a date
         return None

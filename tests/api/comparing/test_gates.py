@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -76,6 +77,76 @@ def test_a_damaged_baseline_is_refused(desk: Path, tmp_path: Path, change: Any, 
     path = tmp_path / "damaged.json"
     path.write_text(json.dumps(held))
     with pytest.raises(InputError, match=said):
+        overton.compare(path, desk / "new")
+
+
+def of_score(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], object]:
+    """A change to what a baseline stores of the score."""
+    return lambda held: change(held["sides"]["m"][SCORE])
+
+
+def first(numerator: float, weight: float = 1.0) -> Callable[[dict[str, Any]], object]:
+    return of_score(lambda kept: kept["parts"].__setitem__(0, [numerator, weight]))
+
+
+EDITED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "huge": (first(1e308), "has a number above 1e[+]100"),
+    "very negative": (first(-1e308), "has a number above 1e[+]100"),
+    "huge weight": (first(0.0, 1e308), "has a number above 1e[+]100"),
+    "beyond the range": (first(1e9), "has the value 1e[+]09, but the measure is between 0 and 100"),
+    "below the range": (first(-150.0), "has the value -150, but"),
+    "negative weight": (first(0.0, -1.0), "has the weight -1, below 0"),
+    "a number too many": (of_score(lambda kept: [row.append(1) for row in kept["parts"]]), "has 3 numbers, but"),
+    "a number too few": (of_score(lambda kept: [row.pop() for row in kept["parts"]]), "has 1 numbers, but"),
+    "no number": (of_score(lambda kept: [row.clear() for row in kept["parts"]]), "has 0 numbers, but"),
+    "null": (first(None), "Expected `float`, got `null`"),  # type: ignore[arg-type]
+    "text": (first("x"), "Expected `float`, got `str`"),  # type: ignore[arg-type]
+    "truth": (first(True), "Expected `float`, got `bool`"),
+    "negative loss": (
+        of_score(lambda kept: kept.update(lost=[-5.0] * len(kept["items"]))),
+        "has a negative count of missing or refused answers",
+    ),
+    "huge refusals": (of_score(lambda kept: kept.update(moot=[1e308] * len(kept["items"]))), "above 1e[+]100"),
+    "bounds that cross": (
+        of_score(lambda kept: kept.update(worst=[[9.0] * len(kept["items"]), [1.0] * len(kept["items"])])),
+        "could be at least 9 and at most 1",
+    ),
+    "huge bounds": (
+        of_score(lambda kept: kept.update(worst=[[-1e308] * len(kept["items"]), [1e308] * len(kept["items"])])),
+        "above 1e[+]100",
+    ),
+    "few answers": (of_score(lambda kept: kept.update(answers=-1)), "has -1 answers to an item"),
+    "fewer trials": (
+        of_score(lambda kept: kept.update(fewer={"1": {"museum-returns": 1e308}})),
+        "1 trials: has the value 1e[+]308",
+    ),
+    "an item twice": (
+        of_score(lambda kept: kept["items"].__setitem__(0, kept["items"][1])),
+        "names an item twice",
+    ),
+    "another study": (lambda held: held.update(study="deliberation"), "they are of different studies"),
+    "a study nobody has": (lambda held: held.update(study="../x"), "they are of different studies"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), EDITED.values(), ids=EDITED)
+def test_an_edited_baseline_is_refused_by_compare_and_gate(desk: Path, tmp_path: Path, change: Any, said: str) -> None:
+    held = json.loads((desk / "baseline.json").read_text())
+    change(held)
+    path = tmp_path / "edited.json"
+    path.write_text(json.dumps(held).replace('{"baseline": ', '{"baseline":'))
+    with pytest.raises(InputError, match=said):
+        overton.compare(path, desk / "new")
+    with pytest.raises(InputError, match=said):
+        overton.gate(path, desk / "new", config(tmp_path, guard(5)))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_baseline_with_numbers_that_are_none_is_refused(desk: Path, tmp_path: Path, number: str) -> None:
+    text = (desk / "baseline.json").read_text()
+    path = tmp_path / "edited.json"
+    path.write_text(text.replace('"parts":[[', f'"parts":[[{number},1.0],[', 1))
+    with pytest.raises(InputError, match="is not a readable baseline"):
         overton.compare(path, desk / "new")
 
 

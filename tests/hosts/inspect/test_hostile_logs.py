@@ -172,3 +172,25 @@ def test_a_bomb_among_the_samples_takes_little_memory(members: dict[str, bytes],
     finally:
         tracemalloc.stop()
     assert peak < 20_000_000
+
+
+def test_a_log_with_numbers_that_are_none_takes_little_memory(tmp_path: Path) -> None:
+    log = tmp_path / "log.json"
+    log.write_bytes(b'{"eval": "NaN \\" NaN", "x": [NaN, -Infinity' + b", {}" * 2_000_000 + b"]}")
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"Expected `object`, got `str` - at `\$.eval`"):
+            overton.import_logs([log], out=tmp_path / "back")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60_000_000
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/outside", "..\\outside", "samples/../../outside"])
+def test_members_are_never_written_whatever_their_names(name: str, members: dict[str, bytes], tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    (folder / "log.eval").write_bytes(packed({**members, name: b"x"}))
+    assert overton.import_logs([folder / "log.eval"], out=folder / "back").finished
+    assert list(tmp_path.rglob("*outside*")) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,8 @@ import numpy as np
 from overton.api.comparing.provenance import Provenance
 from overton.api.comparing.results import Lost
 from overton.api.comparing.source import Source
-from overton.errors import InputError, Problem, Unreadable, reason_of
+from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
+from overton.statistics.comparing import ratio
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.untrusted import bytes_of, json_of
 
@@ -22,6 +23,8 @@ __all__ = ["FORMAT", "File", "Kept", "is_baseline", "of_baseline", "study_of"]
 FORMAT = 1
 SUFFIX = ".json"
 _LARGEST = 50_000_000
+_LARGEST_NUMBER = 1e100
+"""Squares of larger numbers overflow, which ends in intervals without a reason."""
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -73,15 +76,16 @@ def study_of(path: Path) -> str:
     return _read(path).study
 
 
-def of_baseline(path: Path, label: str, measures: Mapping[str, Measure]) -> Source:
-    """A baseline as a source; `measures` are those that the study knows, by name. Others in it are left out.
+def of_baseline(path: Path, label: str, known: Mapping[str, Contribution]) -> Source:
+    """A baseline as a source; `known` is by measure what a run contributes to it. Other measures in it are left out.
 
     Raises:
         InputError: the file is damaged, or of another version.
     """
     file = _read(path)
+    measures = {name: one.measure for name, one in known.items()}
     sides = {
-        model: [_contribution(path, kept, measures[name]) for name, kept in found.items() if name in measures]
+        model: [_contribution(path, kept, known[name]) for name, kept in found.items() if name in known]
         for model, found in file.sides.items()
     }
     kept = {count for found in file.sides.values() for one in found.values() for count in one.fewer or {}}
@@ -113,23 +117,76 @@ def _read(path: Path) -> File:
     return file
 
 
-def _contribution(path: Path, kept: Kept, measure: Measure) -> Contribution:
-    """What was stored, checked: one row per item, all of one width, all numbers.
+def _contribution(path: Path, kept: Kept, known: Contribution) -> Contribution:
+    """What was stored, checked: one row per item, each as wide as a run's, with numbers that the measure can have.
 
     Raises:
         InputError: it is not so.
     """
-    count = len(kept.items)
+    measure, count = known.measure, len(kept.items)
     rows = [one for one in (kept.lost, kept.moot, *(kept.worst or ())) if one is not None]
     widths = {len(row) for row in kept.parts}
     if len(kept.parts) != count or any(len(one) != count for one in rows) or len(widths) > 1:
         raise InputError([Problem(str(path), measure.name, "does not have one row per item")])
     if len(set(kept.items)) < count:
         raise InputError([Problem(str(path), measure.name, "names an item twice")])
-    parts = np.array(kept.parts, float).reshape(count, max(widths, default=2))
+    if kept.answers is not None and not 0 < kept.answers <= _LARGEST_NUMBER:
+        raise InputError([Problem(str(path), measure.name, f"has {kept.answers:g} answers to an item")])
+    for trials, values in (kept.fewer or {}).items():
+        if reason := _outside(values.values(), measure):
+            raise InputError([Problem(str(path), f"{measure.name}, {trials} trials", reason)])
+    width = known.parts.shape[1] if len(known.parts) else max(widths, default=2)
+    _check(path, kept, measure, width)
+    parts = np.array(kept.parts, float).reshape(count, width)
     lost, moot = (None if one is None else np.array(one, float) for one in (kept.lost, kept.moot))
     made = Contribution(measure, tuple(kept.items), parts, lost=lost, moot=moot, why=kept.why, answers=kept.answers)
     if kept.worst is None:
         return made
     least, most = (np.array(one, float) for one in kept.worst)
     return replace(made, worst=lambda: (least, most))
+
+
+def _check(path: Path, kept: Kept, measure: Measure, width: int) -> None:
+    """Refuse what a baseline cannot contain, so that an edited one does not become a difference of millions.
+
+    Raises:
+        InputError: a row has other than `width` numbers, or a number that its measure cannot have; names the item.
+    """
+    for number, item in enumerate(kept.items):
+        reason = _wrong_row(kept, number, measure, width)
+        if reason:
+            advice = "make the baseline again from its run (overton baseline)"
+            raise InputError([Problem(str(path), f"{measure.name}, {quoted(item)}", f"{reason}: {advice}")])
+
+
+def _wrong_row(kept: Kept, number: int, measure: Measure, width: int) -> str:
+    """What is wrong with an item's numbers, or ''."""
+    row = kept.parts[number]
+    gone = [one[number] for one in (kept.lost, kept.moot) if one is not None]
+    ends = [one[number] for one in kept.worst or ()]
+    if len(row) != width:
+        return f"has {len(row)} numbers, but in the run {width}"
+    if any(abs(one) > _LARGEST_NUMBER for one in (*row, *gone, *ends)):
+        return f"has a number above {_LARGEST_NUMBER:g}"
+    if any(one < 0 for one in gone):
+        return "has a negative count of missing or refused answers"
+    if ends and ends[0] > ends[1]:
+        return f"could be at least {ends[0]:g} and at most {ends[1]:g}"
+    if measure.of is not ratio:
+        return ""
+    above, below = row
+    if below < 0:
+        return f"has the weight {below:g}, below 0"
+    return _outside([above / below] if below else [], measure)
+
+
+def _outside(values: Iterable[float], measure: Measure) -> str:
+    """Why values of single items are too far outside the measure's range, or ''.
+
+    A value corrected for chance can be somewhat outside, but not by more than the width of the range.
+    """
+    low, high = measure.within
+    for value in values:
+        if not (low - (high - low) <= value <= high + (high - low)):
+            return f"has the value {value:g}, but the measure is between {low:g} and {high:g}"
+    return ""

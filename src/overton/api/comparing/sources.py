@@ -132,11 +132,9 @@ def _sources(
         for label, path, one in zip(labels, paths, content, strict=True)
         if not isinstance(one, Path)
     }
-    measures = {
-        one.measure.name: one.measure for source in made.values() for side in source.sides.values() for one in side
-    }
+    known = {one.measure.name: one for source in made.values() for side in source.sides.values() for one in side}
     kept = {
-        label: of_baseline(one, label, measures)
+        label: of_baseline(one, label, known)
         for label, one in zip(labels, content, strict=True)
         if isinstance(one, Path)
     }
