@@ -124,7 +124,7 @@ def test_an_older_run_without_some_columns_stands_under_a_newer_one(runs: list[R
 def test_runs_whose_columns_are_of_other_kinds_are_refused(tmp_path: Path) -> None:
     first, second = (held("open-mindedness", tmp_path / name) for name in ("one", "two"))
     file = second.path / "records.parquet"
-    pl.read_parquet(file).with_columns(trial=pl.lit([1])).write_parquet(file)
+    pl.read_parquet(file).with_columns(trial=pl.concat_list(pl.int_range(pl.len()))).write_parquet(file)
     with pytest.raises(InputError, match="one, two: their records have columns of different types"):
         results_of([first, second])
 

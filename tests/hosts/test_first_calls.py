@@ -248,11 +248,11 @@ def test_a_finished_run_is_resumed_without_a_request_and_a_stopped_one_tries_aga
 
 def test_an_endpoint_that_fails_at_first_delays_no_call_for_long(runs: Any, server: Server) -> None:
     """Each attempt without a reply lets one more call go."""
-    server.fails_first = 40
+    server.fails_first = 20
     runs.patience = Patience(8, 0.002, 0.02)
     assert probabilities(runs).status == "finished"
     assert server.endpoint.most_under_way > 8
-    assert len(server.bodies) == 132 + 40
+    assert len(server.bodies) == 132 + 20
 
 
 class Waits:

@@ -122,6 +122,11 @@ class Batch:
     raised: float = 0.0
     """`each` if it was raised after the batch was made, otherwise 0."""
 
+    @property
+    def is_out(self) -> bool:
+        """Whether it continues at the provider."""
+        return bool(self.id) and self.results is None and not self.refused
+
     def contents(self) -> Entry:
         """The note that lists its calls."""
         return self._entry(_CONTENTS, _Contents(_joined(list(self.reserved)), self.each))

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from overton.calls import Reply, Request
 from overton.engine.batch import Batch, Found, call_id, new_name, noted_batches
-from overton.engine.courier import Box, Courier, Queued
+from overton.engine.courier import Box, Courier, Queued, is_refusal, refusal
 from overton.engine.identity import Identity
 from overton.errors import (
     AccessError,
     AnswerError,
-    BatchRefused,
     OvertonError,
     RejectedError,
     RunMismatch,
@@ -39,8 +38,6 @@ _MOST_BYTES = 64 * 2**20
 """Most bytes of a batch, which is in memory; providers allow more."""
 _TIMES = 2
 """Batches in which a call may expire before it is sent alone."""
-_ABOUT_BATCHES = {"no permission", "unknown model", "wrong address"}
-"""Kinds of `AccessError` by which a provider refuses a batch, and not a key or an account."""
 _ABOUT_ACCOUNTS = {"bad key", "no credit"}
 _NEVER, _NO_ROOM, EXPIRED = "never made", "no room", "expired"
 _UNSENT = {_NEVER, _NO_ROOM}
@@ -196,7 +193,7 @@ class Batches:
     @property
     def out(self) -> int:
         """How many calls are in batches that continue at the provider."""
-        return sum(len(batch.open) for batch in self._batches.values() if _is_out(batch))
+        return sum(len(batch.open) for batch in self._batches.values() if batch.is_out)
 
     # Calls on their way into a batch
 
@@ -248,9 +245,11 @@ class Batches:
             for box in self._boxes.values():
                 if box.queue and (alone or now - box.since >= _LONGEST):
                     self._send_queue(box)
-            busy_still = any(box.queue for box in self._boxes.values()) or any(map(_is_out, self._batches.values()))
+            busy_still = any(box.queue for box in self._boxes.values()) or any(
+                batch.is_out for batch in self._batches.values()
+            )
             if alone and not busy_still and (refused := self._refused_wait()):
-                self._desk.stop(_refusal(self._boxes[refused.answerer], refused))
+                self._desk.stop(refusal(self._boxes[refused.answerer], refused))
         self._waiter = None
 
     def _refused_wait(self) -> Batch | None:
@@ -313,7 +312,7 @@ class Batches:
             try:
                 await self._courier.send(box, batch, ())
             except (RejectedError, AccessError) as error:  # what was uploaded may be gone
-                if listed or error.maybe_billed or not _is_refusal(error):
+                if listed or error.maybe_billed or not is_refusal(error):
                     raise
                 self._deal(box, batch, {}, _never())
                 return
@@ -352,7 +351,7 @@ class Batches:
         batch.refused = reason
         self._withdraw(batch)
         await self._desk.journal.keep(batch.state())
-        self._desk.stop(_refusal(box, batch))
+        self._desk.stop(refusal(box, batch))
 
     def _cancelled(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
         """Hand out what a cancelled batch answered. If calls are left, stop, since nobody wants them sent again."""
@@ -369,7 +368,7 @@ class Batches:
             return
         batch.refused = f"a batch was cancelled before {_calls(len(left))} of {batch.calls:,} started"
         batch.results = {slot: answered.get(slot, (b"", missing)) for slot in batch.open - left}
-        self._desk.stop(_refusal(box, batch))
+        self._desk.stop(refusal(box, batch))
 
     # A provider's queue that is full
 
@@ -385,7 +384,7 @@ class Batches:
 
     async def _try_again_later(self, box: Box, message: str) -> None:
         """Send one more batch after a while, or as soon as a batch of ours has left the provider's queue."""
-        if any(_is_out(batch) and batch.answerer == box.answerer for batch in self._batches.values()):
+        if any(batch.is_out and batch.answerer == box.answerer for batch in self._batches.values()):
             box.eased.clear()
             await box.eased.wait()
         elif (wait := box.backoff.refused(self._desk.patience)) is not None:
@@ -532,7 +531,7 @@ class Batches:
             self._gone(box, batch)
             return
         made = bool(batch.id) or batch.unsure or error.maybe_billed
-        if _is_refusal(error) and not made:
+        if is_refusal(error) and not made:
             said = str(error).removeprefix(f"{box.name}: ")
             await self._refuse(box, batch, f"a batch of {_calls(batch.calls)} was not accepted: {said}")
             return
@@ -548,7 +547,7 @@ class Batches:
             self._deal(box, batch, {}, UnavailableError("missing", batch_of, maybe_billed=True))
             return
         batch.refused = f"the provider no longer has a batch of {_calls(batch.calls)}, which may have been paid for"
-        self._desk.stop(_refusal(box, batch))
+        self._desk.stop(refusal(box, batch))
 
     def _task(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -569,16 +568,6 @@ class Batches:
         )
 
 
-def _is_out(batch: Batch) -> bool:
-    """Whether it continues at the provider."""
-    return bool(batch.id) and batch.results is None and not batch.refused
-
-
-def _is_refusal(error: AnswerError) -> bool:
-    """Whether a provider has refused a batch itself, and not the key or the account."""
-    return isinstance(error, RejectedError) or error.kind in _ABOUT_BATCHES
-
-
 def _is_unstarted(found: bytes | AnswerError) -> bool:
     return isinstance(found, AnswerError) and found.kind == EXPIRED
 
@@ -590,14 +579,6 @@ def _never() -> UnavailableError:
 
 def _calls(count: int) -> str:
     return "1 call" if count == 1 else f"{count:,} calls"
-
-
-def _refusal(box: Box, batch: Batch) -> BatchRefused:
-    """Why a run ends at a batch, and what to do."""
-    return BatchRefused(
-        f"{box.name}: {batch.refused}; 'overton resume' with --retry-failed creates it again, and with --no-batch asks"
-        " its calls one by one"
-    )
 
 
 def _share(bound: Bound) -> float:

@@ -13,12 +13,12 @@ from overton.calls import Batching, Looked, Request
 from overton.engine.batch import Batch, Found, identity_of
 from overton.engine.identity import Identity
 from overton.engine.pacing import OVERLOAD, Backoff, Pacer
-from overton.errors import AccessError, AnswerError, Stopped, UnavailableError
+from overton.errors import AccessError, AnswerError, BatchRefused, RejectedError, Stopped, UnavailableError
 
 if TYPE_CHECKING:
     from overton.engine.desk import Desk
 
-__all__ = ["Box", "Courier", "Queued"]
+__all__ = ["Box", "Courier", "Queued", "is_refusal", "refusal"]
 
 T = TypeVar("T")
 
@@ -32,6 +32,8 @@ _SKEW = 3600.0
 """Seconds by which a provider's clock may differ from ours."""
 _AT_ONCE = 8
 """Requests about batches that are sent to a provider at once."""
+_ABOUT_BATCHES = {"no permission", "unknown model", "wrong address"}
+"""Kinds of `AccessError` by which a provider refuses a batch, and not a key or an account."""
 
 
 @dataclass
@@ -270,6 +272,19 @@ class Courier:
             raise error
         desk.tally.retried += 1
         await desk.pause(wait)
+
+
+def is_refusal(error: AnswerError) -> bool:
+    """Whether a provider has refused a batch itself, and not the key or the account."""
+    return isinstance(error, RejectedError) or error.kind in _ABOUT_BATCHES
+
+
+def refusal(box: Box, batch: Batch) -> BatchRefused:
+    """Why a run ends at a batch, and what to do."""
+    return BatchRefused(
+        f"{box.name}: {batch.refused}; 'overton resume' with --retry-failed creates it again, and with --no-batch asks"
+        " its calls one by one"
+    )
 
 
 def _since(batch: Batch) -> float:

@@ -233,7 +233,13 @@ class Desk:
             self._first_calls.end(turn, found)
 
     def _features(self, bound: Bound, request: Request) -> frozenset[str]:
-        """The features that a call needs: mostly those of the answerer's last call, which had the same form."""
+        """The features that a call needs: mostly those of the answerer's last call, which had the same form.
+
+        None if several servers share the calls: one that alone replied first would decide which model the others must
+        serve.
+        """
+        if bound.fleet is not None:
+            return frozenset()
         form, has_seed, features = bound.needed
         if form is not request.form or has_seed != (request.seed is not None):
             has_cost_limit = self.budget.limits.cost is not None and bound.price is not None
