@@ -211,7 +211,7 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
             sleep(0.0005)  # noqa: ASYNC251 (no other task may run meanwhile)
 
     monkeypatch.setattr(Journal, "keep", keep)
-    for module, name in ((batch, "time"), (courier, "time"), (batches, "monotonic")):
+    for module, name in ((batch, "time"), (courier, "time"), (courier, "monotonic"), (batches, "monotonic")):
         monkeypatch.setattr(module, name, clock)
     spec = "anthropic/claude-x" if request.param == "anthropic" else "http://127.0.0.1:1/v1#m"
 
