@@ -21,7 +21,7 @@ from overton.studies.against_shown import Found, count_said, findings_against, s
 from overton.studies.analysed import show_with
 from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
-from overton.studies.installed import InstalledStudy, blaming
+from overton.studies.installed_study import InstalledStudy, blaming
 from overton.studies.measuring import How, Results
 from overton.studies.options import fields_of, options_of
 from overton.studies.plain import document

@@ -16,7 +16,7 @@ from overton.errors import InputError, Problem
 from overton.hosts.local import traceback_kept
 from overton.studies.cautions import failing
 from overton.studies.exhibits import Section, TrialTable
-from overton.studies.installed import blaming
+from overton.studies.installed_study import blaming
 from overton.studies.measuring import How, Measured, Results
 from overton.studies.options import option_place
 from overton.studies.precision_shown import unequal

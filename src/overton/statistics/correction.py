@@ -5,7 +5,7 @@ everywhere (prediction-powered inference: Angelopoulos et al. 2023, Science 382:
 trust (power tuning: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, section 6); for a mean that is the regression
 estimator of survey sampling (Cochran 1977, chapter 7). Textbook limits miss for rare labels and small groups, so those
 of shares are Wilson's, allowing for errors that were never seen. If rows were drawn with unequal chances, shares are
-corrected by stratum (`statistics.stratified`). docs/judges.md has the formulas and the coverage of the limits.
+corrected by stratum (`statistics.stratified_share`). docs/judges.md has the formulas and the coverage of the limits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from overton.statistics.draws import Draw, Labels
 from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.resampling.limits import FEWEST, Spread, gaps
-from overton.statistics.stratified import strata_of, stratified_share
+from overton.statistics.stratified_share import strata_of, stratified_share
 
 __all__ = ["COVERED", "NEEDED", "Draw", "Labels", "Moves", "Three", "corrected", "difference", "moves"]
 

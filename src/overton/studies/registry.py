@@ -229,7 +229,7 @@ def _theirs(point: EntryPoint) -> AnyStudy:
     Raises:
         InputError: it cannot be used; says why in one line.
     """
-    from overton.studies.installed import faults_of, guarded
+    from overton.studies.installed_study import faults_of, guarded
 
     place, package = f"study {point.name}", _package(point)
     guard = Guard(f"{point.name} ({package})", point.value.partition(":")[0].partition(".")[0])

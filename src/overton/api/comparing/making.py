@@ -42,7 +42,7 @@ from overton.statistics.detecting import trials_needed
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, meeting
 from overton.studies.detecting import chance_of
-from overton.studies.installed import blaming
+from overton.studies.installed_study import blaming
 from overton.studies.options import option_place
 from overton.studies.study import AnyStudy
 

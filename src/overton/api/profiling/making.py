@@ -21,7 +21,7 @@ from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, command
 from overton.hosts.local import traceback_kept
 from overton.hosts.local.opening import published
-from overton.studies.installed import blaming
+from overton.studies.installed_study import blaming
 from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 from overton.studies.traits import Trait

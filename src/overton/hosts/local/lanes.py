@@ -20,7 +20,7 @@ from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, Run
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.shard import belongs
 from overton.models import Model
-from overton.studies.installed import blaming
+from overton.studies.installed_study import blaming
 from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY

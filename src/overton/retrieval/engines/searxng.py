@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from overton.calls import Hit
 from overton.errors import AnswerError
-from overton.retrieval.engines.service import Answer, Service
+from overton.retrieval.engines.service import Answer, Service, distinct_hits
 from overton.retrieval.extraction import one_line
 from overton.untrusted import retry_after
 
@@ -26,16 +27,9 @@ class SearXNG:
     async def find(self, query: str) -> tuple[Hit, ...]:
         """The hits of a query, best first; see `overton.calls.Answerer` for what it raises.
 
-        An instance decides how many results a page has; pages are fetched until there are enough or none are new.
+        An instance decides how many results a page has.
         """
-        hits: dict[str, Hit] = {}
-        for page in range(1, _PAGES + 1):
-            known = len(hits)
-            for hit in await self._page(query, page):
-                hits.setdefault(hit.url, hit)
-            if len(hits) >= self._top or len(hits) == known:
-                break
-        return tuple(hits.values())[: self._top]
+        return await distinct_hits(partial(self._page, query), _PAGES, self._top)
 
     async def close(self) -> None:
         """Close all connections."""

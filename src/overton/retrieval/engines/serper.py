@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from overton.calls import Hit
 from overton.errors import AnswerError
-from overton.retrieval.engines.service import Answer, Key, Service
+from overton.retrieval.engines.service import Answer, Key, Service, distinct_hits
 from overton.retrieval.extraction import one_line
 from overton.untrusted import retry_after
 
@@ -33,18 +34,8 @@ class Serper:
         self._top = top
 
     async def find(self, query: str) -> tuple[Hit, ...]:
-        """The hits of a query, best first; see `overton.calls.Answerer` for what it raises.
-
-        Pages are fetched until there are enough hits, or a page has none that is new.
-        """
-        hits: dict[str, Hit] = {}
-        for page in range(1, -(-self._top // _PAGE) + _SPARE + 1):
-            known = len(hits)
-            for hit in await self._page(query, page):
-                hits.setdefault(hit.url, hit)
-            if len(hits) >= self._top or len(hits) == known:
-                break
-        return tuple(hits.values())[: self._top]
+        """The hits of a query, best first; see `overton.calls.Answerer` for what it raises."""
+        return await distinct_hits(partial(self._page, query), -(-self._top // _PAGE) + _SPARE, self._top)
 
     async def close(self) -> None:
         """Close all connections."""

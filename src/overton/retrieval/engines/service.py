@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from overton.retrieval.extraction import one_line
 from overton.retrieval.limits import Unread, inflated
 from overton.untrusted import Hiding, json_of, retry_after
 
-__all__ = ["Answer", "Key", "Service", "key_from"]
+__all__ = ["Answer", "Key", "Service", "distinct_hits", "key_from"]
 
 _BODY_LIMIT = 8 * 2**20
 _MESSAGE_LIMIT = 300
@@ -166,6 +166,21 @@ class Service:
         if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ClientResponseError):
             return self.malformed("it ended early or is not HTTP")
         return self.unavailable("connection", f"the connection was dropped ({type(error).__name__})")
+
+
+async def distinct_hits(page_of: Callable[[int], Awaitable[list[Hit]]], pages: int, top: int) -> tuple[Hit, ...]:
+    """The first `top` hits with different addresses, of at most so many pages, numbered from 1.
+
+    Pages are fetched until there are enough hits, or a page has none that is new.
+    """
+    hits: dict[str, Hit] = {}
+    for page in range(1, pages + 1):
+        known = len(hits)
+        for hit in await page_of(page):
+            hits.setdefault(hit.url, hit)
+        if len(hits) >= top or len(hits) == known:
+            break
+    return tuple(hits.values())[:top]
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

@@ -366,7 +366,7 @@ def test_a_real_interrupt_passes_and_one_that_the_study_raises_does_not() -> Non
 
 
 def test_a_study_of_ours_is_not_guarded_and_a_fault_in_it_stays_one() -> None:
-    from overton.studies.installed import InstalledStudy, blaming
+    from overton.studies.installed_study import InstalledStudy, blaming
 
     ours = study_named("pluralism")
     assert not isinstance(ours, InstalledStudy)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from overton.statistics.correction import Draw, Labels, corrected
 from overton.statistics.proportions import wilson_limits
-from overton.statistics.stratified import strata_of, stratified_share
+from overton.statistics.stratified_share import strata_of, stratified_share
 
 Array = NDArray[np.float64]
 
