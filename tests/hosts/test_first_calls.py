@@ -3,66 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
+from tests.hosts.labelled_texts import Label, Text, labelled
 
 from overton.calls import Form, Price, Trial, user
 from overton.engine import Patience
 from overton.engine.first_calls import unsupported
 from overton.errors import AccessError, CallFailed, RejectedError
 from overton.hosts.local import Manifest, ModelRequest, resume, start
-from overton.studies.items import Items
-from overton.studies.study import Role, Study
 
 CONNECTIONS = 64
 TEXTS = 100
 SCHEMA = {"type": "object", "properties": {"label": {"type": "string"}}, "required": ["label"]}
 
 
-class Text(msgspec.Struct, frozen=True):
-    id: str
-
-
-class Label(msgspec.Struct, frozen=True):
-    text: str
-    label: str
-
-
-class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
-def trials(texts: Sequence[Text], options: Any, seed: int) -> Iterator[Trial]:
-    for text in texts:
-        yield Trial(f"{text.id}/label", text.id, seed)
-
-
 def labelling(form: Form | None) -> Any:
     """A study that asks for a text and has it labelled in this form."""
 
     async def conduct(trial: Trial, ask: Any) -> list[Label]:
-        await ask("subject", [user(f"Say something of {trial.item}.")])
+        said = await ask("subject", [user(f"Say something of {trial.item}.")])
         try:
             label = await ask("judge", [user(f"Label {trial.item}.")], form=form)
         except CallFailed as failed:
-            return [Label(trial.item, str(failed))]
-        return [Label(trial.item, label.text)]
+            return [Label(trial.item, said.text, str(failed))]
+        return [Label(trial.item, said.text, label.text)]
 
-    return Study(
-        name="labelled",
-        roles=(Role("subject", "Model to measure", flag="model"), Role("judge", "Model that labels", judges=True)),
-        items=Items(Text, "text", "texts"),
-        options=Labels,
-        record=Label,
-        trials=trials,
-        conduct=conduct,
-        prompts=dict,
-    )
+    return labelled(conduct)
 
 
 def tokens(text: str) -> dict[str, Any]:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
+from tests.hosts.labelled_texts import Label, Labels, Text, labelled
 
 from overton.calls import Price, Trial, user
 from overton.engine import Limits, Patience, entries
 from overton.errors import AccessError, RunMismatch
 from overton.hosts.local import Manifest, ModelRequest, RunFolder, Trust, extend, open_models, plan, resume, start
 from overton.hosts.local.probing import PROBE
-from overton.studies.items import Items
-from overton.studies.study import Role, Study
 
 OPENAI = {
     "error": {
@@ -36,41 +34,13 @@ ANTHROPIC = {
 }
 
 
-class Text(msgspec.Struct, frozen=True):
-    id: str
-
-
-class Label(msgspec.Struct, frozen=True):
-    text: str
-    said: str
-    label: str
-
-
-class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
-def trials(texts: Sequence[Text], options: Any, seed: int) -> Iterator[Trial]:
-    for text in texts:
-        yield Trial(f"{text.id}/label", text.id, seed)
-
-
 async def conduct(trial: Trial, ask: Any) -> list[Label]:
     said = await ask("subject", [user(f"Say something of {trial.item}.")])
     label = await ask("judge", [user(f"Label this: {said.text}")])
     return [Label(trial.item, said.text, label.text)]
 
 
-STUDY: Any = Study(
-    name="labelled",
-    roles=(Role("subject", "Model to measure", flag="model"), Role("judge", "Model that labels", judges=True)),
-    items=Items(Text, "text", "texts"),
-    options=Labels,
-    record=Label,
-    trials=trials,
-    conduct=conduct,
-    prompts=dict,
-)
+STUDY = labelled(conduct)
 TEXTS = [Text("one"), Text("two"), Text("three")]
 PATIENCE = Patience(2, 0.002, 0.02)
 

@@ -34,7 +34,7 @@ def unread_judge(run: Run) -> str:
 
 
 def _first_reply(run: Run, role: str) -> str:
-    """What the role replied first about any trial; '' if nothing."""
+    """The first reply of the role about any trial; '' if there is none."""
     for entry in entries(RunFolder(run.path).journal):
         if entry.place.trial and entry.place.speaker.startswith(role) and isinstance(entry.outcome, Reply):
             return entry.outcome.text

@@ -45,8 +45,10 @@ class LabelsFor(msgspec.Struct, frozen=True):
 
     @property
     def chosen(self) -> Plan | None:
-        """The plan to draw by: whole groups if they give the width, since these correct a measure whatever the judge's
-        errors; otherwise single rows; None if neither does."""
+        """The plan to draw by, None if no plan gives the width.
+
+        Whole groups come first, because they correct a measure whatever the judge's errors.
+        """
         return min((one for one in self.plans if not one.why), key=lambda one: one.unit == "rows", default=None)
 
     @property

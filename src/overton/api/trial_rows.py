@@ -55,8 +55,8 @@ def design_of_table(study: AnyStudy, table: RawTable) -> RawTable:
 def _with_rows_once(study: AnyStudy, table: RawTable) -> RawTable:
     """A table that is refused, once it is read, if it has the records of a run and rows of it repeat others.
 
-    A table has them if it has the columns of `Study.row_key`. If it lacks other columns of a record, it may have been
-    made elsewhere, with trials numbered anew for each item: only rows that are entirely equal are repeats then.
+    A table has them if it has the columns of `Study.row_key`. A table that lacks other columns of a record may
+    have been made elsewhere, where each item's trials begin at 1. There, only rows that are entirely equal are repeats.
     """
     named = _row_key(study)
     if not named or not {*named} <= {*table.columns}:

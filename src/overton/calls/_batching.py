@@ -75,8 +75,10 @@ class Batching(Protocol):
         ...
 
     async def find_uploads(self, name: str, since: float) -> list[str]:
-        """What `upload` returned, or would have returned, for this name since `since` (Unix time); several if the
-        calls were uploaded several times, none if they are sent with the batch."""
+        """The ids that `upload` gave, or would have given, for this name since `since` (Unix time).
+
+        There are several if the calls were uploaded several times, and none if they are sent with the batch.
+        """
         ...
 
     async def discard(self, upload: str) -> None:

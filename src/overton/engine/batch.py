@@ -68,9 +68,11 @@ class _Contents(msgspec.Struct, frozen=True):
 
 
 class _State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is noted of a batch later: `at` which time (Unix), where its calls were uploaded, the id it was given, the
-    slots for which money is still set aside if not all, whether nothing is left to do, how many dollars are set aside
-    for each call if more than at first, and why the provider refused it."""
+    """The later notes of a batch: `at` is their time (Unix), `upload` where its calls are, `id` the provider's for it.
+
+    `held` are the slots for which money is still set aside, None for all of them. `over` says that nothing is left to
+    do. `each` is how many dollars are set aside for a call, if more than at first. `refused` is the provider's reason.
+    """
 
     at: float
     upload: str = ""

@@ -28,7 +28,7 @@ _LARGEST_NUMBER = 1e100
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What each item contributes to one measure; see `Contribution`.
+    """The contribution of each item to one measure; see `Contribution`.
 
     `fewer` is for a measure that depends on the number of trials: by a smaller number than the run's, the value of each
     item that has one with so many trials. `answers` is how many an item has in a condition. Baselines of 0.2 have
@@ -94,7 +94,7 @@ def of_baseline(path: Path, label: str, known: Mapping[str, Contribution]) -> So
 
 
 def _fewer(file: File, measures: Mapping[str, Measure], trials: int) -> Sides:
-    """What was stored for so many trials."""
+    """The stored values that rest on so many trials."""
     return {
         model: [
             of_pairs(measures[name], list(values), np.array([*values.values()]), np.ones(len(values)))
@@ -118,10 +118,11 @@ def _read(path: Path) -> File:
 
 
 def _contribution(path: Path, kept: Kept, known: Contribution) -> Contribution:
-    """What was stored, checked: one row per item, each as wide as a run's, with numbers that the measure can have.
+    """Check a stored contribution and return it: it has a row for each item, as wide as a run's, with numbers that the
+    measure can have.
 
     Raises:
-        InputError: it is not so.
+        InputError: it does not.
     """
     measure, count = known.measure, len(kept.items)
     rows = [one for one in (kept.lost, kept.moot, *(kept.worst or ())) if one is not None]
@@ -160,7 +161,7 @@ def _check(path: Path, kept: Kept, measure: Measure, width: int) -> None:
 
 
 def _wrong_row(kept: Kept, number: int, measure: Measure, width: int) -> str:
-    """What is wrong with an item's numbers, or ''."""
+    """The fault of an item's numbers, '' if there is none."""
     row = kept.parts[number]
     gone = [one[number] for one in (kept.lost, kept.moot) if one is not None]
     ends = [one[number] for one in kept.worst or ()]

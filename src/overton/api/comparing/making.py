@@ -165,7 +165,7 @@ def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins:
 
 
 def _not_kept(pairs: Sequence[tuple[Side, Side]], name: str) -> str:
-    """Why a measure that the runs have is not compared: a baseline does not contain it; '' if that is not why."""
+    """The reason if a measure of the runs is not compared because a baseline does not contain it, otherwise ''."""
     sides = [side for pair in pairs for side in pair]
     lacking = {side.source.label for side in sides if side.source.is_baseline and name not in side.contributions}
     if not lacking or not any(name in side.contributions for side in sides):

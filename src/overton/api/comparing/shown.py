@@ -167,7 +167,7 @@ def _table(measure: Measure, rows: Sequence[tuple[str, str, Compared]], unit: st
 
 
 def _matched(rows: Sequence[tuple[str, str, Compared]]) -> str:
-    """What is said if numbers are for fewer trials than some of the runs have."""
+    """The note that numbers are for fewer trials than some of the runs have, '' if none are."""
     counts = sorted({one.as_with for _, _, one in rows if one.as_with is not None})
     if not counts:
         return ""

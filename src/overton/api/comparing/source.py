@@ -32,9 +32,9 @@ class Source:
     """One argument: a run or a table, and what each model in it contributes.
 
     `label` names it; `model` is the one selected, '' for all. `provenance` says how it was asked, None for a table; a
-    baseline file has it, too, but no run. `halved` returns what its models contribute by each half of the trials,
-    `fewer` what they contribute to `matched` measures with so many trials; `kept` are the numbers of trials for which a
-    baseline knows that, None if any will do.
+    baseline file has it, too, but no run. `halved` returns its models' contributions by each half of the trials.
+    `fewer` returns their contributions to `matched` measures with so many trials. `kept` are the numbers of trials for
+    which a baseline has these, None if any will do.
     """
 
     label: str
@@ -104,7 +104,7 @@ class Side:
         return {one.measure.name: one for one in self.source.sides[self.model]}
 
     def with_trials(self, measure: str, trials: int) -> Contribution | None:
-        """What its items contribute to a measure with so many trials, at most its own; None if that is not known."""
+        """The contribution of its items to a measure with so many trials, at most its own; None if it is not known."""
         own = self.contributions[measure]
         if trials == self.source.trials or not own.items:
             return own

@@ -23,10 +23,10 @@ _EQUAL = "ask both with the same number of trials"
 
 
 class Matched(NamedTuple):
-    """What both contribute to a measure, the base first.
+    """The contributions of both to a measure, the base first.
 
-    `trials` is how many trials of each item both numbers are for, None if each is for its own; `refused` says why they
-    are not compared, and what to do, '' if they are.
+    Both numbers are for as many trials of each item as `trials` says; if it is None, each is for its own number.
+    `refused` gives the reason why they are not compared, with advice, '' if they are.
     """
 
     both: tuple[Contribution, Contribution]
@@ -71,7 +71,7 @@ def _common(base: Source, candidate: Source) -> int | None:
 
 
 def _advice(sides: tuple[Side, Side], unbiased: str) -> str:
-    """What to do about a measure that is not compared across numbers of trials."""
+    """The advice for a measure that is not compared across numbers of trials."""
     if any(side.source.is_table for side in sides):
         return f"Compare {unbiased} of their run folders, or {_EQUAL}"
     if all(unbiased in side.contributions for side in sides):
