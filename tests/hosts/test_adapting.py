@@ -20,7 +20,7 @@ from aiohttp import web
 from tests.hosts.test_kill_and_resume import Nursery
 
 from overton.engine import Budget, Desk, Limits, entries, rehearse
-from overton.errors import InputError, JournalError
+from overton.errors import InputError, JournalError, Stopped
 from overton.hosts.local import Manifest, RunFolder
 from overton.hosts.local.adapting import decision_of
 from overton.hosts.local.folder import open_journal
@@ -131,6 +131,27 @@ def test_stopped_within_a_round_it_reports_the_one_before_and_goes_on(whole: Any
     assert whole.resume("cut", limits=Limits(calls=99_000)).status == "finished"
     assert whole.records("cut").equals(whole.records("whole"))
     assert decisions(whole.folder / "cut") == decisions(whole.folder / "whole")
+
+
+def test_a_stop_while_earlier_rounds_are_replayed_loses_no_records(
+    whole: Any, endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_until(whole, len(endpoint.asked) - 1)
+    before, noted = whole.records("cut"), decisions(whole.folder / "cut")
+    assert len(noted) > 2
+    answer = Desk.outcome
+
+    async def stop_at_once(desk: Desk, *call: Any) -> Any:
+        desk.stop(Stopped("interrupted"))
+        return await answer(desk, *call)
+
+    monkeypatch.setattr(Desk, "outcome", stop_at_once)
+    assert whole.resume("cut", limits=Limits(calls=99_000)).status == "stopped"
+    assert whole.records("cut").equals(before)
+    monkeypatch.undo()
+    assert decisions(whole.folder / "cut") == noted
+    whole.resume("cut", limits=Limits(calls=99_000))
+    assert whole.records("cut").equals(whole.records("whole"))
 
 
 def runs_until(runs: Any, calls: int) -> Any:

@@ -114,11 +114,12 @@ async def _conducted(lane: Lane, conduct: Conduct, desk: Desk) -> None:
 
 
 async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Desk) -> None:
-    """Decide, run trials, and repeat until none are left or the run stops."""
+    """Decide, run trials, and repeat until none are left or the run stops. A run that stops still comes to the rounds of
+    earlier sessions: their replies are in the journal, and their records belong to it."""
     rounds.recall(desk.journal)
     position = 0
     try:
-        while desk.stopped is None and (trials := rounds.next(anew=desk.tally.asked > 0)):
+        while (desk.stopped is None or rounds.follows) and (trials := rounds.next(anew=desk.tally.asked > 0)):
             await rounds.note(desk.journal)
             counted = Counter(trial.item for trial in trials)
             if rounds.number == 1:

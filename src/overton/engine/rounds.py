@@ -69,6 +69,11 @@ class Rounds:
             if one.place.speaker == _SPEAKER and one.place.answerer == self._own and isinstance(one.outcome, Reply)
         }
 
+    @property
+    def follows(self) -> bool:
+        """Whether an earlier session decided on the next round."""
+        return self.number + 1 in self._noted
+
     def decided(self, journal: Journal) -> set[str]:
         """The names of all trials that an earlier session decided on.
 
