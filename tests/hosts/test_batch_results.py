@@ -11,6 +11,8 @@ from tests.hosts.batch_runs import CALLS, BatchRuns
 
 from overton.hosts.local import RunFolder
 
+pytestmark = pytest.mark.hostile
+
 Lines = list[bytes]
 
 
@@ -53,6 +55,7 @@ HARMLESS: dict[str, Callable[[Lines], Lines]] = {
     "words between": lambda lines: [one for line in lines for one in (b"null", b"[]", b"7", b'"x"', line)],
     "not UTF-8 between": lambda lines: [one for line in lines for one in (b'{"custom_id": "\xff\xfe"}', line)],
     "deep between": lambda lines: [b"[" * 200_000, b'{"custom_id":' * 100_000, *lines],
+    "a quarter of a megabyte each": lambda lines: [line[:-1] + b', "x": "%b"}' % (b"a" * 2**18) for line in lines],
     "unknown keys": lambda lines: [line[:-1] + b', "x": [1, {"y": null}]}' for line in lines],
 }
 """Changes after which each call's own reply is still there."""

@@ -114,8 +114,10 @@ async def _conducted(lane: Lane, conduct: Conduct, desk: Desk) -> None:
 
 
 async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Desk) -> None:
-    """Decide, run trials, and repeat until none are left or the run stops. A run that stops still comes to the rounds of
-    earlier sessions: their replies are in the journal, and their records belong to it."""
+    """Decide, run trials, and repeat until none are left or the run stops.
+
+    A run that stops still replays the rounds of earlier sessions, so that their records are not lost.
+    """
     rounds.recall(desk.journal)
     position = 0
     try:

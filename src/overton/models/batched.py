@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from overton.errors import AnswerError, RejectedError, UnavailableError, Unreadable
-from overton.models.http import Service, malformed
+from overton.models.http import MOST_REPLY_BYTES, Service, malformed
 from overton.untrusted import json_of
 
 __all__ = [
-    "CALL_BYTES",
     "MOST_PAGES",
     "decoded",
     "expired",
@@ -24,17 +23,15 @@ __all__ = [
 
 T = TypeVar("T")
 
-CALL_BYTES = 2**16
-"""Most bytes read of one call's result, on average over a batch."""
-_MOST_RESULT_BYTES = 2**29
+_MOST_RESULT_BYTES = 2**30
 _LONGEST_ID = 200
 MOST_PAGES = 50
 """Most pages of a list of batches that are searched."""
 
 
 def most_result_bytes(calls: int) -> int:
-    """How large the results of this many calls may be."""
-    return min(_MOST_RESULT_BYTES, 2**20 + calls * CALL_BYTES)
+    """How large the results of this many calls may be: each as large as the reply to a call sent alone."""
+    return min(_MOST_RESULT_BYTES, calls * MOST_REPLY_BYTES)
 
 
 def decoded(service: Service, body: bytes, decode: Callable[[bytes | str], T]) -> T:

@@ -31,8 +31,9 @@ from overton.models.wire import (
 from overton.pairs import authority
 from overton.untrusted import json_of
 
-__all__ = ["Service", "Transport", "decoded", "encoded", "malformed"]
+__all__ = ["MOST_REPLY_BYTES", "Service", "Transport", "decoded", "encoded", "malformed"]
 
+MOST_REPLY_BYTES = 2**24
 _CONNECT_TIMEOUT = 30.0
 
 T = TypeVar("T")
@@ -156,7 +157,13 @@ class Service:
         return f"Service({self._base})"
 
     async def exchange(
-        self, method: str, path: str, body: bytes = b"", *, content: str = "application/json", most: int = 2**24
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        content: str = "application/json",
+        most: int = MOST_REPLY_BYTES,
     ) -> bytes:
         """Send one request to `path` below the base URL; returns the reply's body, of at most `most` bytes.
 
@@ -205,7 +212,7 @@ def malformed(target: Target, reason: str) -> UnavailableError:
     return UnavailableError("malformed", message, maybe_billed=True)
 
 
-def _fault(error: Exception, target: Target, timeout: float, most: int = 2**24) -> AnswerError:
+def _fault(error: Exception, target: Target, timeout: float, most: int = MOST_REPLY_BYTES) -> AnswerError:
     """The error for a request without a complete reply. Texts of the connection's own errors are left out."""
     name, host = target.name, target.host
     match error:
