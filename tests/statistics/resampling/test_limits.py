@@ -148,3 +148,9 @@ def test_limits_of_shares_are_shares(values: list[float]) -> None:
     made = Jackknife().mean(values, SHARE)
     assert not made.low < 0
     assert not made.high > 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_levels_that_round_to_one_warn_of_nothing() -> None:
+    limits = gaps(Spread(np.array([0.1]), np.array([0.0]), np.array([1.0])), 1.0)
+    assert all(np.isnan(limit).all() for limit in limits)

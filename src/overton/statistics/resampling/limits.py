@@ -117,6 +117,6 @@ def student_gap(spread: Spread, level: float) -> Array:
 def _untransformed(quantile: Array, bend: Array) -> Array:
     """t for which ((1 + bend t)^3 - 1) / (3 bend) + bend / 2 = `quantile`; NaN if the quantile is infinite."""
     moved = quantile - bend / 2
-    root = np.cbrt(1 + 3 * bend * moved)
     with np.errstate(invalid="ignore"):  # with few items, joint levels of many numbers round to 1
+        root = np.cbrt(1 + 3 * bend * moved)
         return np.asarray(3 * moved / (root * root + root + 1))
