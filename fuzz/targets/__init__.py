@@ -11,7 +11,7 @@ __all__ = ["named", "names"]
 _FILES = {
     "replies": (
         "openai-body", "anthropic-body", "openai-http", "anthropic-http", "openai-refusal", "anthropic-refusal",
-        "inspect-output", "held-choice", "retry-after",
+        "inspect-output", "held-choice", "retry-after", "openai-batch", "anthropic-batch",
     ),
     "web": (
         "serper", "google", "brave", "searxng", "web-page", "robots", "address", "redirect", "html", "hits-reply",
@@ -23,12 +23,12 @@ _FILES = {
     ),
     "tables": tuple(
         f"{study}-{form}"
-        for study in ("open-mindedness", "stance-stability", "pluralism", "deliberation")
+        for study in ("open-mindedness", "stance-stability", "pluralism", "deliberation", "even-handedness")
         for form in ("csv", "jsonl", "parquet")
     ),
     "runs": (
-        "manifest", "items", "journal", "journal-resumed", "records", "agreement", "sheet", "sheet-key", "warc",
-        "warc-kept", "eval-log", "json-log",
+        "manifest", "items", "journal", "journal-resumed", "records", "agreement", "sheet", "sheet-key", "label-page",
+        "baseline", "warc", "warc-kept", "eval-log", "json-log",
     ),
     "words": (
         "spec", "model-argument", "source-argument", "json-text", "choice", "verdict", "open-mindedness-answers",

@@ -7,7 +7,8 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, cast
@@ -18,8 +19,9 @@ import msgspec
 from fuzz.mutating import json_values
 from fuzz.room import ended
 from fuzz.trying import Target
-from overton.calls import Answerer, Form, Reply, Request, Settings, user
-from overton.models import http, open_model
+from overton.calls import Answerer, Form, Looked, Reply, Request, Settings, user
+from overton.errors import AnswerError
+from overton.models import Model, http, open_model
 from overton.models.inspect import reply_of
 from overton.models.wire import Wire
 from overton.untrusted import retry_after
@@ -78,11 +80,15 @@ async def _connected(url: Any, proxy: Any, peer: str = "") -> Any:
 
 
 @cache
-def _model(name: str) -> Answerer:
+def _opened(name: str) -> Model:
     keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
     arguments = [("base_url", "http://fuzz.invalid/v1"), ("timeout", "50")]
     with patch.dict(os.environ, keys), patch.object(http, "getproxies", dict):
-        return open_model(name, arguments + ([("hold", "true")] if name.startswith("openai") else [])).answerer
+        return open_model(name, arguments + ([("hold", "true")] if name.startswith("openai") else []))
+
+
+def _model(name: str) -> Answerer:
+    return _opened(name).answerer
 
 
 _REQUESTS = {
@@ -92,9 +98,13 @@ _REQUESTS = {
 }
 
 
-def _asked(name: str, said: bytes) -> None:
+def _say(said: bytes) -> None:
     global _said  # noqa: PLW0603 - what the connection sends; one case is tried at a time
     _said = said
+
+
+def _asked(name: str, said: bytes) -> None:
+    _say(said)
     model = _model(name)
     with patch.object(http, "connect", _connected):
         try:
@@ -241,6 +251,74 @@ def _body_of(name: str) -> Callable[[bytes], None]:
     return lambda data: _asked(name, _http(data))
 
 
+# Batches
+
+
+def _batch_of(name: str) -> Callable[[bytes], None]:
+    """What a provider says about a batch, as its progress and as its results."""
+
+    def read(data: bytes) -> None:
+        batching = _opened(name).batching
+        assert batching is not None
+        _say(_http(data))
+        looked = None
+        with patch.object(http, "connect", _connected):
+            try:
+                with suppress(AnswerError):
+                    looked = ended(batching.look("batch_1"))
+                found = ended(batching.results(looked or Looked(over=True, files=("file-1",)), 3))
+            finally:
+                ended(_model(name).close())
+        for body in found.values():
+            if isinstance(body, bytes):
+                with suppress(AnswerError):
+                    kept(batching.read(_REQUESTS[name], body))
+
+    return read
+
+
+def _batches(progress: Sequence[Any], lines: Sequence[Any]) -> list[bytes]:
+    results = [json.dumps(line).encode() for line in lines]
+    return [*(json.dumps(one).encode() for one in progress), b"\n".join(results), b"\r\n\r\n".join(results[::-1])]
+
+
+def _openai_batches() -> list[bytes]:
+    counts = {"total": 3, "completed": 1, "failed": 1}
+    batch = {"id": "batch_1", "created_at": 1, "metadata": {"overton": "x"}, "request_counts": counts}
+    progress = [
+        batch | {"status": "completed", "output_file_id": "file-1", "error_file_id": "file-2"},
+        batch | {"status": "failed", "errors": {"data": [{"code": "token_limit_exceeded", "message": "full"}]}},
+        batch | {"status": "expired"},
+    ]
+    body = json.loads(_chat())
+    lines = [
+        {"custom_id": "a-0", "response": {"status_code": 200, "body": body}, "error": None},
+        {"custom_id": "a-1", "response": {"status_code": 400, "body": {}}, "error": None},
+        {"custom_id": "a-2", "response": None, "error": {"code": "batch_expired", "message": "late"}},
+    ]
+    return _batches(progress, lines)
+
+
+def _anthropic_batches() -> list[bytes]:
+    counts = {"processing": 1, "succeeded": 1, "errored": 0, "canceled": 0, "expired": 1}
+    progress = [
+        {
+            "id": "msgbatch_1",
+            "processing_status": status,
+            "request_counts": counts,
+            "created_at": "2026-10-21T07:28:00Z",
+        }
+        for status in ("in_progress", "canceling", "ended")
+    ]
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
+    lines = [
+        {"custom_id": "a-0", "result": {"type": "succeeded", "message": json.loads(_message())}},
+        {"custom_id": "a-1", "result": {"type": "errored", "error": error}},
+        {"custom_id": "a-2", "result": {"type": "expired"}},
+    ]
+    return _batches(progress, lines)
+
+
 def _raw_of(name: str) -> Callable[[bytes], None]:
     return lambda data: _asked(name, data)
 
@@ -263,6 +341,8 @@ TARGETS = {
         Target("anthropic-http", _raw_of(_CLAUDE), lambda: _replies(_message()), tokens=_WIRE_TOKENS),
         Target("openai-refusal", _raw_of("openai/m"), _refusals, tokens=_WIRE_TOKENS),
         Target("anthropic-refusal", _raw_of(_CLAUDE), _refusals, tokens=_WIRE_TOKENS),
+        Target("openai-batch", _batch_of("openai/m"), _openai_batches, mutations=(json_values,)),
+        Target("anthropic-batch", _batch_of(_CLAUDE), _anthropic_batches, mutations=(json_values,)),
         Target("inspect-output", _output, _outputs, mutations=(json_values,)),
         Target("retry-after", _waited, lambda: [one.partition(": ")[2].encode() for one in _HEADERS[:5]]),
     )

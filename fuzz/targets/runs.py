@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from overton.api.sheets import opened_sheet
 from overton.calls import Hit, Page, Request, Settings, user
 from overton.engine import entries
 from overton.errors import AnswerError
+from overton.judging.labelling import CANNOT_TELL, Said, Task
 from overton.judging.sheets import KeyRow, key_of, write_sheet
 from overton.retrieval import open_pages, open_search
 from overton.retrieval.archive import ARCHIVE, Archive, Ranked, hex_digest
@@ -147,6 +149,47 @@ def _sheet(data: bytes) -> None:
     path = file_of(data, ".csv")
     path.with_suffix(".key.json").write_bytes(msgspec.json.encode(_key()))
     overton.judge.agreement(path)
+
+
+_SHARED = "stance-stability"
+
+
+@cache
+def _label_pages() -> Path:
+    folder = room() / "label-pages"
+    overton.judge.draw_labels(whole(_SHARED).path, folder, people=2, shared=2, size=3)
+    return folder
+
+
+def _page_files() -> list[bytes]:
+    """What two people save: labels of the first rows, and one that cannot tell."""
+    task = msgspec.json.decode((_label_pages() / "task.json").read_bytes(), type=Task)
+    labels = {0: next(iter(task.labels)), 1: CANNOT_TELL}
+    return [
+        msgspec.json.encode(Said(task.name, page, person, labels, {0: "=1+1"}, {0: 1.5}, (2,), 1.0))
+        for page, person in ((1, "Ada"), (2, "Bo"))
+    ]
+
+
+def _page_file(data: bytes) -> None:
+    """The file that one person saved, beside another's."""
+    run = copied(_SHARED)
+    folder = run / "pages"
+    shutil.copytree(_label_pages(), folder)
+    (folder / "1.json").write_bytes(data)
+    (folder / "2.json").write_bytes(_page_files()[1])
+    overton.judge.agreement([folder / "1.json", folder / "2.json"], run=run)
+    measured(_SHARED, run, resamples=100)
+
+
+def _baselines() -> list[bytes]:
+    path = fresh().with_suffix(".json")
+    overton.baseline(whole(_STUDY).path, out=path)
+    return [path.read_bytes()]
+
+
+def _baseline(data: bytes) -> None:
+    overton.compare(file_of(data, ".json"), whole(_STUDY).path).to_json()
 
 
 def _sheet_key(data: bytes) -> None:
@@ -360,6 +403,8 @@ TARGETS = {
         Target("records", _measured_records, _file("records.parquet"), seconds=4),
         Target("agreement", _with_agreement, _agreements, mutations=(json_values,), seconds=4),
         Target("sheet", _sheet, _sheets),
+        Target("label-page", _page_file, _page_files, mutations=(json_values,), seconds=4),
+        Target("baseline", _baseline, _baselines, mutations=(json_values,), seconds=4),
         Target("sheet-key", _sheet_key, lambda: [msgspec.json.encode(_key())], mutations=(json_values,)),
         Target("warc", _warc, lambda: [_archive()], mutations=(_record, _record, _bombed)),
         Target("warc-kept", _warc_kept, lambda: [_archive()], mutations=(_record,)),

@@ -32,6 +32,10 @@ ASKED: dict[str, dict[str, Any]] = {
         "models": ["simulated/deliberator", "simulated/deliberator"],
         "rounds": 2,
     },
+    "even-handedness": {
+        "models": ["simulated/advocate"],
+        "others": {"judge": ["simulated/even-judge"]},
+    },
 }
 """What `overton.run` is asked for, by study; the first of its items only."""
 

@@ -16,10 +16,11 @@ from fuzz.room import file_of
 from fuzz.targets.small import whole
 from fuzz.trying import Mutation, Target
 from overton.api.analyses import measured
+from overton.studies.pluralism.tables import pairs, rankings
 
 __all__ = ["TARGETS"]
 
-_STUDIES = ("open-mindedness", "stance-stability", "pluralism", "deliberation")
+_STUDIES = ("open-mindedness", "stance-stability", "pluralism", "deliberation", "even-handedness")
 
 
 @cache
@@ -27,6 +28,15 @@ def _frame(study: str) -> pl.DataFrame:
     """A small run's own records."""
     table = whole(study).records()
     return table.head(60)
+
+
+@cache
+def _table(study: str, suffix: str) -> bytes:
+    """Records as another tool may write them: of pluralism, whose records have nested columns, one of its tables."""
+    frame = _frame(study)
+    if study == "pluralism" and suffix != ".parquet":
+        frame = pairs(frame) if suffix == ".csv" else rankings(frame)
+    return _written(frame, suffix)
 
 
 def _measured(study: str, suffix: str) -> Callable[[bytes], None]:
@@ -102,17 +112,17 @@ TARGETS = {
     target.name: target
     for study in _STUDIES
     for target in (
-        Target(f"{study}-csv", _measured(study, ".csv"), partial(lambda s: [_written(_frame(s), ".csv")], study)),
+        Target(f"{study}-csv", _measured(study, ".csv"), partial(lambda s: [_table(s, ".csv")], study)),
         Target(
             f"{study}-jsonl",
             _measured(study, ".jsonl"),
-            partial(lambda s: [_written(_frame(s), ".jsonl")], study),
+            partial(lambda s: [_table(s, ".jsonl")], study),
             mutations=(json_values,),
         ),
         Target(
             f"{study}-parquet",
             _measured(study, ".parquet"),
-            partial(lambda s: [_written(_frame(s), ".parquet")], study),
+            partial(lambda s: [_table(s, ".parquet")], study),
             mutations=(_column(study),),
         ),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -15,6 +16,7 @@ from fuzz.trying import Target
 from overton.api.items import read_items
 from overton.calls import Form, Hit, Hits, Message, Page, Question, Reply, Settings
 from overton.engine.outcomes import columns_of, record_type_columns
+from overton.errors import OvertonError
 from overton.judging import parse_json, read_choice
 from overton.models import open_model
 from overton.models.spec import name_and_spec, parse_spec
@@ -62,9 +64,9 @@ _ARGUMENTS = (
 def _source_argument(data: bytes) -> None:
     spec, *rest = _text(data).split("\n")
     pairs = pairs_of(by_key(rest, "--search-arg"))
-    try:
+    with suppress(OvertonError):
         open_search(spec, pairs, need_key=False)
-    finally:
+    with suppress(OvertonError):
         open_pages(spec, pairs)
 
 

@@ -42,6 +42,22 @@ def test_the_corpus_is_of_known_targets() -> None:
     assert len(list(cases())) > 60
 
 
+@pytest.mark.hostile
+@pytest.mark.long
+@pytest.mark.parametrize("name", names())
+def test_a_target_reads_at_least_one_of_its_seeds(name: str) -> None:
+    target = named(name)
+    errors = []
+    for seed in target.seeds():
+        try:
+            target.read(seed)
+        except target.documented as error:
+            errors.append(error)
+        else:
+            return
+    assert name.endswith("-refusal"), errors[0]
+
+
 def reads(name: str, read: object, **more: object) -> Target:
     return Target(name, read, lambda: [b"seed"], **more)  # type: ignore[arg-type]
 
