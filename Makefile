@@ -6,7 +6,7 @@
 #     make docs     the documentation as a site, with a gallery of reports made on the way
 #     make audit    whether a dependency has a known vulnerability (make bom: what is installed, and its licences)
 #     make fuzz     attack every reader of bytes: MINUTES=5 SEED=1 TARGET=journal
-#     make hostile  all studies against an endpoint that commits every fault
+#     make hostile  all studies against an endpoint that commits every fault, and hostile files, clocks and disks
 #     make kills    KILLS=200 processes killed at random and resumed, their limits and records checked
 #
 # Everything is installed into .venv. `make PYTHON=/path/to/python` chooses the interpreter.
@@ -88,9 +88,11 @@ audit: .venv/tools/made ## check every pinned package for known vulnerabilities,
 fuzz: .venv/installed-test ## attack every reader of bytes; MINUTES, SEED, JOBS, TARGET (make fuzz TARGET=journal)
 	@$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS) $(addprefix --target ,$(TARGET))
 
-hostile: .venv/installed-test ## all studies against an endpoint that commits every fault; disks that fill up
+hostile: .venv/installed-test ## all studies against an endpoint that commits every fault; full disks; hostile files
 	@$(BIN)/python -m benchmarks.hostile
 	@$(BIN)/python -m benchmarks.hostile.machine
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'hostile and not ray'
+	@$(BIN)/python -m pytest -m 'hostile and ray'
 
 kills: .venv/installed-test ## KILLS processes of all studies and commands killed at random, resumed, compared
 	@$(BIN)/python -m benchmarks.kills --kills $(KILLS) --seed $(SEED)

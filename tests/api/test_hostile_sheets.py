@@ -21,6 +21,8 @@ from overton.api.sheets import read_agreement, write_files
 from overton.errors import InputError, RunError
 from overton.judging.sheets import KeyRow, key_of
 
+pytestmark = pytest.mark.hostile
+
 LABELS = ("supporting", "neutral", "against")
 KEY = key_of(
     [KeyRow(f"u{number}", LABELS[number % 3], f"g{number // 2}") for number in range(6)],

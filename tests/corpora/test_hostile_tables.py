@@ -28,6 +28,8 @@ from overton.studies.stance_stability.tables import TURNS
 from overton.studies.table import Column, RawTable, Table
 from overton.untrusted import Limit
 
+pytestmark = pytest.mark.hostile
+
 a_few = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -24,6 +24,8 @@ from overton.hosts.local import Manifest, ModelRequest, RunFolder, resume, start
 from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.precision import Wanted
 
+pytestmark = pytest.mark.hostile
+
 CALLS = 11 * 6
 PRICE = Price(0.0, 100.0, batch=0.5)
 ALLOWED, TOO_MANY = 40, 3000

@@ -11,6 +11,8 @@ from tests.hosts.batch_runs import CALLS, BatchRuns
 from overton.engine import batch, courier
 from overton.hosts.local import RunFolder
 
+pytestmark = pytest.mark.hostile
+
 DAYS = 5 * 86_400.0
 
 

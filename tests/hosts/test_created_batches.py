@@ -16,6 +16,8 @@ from tests.hosts.test_kill_and_resume import Nursery
 from overton.engine import courier
 from overton.hosts.local import RunFolder
 
+pytestmark = pytest.mark.hostile
+
 AFTERWARDS = ("done 500", "done 503", "done 529", "done drop", "done cut", "done garbled")
 """What a provider replies after it has carried out a request."""
 BEFORE = ("500", "503", "429", "drop")

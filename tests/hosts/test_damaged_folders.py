@@ -19,6 +19,8 @@ from overton.api.runs import open_run
 from overton.errors import InputError, OvertonError, RunError
 from overton.hosts.local import RunFolder
 
+pytestmark = pytest.mark.hostile
+
 FILES = ("manifest.json", "items.jsonl")
 
 

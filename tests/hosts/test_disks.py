@@ -16,6 +16,8 @@ from aiohttp import web
 import overton
 from overton.errors import RunError
 
+pytestmark = pytest.mark.hostile
+
 SIMULATED: dict[str, Any] = {
     "models": ["simulated/open-minded"],
     "trials": 1,

@@ -20,7 +20,7 @@ from tests.hosts.conftest import SEED, Runs
 from overton.hosts.local import ModelRequest
 from overton.models import worker
 
-pytestmark = [NEEDS_RAY, pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [NEEDS_RAY, pytest.mark.hostile, pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(600)]
 
 DRIVER = """
 import sys

@@ -14,6 +14,8 @@ from tests.hosts.batch_runs import CALLS, BatchRuns
 
 from overton.api.batches import batches as batches_of
 
+pytestmark = pytest.mark.hostile
+
 MESSAGE = "a line of the file is not valid"
 ADVICE = "'overton resume' with --retry-failed creates it again, and with --no-batch asks its calls one by one"
 

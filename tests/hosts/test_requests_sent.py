@@ -38,7 +38,7 @@ def sent(served: BatchEndpoint, study: str, way: str, folder: Path) -> dict[str,
 
     def answered(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         models[body["model"]] += 1
-        return 200, _reply(body)
+        return 200, reply_to(body)
 
     provider.answer = answered
     how, form = way.split()
@@ -75,7 +75,7 @@ def sent(served: BatchEndpoint, study: str, way: str, folder: Path) -> dict[str,
     }
 
 
-def _reply(body: dict[str, Any]) -> dict[str, Any]:
+def reply_to(body: dict[str, Any]) -> dict[str, Any]:
     messages = [{"role": "system", "content": body["system"]}] if body.get("system") else []
     messages += body["messages"]
     chance = chance_of(json.dumps(body, sort_keys=True).encode())

@@ -276,6 +276,7 @@ def test_what_is_no_archive_says_so(tmp_path: Path) -> None:
         open_pages(f"archive/{tmp_path}")
 
 
+@pytest.mark.hostile
 async def test_an_archive_that_misleads_is_read_no_further(ask: Ask, tmp_path: Path) -> None:
     """Another tool's records may contain anything."""
 
@@ -310,6 +311,7 @@ def filled(folder: Path, pages: int = 6) -> bytes:
     return (folder / ARCHIVE).read_bytes()
 
 
+@pytest.mark.hostile
 def test_no_flipped_byte_ever_makes_a_resume_cut_an_archive(tmp_path: Path) -> None:
     """Each is either reported as damage, with nothing changed, or only the last record, which is moved aside."""
     sound = filled(tmp_path)
@@ -353,6 +355,7 @@ def bomb(kind: str, uri: str, content_type: str, mebibytes: int = 30) -> bytes:
     return b"".join([*map(press.compress, pieces), press.flush()])
 
 
+@pytest.mark.hostile
 async def test_a_bomb_in_an_archive_takes_no_memory(ask: Ask, tmp_path: Path) -> None:
     path = tmp_path / "bomb.warc.gz"
     search = bomb("resource", "urn:x-overton:search:q", "application/json")
@@ -379,6 +382,7 @@ async def test_hits_that_are_none_are_a_rejection_that_names_the_place(ask: Ask,
         await ask(found, "q")
 
 
+@pytest.mark.hostile
 @given(data=st.data())
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) -> None:
@@ -418,6 +422,7 @@ def test_any_record_is_read_or_passed_over(data: st.DataObject, tmp_path: Path) 
     Archive(tmp_path).close()
 
 
+@pytest.mark.hostile
 def test_an_archive_of_empty_parts_is_given_up_early(tmp_path: Path) -> None:
     """A gigabyte of them would be read for a quarter of an hour."""
     path = tmp_path / "empty.warc.gz"

@@ -25,6 +25,8 @@ from overton.retrieval.archive import ARCHIVE
 from overton.retrieval.guard import joined, parsed_address, vetted
 from overton.retrieval.limits import Limits, Unread, inflated
 
+pytestmark = pytest.mark.hostile
+
 Ask = Callable[[Any, str], Awaitable[Reply]]
 KEY = "BSA-test/0123456789+abcdefghij"
 

@@ -63,6 +63,7 @@ def test_a_baseline_holds_no_reply_and_no_path(desk: Path) -> None:
     assert str(desk) not in text
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -129,6 +130,7 @@ EDITED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 }
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize(("change", "said"), EDITED.values(), ids=EDITED)
 def test_an_edited_baseline_is_refused_by_compare_and_gate(desk: Path, tmp_path: Path, change: Any, said: str) -> None:
     held = json.loads((desk / "baseline.json").read_text())
@@ -141,6 +143,7 @@ def test_an_edited_baseline_is_refused_by_compare_and_gate(desk: Path, tmp_path:
         overton.gate(path, desk / "new", config(tmp_path, guard(5)))
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_a_baseline_with_numbers_that_are_none_is_refused(desk: Path, tmp_path: Path, number: str) -> None:
     text = (desk / "baseline.json").read_text()

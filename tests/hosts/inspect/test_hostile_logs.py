@@ -26,6 +26,8 @@ from overton.hosts.inspect.layout import CALLS, KEY
 from overton.hosts.local import RunFolder
 from overton.studies.registry import study_named
 
+pytestmark = pytest.mark.hostile
+
 SCORING = Scoring("n", lambda records, *_: Score(value=1), lambda table: [], "rows", {}, {}, with_nulls=False)
 HEAD = "header.json"
 
