@@ -6,12 +6,14 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import benchmarks.hostile
-from benchmarks.hostile.cases import BAD_DOORS, cases_of
-from benchmarks.hostile.lacking import lacking_cases, show_lacking
-from benchmarks.hostile.refusals import RefusalVerdict, refusal_cases, try_refusal
+from benchmarks.hostile.cases import BAD_DOORS, Case, cases_of
+from benchmarks.hostile.lacking import Outcome, lacking_cases, show_lacking
+from benchmarks.hostile.refusals import RefusalCase, RefusalVerdict, refusal_cases, try_refusal
 from benchmarks.hostile.verdicts import Verdict, good_runs, tried
 from fuzz.hostile.faults import FAULTS
 from fuzz.hostile.server import hostile
@@ -41,6 +43,32 @@ def _show_refusals(verdicts: Sequence[RefusalVerdict]) -> None:
         print(f"{one.case.name:<34}{one.case.wire:<11}{one.case.ends:<10}{requests:<60}{len(one.wrong):>6}")
 
 
+def _try_cases(cases: Sequence[Case]) -> list[Verdict]:
+    verdicts = []
+    with hostile() as server, tempfile.TemporaryDirectory() as folder:
+        good = good_runs(server, Path(folder), cases)
+        for number, case in enumerate(cases):
+            verdicts.append(tried(server, case, good, Path(folder), number))
+            for wrong in verdicts[-1].wrong:
+                print(f"WRONG  {case.name}: {wrong}", flush=True)
+    return verdicts
+
+
+def _try_refusals(cases: Sequence[RefusalCase]) -> list[RefusalVerdict]:
+    verdicts = []
+    with hostile() as server, tempfile.TemporaryDirectory() as folder:
+        for number, case in enumerate(cases):
+            verdicts.append(try_refusal(server, case, Path(folder), number))
+            for wrong in verdicts[-1].wrong:
+                print(f"WRONG  {case.name} ({case.wire}): {wrong}", flush=True)
+    return verdicts
+
+
+def _try_lacking() -> list[Outcome]:
+    with tempfile.TemporaryDirectory() as folder:
+        return list(lacking_cases(Path(folder)))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=benchmarks.hostile.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -52,25 +80,26 @@ def main() -> int:
         "--share", type=float, default=0.3, help="of requests that meet a fault in a mix (default: 0.3)"
     )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="cases tried at a time (default: 2)")
     given = parser.parse_args()
     cases = [
         case
         for case in cases_of(given.faults or list(FAULTS), given.seed, given.share, quick=given.quick)
         if given.only in case.name
     ]
-    verdicts: list[Verdict] = []
-    with hostile() as server, tempfile.TemporaryDirectory() as folder:
-        good = good_runs(server, Path(folder), cases)
-        for number, case in enumerate(cases):
-            verdicts.append(tried(server, case, good, Path(folder), number))
-            for one in verdicts[-1].wrong:
-                print(f"WRONG  {case.name}: {one}", flush=True)
-        refusals: list[RefusalVerdict] = []
-        for number, refusal in enumerate(one for one in refusal_cases() if given.only in one.name):
-            refusals.append(try_refusal(server, refusal, Path(folder), number))
-            for said in refusals[-1].wrong:
-                print(f"WRONG  {refusal.name} ({refusal.wire}): {said}", flush=True)
-        outcomes = [] if given.only and given.only not in "lacking" else list(lacking_cases(Path(folder)))
+    refused = [one for one in refusal_cases() if given.only in one.name]
+    lack = not given.only or given.only in "lacking"
+    # Forked before anything starts a thread; each worker has an endpoint of its own.
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("fork")) as pool:
+        tried_cases = [pool.submit(_try_cases, cases[part :: given.jobs]) for part in range(given.jobs) if cases]
+        refusing = [pool.submit(_try_refusals, refused[part :: given.jobs]) for part in range(given.jobs) if refused]
+        lacking_some = [pool.submit(_try_lacking)] if lack else []
+        verdicts = [one for part in tried_cases for one in part.result()]
+        refusals = [one for part in refusing for one in part.result()]
+        outcomes = [one for part in lacking_some for one in part.result()]
+    order = {case: number for number, case in enumerate(cases)}
+    verdicts.sort(key=lambda verdict: order[verdict.case])
+    refusals.sort(key=lambda verdict: refused.index(verdict.case))
     if verdicts:
         _show(verdicts)
     _show_refusals(refusals)
