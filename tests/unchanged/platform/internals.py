@@ -13,6 +13,7 @@ from overton.studies.options import Field, fields_of
 from overton.studies.registry import listed, study_named
 
 __all__ = [
+    "DOCTOR",
     "analysis_options",
     "context_of",
     "declared_options",
@@ -21,6 +22,9 @@ __all__ = [
     "root_command",
     "study_names",
 ]
+
+DOCTOR = "overton.api.doctor.doctor"
+"""The function behind `overton doctor`."""
 
 
 def root_command() -> Any:

@@ -15,13 +15,14 @@ from typing import Any
 
 from tests.unchanged.comparing import leaves
 
-from . import commands, python_names
+from . import commands, exit_codes, python_names, wire
 from .changes import CHANGED, GONE
 
-__all__ = ["PINS", "STORE", "Json", "differences", "expected", "made", "recorded"]
+__all__ = ["PINS", "STORE", "STUDIES", "Json", "differences", "expected", "made", "recorded"]
 
 Json = Any
 
+STUDIES = wire.STUDIES
 STORE = Path(__file__).with_name("data")
 
 PINS: dict[str, Callable[[Path], Json]] = {
@@ -30,6 +31,8 @@ PINS: dict[str, Callable[[Path], Json]] = {
     "python-names": python_names.package_names,
     "errors": python_names.error_classes,
     "kind-words": python_names.kind_words,
+    "exit-codes": exit_codes.every_code,
+    **{f"wire-{name}": wire.sending(name) for name in wire.CASES},
 }
 """Each pin by name; its function works in an empty folder."""
 

@@ -16,7 +16,13 @@ from . import pins, record
 from .changes import CHANGED, GONE
 
 _NEEDS_INSPECT = ("log-", "eval-", "task-", "folder-imported")
-_QUICK = (*("commands", "study-options", "python-names", "errors", "kind-words"),)
+_QUICK = (
+    *("commands", "study-options", "python-names", "errors", "kind-words", "exit-codes"),
+    *(f"wire-{study}-openai" for study in pins.STUDIES),
+    *("wire-batch-open-mindedness-openai", "wire-batch-open-mindedness-anthropic", "wire-single", "wire-failures"),
+    *("wire-open-mindedness-held-openai", "wire-open-mindedness-probabilities-openai"),
+    *("wire-serper", "wire-brave", "wire-searxng"),
+)
 
 
 def _param(name: str) -> Any:
