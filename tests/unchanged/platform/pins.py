@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.unchanged.comparing import leaves
 
-from . import commands, exit_codes, python_names, wire
+from . import commands, exit_codes, folders, python_names, wire
 from .changes import CHANGED, GONE
 
 __all__ = ["PINS", "STORE", "STUDIES", "Json", "differences", "expected", "made", "recorded"]
@@ -32,6 +32,7 @@ PINS: dict[str, Callable[[Path], Json]] = {
     "errors": python_names.error_classes,
     "kind-words": python_names.kind_words,
     "exit-codes": exit_codes.every_code,
+    **{f"folder-{name}": folders.making(name) for name in folders.CASES},
     **{f"wire-{name}": wire.sending(name) for name in wire.CASES},
 }
 """Each pin by name; its function works in an empty folder."""
