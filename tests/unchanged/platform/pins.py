@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.unchanged.comparing import leaves
 
-from . import commands, exit_codes, folders, python_names, wire
+from . import commands, exit_codes, folders, logs, python_names, wire
 from .changes import CHANGED, GONE
 
 __all__ = ["PINS", "STORE", "STUDIES", "Json", "differences", "expected", "made", "recorded"]
@@ -28,11 +28,14 @@ STORE = Path(__file__).with_name("data")
 PINS: dict[str, Callable[[Path], Json]] = {
     "commands": commands.every_command,
     "study-options": commands.study_options,
+    "task-parameters": logs.task_parameters,
     "python-names": python_names.package_names,
     "errors": python_names.error_classes,
     "kind-words": python_names.kind_words,
     "exit-codes": exit_codes.every_code,
     **{f"folder-{name}": folders.making(name) for name in folders.CASES},
+    **{f"log-{name}": logs.exporting(name) for name in logs.EXPORTED},
+    **{f"eval-{name}": logs.evaluating(name) for name in logs.EVALUATED},
     **{f"wire-{name}": wire.sending(name) for name in wire.CASES},
 }
 """Each pin by name; its function works in an empty folder."""

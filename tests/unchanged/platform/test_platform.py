@@ -17,10 +17,11 @@ from .changes import CHANGED, GONE
 
 _NEEDS_INSPECT = ("log-", "eval-", "task-", "folder-imported")
 _QUICK = (
-    *("commands", "study-options", "python-names", "errors", "kind-words", "exit-codes"),
+    *("commands", "study-options", "task-parameters", "python-names", "errors", "kind-words", "exit-codes"),
     *(f"folder-{study}" for study in pins.STUDIES),
+    *(f"log-{study}" for study in pins.STUDIES),
     *(f"wire-{study}-openai" for study in pins.STUDIES),
-    *("folder-batch-open-mindedness", "folder-failures", "folder-labelled"),
+    *("folder-batch-open-mindedness", "folder-failures", "folder-labelled", "eval-open-mindedness"),
     *("wire-batch-open-mindedness-openai", "wire-batch-open-mindedness-anthropic", "wire-single", "wire-failures"),
     *("wire-open-mindedness-held-openai", "wire-open-mindedness-probabilities-openai"),
     *("wire-serper", "wire-brave", "wire-searxng"),
