@@ -16,7 +16,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "overton"
 
 FLOORS = [
-    {"errors"},
+    {"errors", "version"},
     {"untrusted"},
     {"calls", "pairs"},
     {"statistics"},

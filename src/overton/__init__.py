@@ -15,6 +15,8 @@ Every command of the command line is a function of the same name: `overton run N
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from overton.version import __version__
+
 if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.api.analyses import analyze, schema
@@ -61,8 +63,6 @@ __all__ = [
     "split",
     "studies",
 ]
-
-__version__ = "0.3.0.dev0"
 
 _HOMES = {
     "Run": "runs",

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-import overton
 from overton.api.kinds import shared_words
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER
 from overton.models.weights import cache_folder, known
 from overton.studies.registry import Listed, listed, unusable_names
+from overton.version import __version__
 
 __all__ = ["Extra", "Health", "Key", "Weights", "doctor"]
 
@@ -90,7 +90,7 @@ def doctor() -> Health:
     can, could = _able(extras, keys, weights, memory)
     studies = listed()
     return Health(
-        overton=overton.__version__,
+        overton=__version__,
         python=platform.python_version(),
         platform=platform.platform(terse=True),
         cores=os.cpu_count() or 1,

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-import overton
 from overton.cli import commands, comparing, corpus, judge, models, profiling
 from overton.cli import items as making
 from overton.cli.checking import Checking
@@ -22,6 +21,7 @@ from overton.cli.splitting import Splitting
 from overton.cli.studies import Analyzing, Extending, ItemMaking, Planning, Running
 from overton.errors import InputError, Notice, OvertonError, Stopped
 from overton.untrusted import visible_line
+from overton.version import __version__
 
 __all__ = ["app", "main"]
 
@@ -125,7 +125,7 @@ app.command(cls=StrictCommand)(doctor)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        write(f"overton {overton.__version__}\n")
+        write(f"overton {__version__}\n")
         raise typer.Exit
 
 

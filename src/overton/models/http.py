@@ -12,7 +12,6 @@ from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from overton import __version__
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.models.endpoints import Endpoint
 from overton.models.status import Target, error_for
@@ -30,6 +29,7 @@ from overton.models.wire import (
 )
 from overton.pairs import authority
 from overton.untrusted import json_of
+from overton.version import __version__
 
 __all__ = ["MOST_REPLY_BYTES", "Service", "Transport", "decoded", "encoded", "malformed"]
 

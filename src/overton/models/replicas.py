@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from overton import __version__
 from overton.calls import Reply, Request, Server
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.models import cluster
@@ -21,6 +20,7 @@ from overton.models.http import encoded
 from overton.models.shelf import Sought
 from overton.models.worker import Engine, Fault, Said, Worker
 from overton.untrusted import json_of, visible_line
+from overton.version import __version__
 
 __all__ = ["Placement", "Replicas", "Up", "on_nodes"]
 

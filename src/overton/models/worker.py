@@ -14,11 +14,11 @@ from typing import Literal
 
 import msgspec
 
-from overton import __version__
 from overton.calls import Answerer, Reply, Request, Settings, user
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, UnavailableError
 from overton.models.shelf import Shelf, Sought
 from overton.untrusted import json_of
+from overton.version import __version__
 
 __all__ = ["Engine", "Fault", "Said", "Worker", "llama"]
 

@@ -24,12 +24,12 @@ from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from overton import __version__
 from overton.calls import Hit, Page
 from overton.errors import RunError, Unreadable, UnreadableRun
 from overton.retrieval.limits import ARCHIVE
 from overton.retrieval.warc import record_heads
 from overton.untrusted import opened
+from overton.version import __version__
 
 if TYPE_CHECKING:
     from overton.retrieval.wire import Exchange

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from overton import __version__
 from overton.errors import Unreadable
 from overton.retrieval.extraction import one_line
 from overton.untrusted import Limit
 from overton.untrusted import inflated as undone
+from overton.version import __version__
 
 __all__ = ["ARCHIVE", "Limits", "Unread", "declared_charset", "declared_type", "inflated", "is_text", "sniffed"]
 

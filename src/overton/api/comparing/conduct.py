@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from overton import __version__
 from overton.api.comparing.results import Kind
 from overton.api.comparing.source import Source
 from overton.api.runs import Run
@@ -12,6 +11,7 @@ from overton.errors import RunError, RunMismatch
 from overton.hosts.local import RunFolder
 from overton.hosts.local.running import check_same
 from overton.hosts.local.session import needs_asking
+from overton.version import __version__
 
 __all__ = ["conduct_differences"]
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-import overton
 from overton.engine import digest
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.asking import Table
@@ -29,6 +28,7 @@ from overton.hosts.local.probing import probe_call
 from overton.models.inspect import chat_messages
 from overton.retrieval import Source, open_pages, open_search
 from overton.studies.study import AnyStudy
+from overton.version import __version__
 
 __all__ = ["Hosted", "cast_of", "make_task", "model_entries"]
 
@@ -140,7 +140,7 @@ class Hosted:
             options=msgspec.to_builtins(self.options),
             models=self.cast.entries,
             prompts={name: digest(text) for name, text in study.prompts().items()},
-            overton=overton.__version__,
+            overton=__version__,
             left_out=self.left_out,
         )
 
@@ -167,7 +167,7 @@ def make_task(hosted: Hosted, scorers: Sequence[Any]) -> Any:
         solver=_solver(hosted),
         scorer=list(scorers),
         config=GenerateConfig(max_retries=_MAX_RETRIES),
-        version=overton.__version__,
+        version=__version__,
         viewer=viewer_config(study.name.replace("-", "_")),
         metadata={KEY: msgspec.to_builtins(hosted.data)},
     )

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from overton import __version__
 from overton.calls import Price
 from overton.engine import Limits, Patience, digest
 from overton.engine.outcomes import record_type_columns
@@ -28,6 +27,7 @@ from overton.models import Model, parse_spec, price_of
 from overton.studies.nulls import prompts_changed
 from overton.studies.precision import Wanted as Precision
 from overton.studies.study import AnyStudy
+from overton.version import __version__
 
 __all__ = ["Prepared", "check_same", "extend", "prepare", "resume", "start"]
 

@@ -13,12 +13,12 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from overton import __version__
 from overton.calls import Hit
 from overton.errors import AccessError, AnswerError, InputError, Problem, RejectedError, UnavailableError, Unreadable
 from overton.retrieval.extraction import one_line
 from overton.retrieval.limits import Unread, inflated
 from overton.untrusted import Hiding, json_of, retry_after
+from overton.version import __version__
 
 __all__ = ["Answer", "Key", "Service", "distinct_hits", "key_from"]
 
