@@ -28,10 +28,7 @@ FLOORS = [
     {"cli", "tasks", "corpus", "items", "judge", "commands"},
     {"testing"},
 ]
-"""From the ground up. A room imports rooms of lower floors only, and none of its own floor but itself.
-
-The commands that a study adds stand on the top floor, in files of that name in the study's folder.
-"""
+"""From the ground up. A room imports rooms of lower floors only, and none of its own floor but itself."""
 
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -58,24 +55,12 @@ OUTSIDE_WORLD = {
 
 def files(room: str = "") -> list[Path]:
     found = sorted((SOURCE / room).rglob("*.py")) or [SOURCE / f"{room}.py"]
-    if room == "commands":
-        found = [path for path in sorted((SOURCE / "studies").rglob("*.py")) if is_commands(path)]
-    elif room:
-        found = [path for path in found if not is_commands(path)]
     assert all(path.is_file() for path in found), f"no room {room}"
     return found
 
 
 def room_of(path: Path) -> str:
-    """The room that a file is in; a study's commands are a room of their own."""
-    parts = path.relative_to(SOURCE).parts
-    return "commands" if is_commands(path) else parts[0].removesuffix(".py")
-
-
-def is_commands(path: Path) -> bool:
-    """Whether it is the file of the commands that a study adds: studies/NAME/commands.py."""
-    parts = path.relative_to(SOURCE).parts
-    return len(parts) == 3 and (parts[0], parts[2]) == ("studies", "commands.py")
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 def imported(path: Path, text: str | None = None) -> Sequence[tuple[int, str]]:
@@ -109,7 +94,7 @@ def rooms_imported(path: Path, text: str | None = None) -> Iterator[tuple[int, s
 
 def is_built(room: str) -> bool:
     """Whether there is such a room yet: the floors name those of the design that are still to come, too."""
-    return room == "commands" or (SOURCE / room).is_dir() or (SOURCE / f"{room}.py").is_file()
+    return (SOURCE / room).is_dir() or (SOURCE / f"{room}.py").is_file()
 
 
 def test_every_room_has_a_floor() -> None:
@@ -133,7 +118,7 @@ def test_nothing_imports_a_studys_commands() -> None:
         f"{path.relative_to(SOURCE)}:{line} imports {name}"
         for path in files()
         for line, name in imported(path)
-        if name.startswith("overton.studies.") and name.split(".")[3:4] == ["commands"]
+        if room_of(path) != "commands" and name.startswith("overton.commands")
     ]
     assert not wrong, "\n".join(wrong)
 

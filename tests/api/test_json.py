@@ -180,7 +180,7 @@ def test_an_audit_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_comparison_of_references_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
     found = ReferenceComparison("a", "b", 2, 0, HALF, HALF, HALF, HALF, HALF)
-    monkeypatch.setattr("overton.studies.pluralism.commands.read_items", lambda *_: [])
+    monkeypatch.setattr("overton.commands.pluralism.read_items", lambda *_: [])
     monkeypatch.setattr("overton.studies.pluralism.comparing.compare_references", lambda *_: found)
     done = CliRunner().invoke(app, ["items", "compare-references", "a", "b", "--json"])
     told = json.loads(done.stdout)

@@ -10,9 +10,9 @@ import msgspec
 
 import overton
 from overton.api.analyses import measured
+from overton.commands.pluralism import show_compare_clusterings
 from overton.engine import entries
 from overton.studies.plain import SCHEMA, document
-from overton.studies.pluralism.commands import show_compare_clusterings
 from overton.studies.registry import study_named
 
 Json = Any

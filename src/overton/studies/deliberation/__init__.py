@@ -90,7 +90,7 @@ STUDY: Study[Dilemma, Options, Record, Analysis] = Study(
         Command(
             "dilemmas",
             "Build dilemmas from forum dumps, step by step (appendix A of the deliberation paper).",
-            f"{__name__}.commands:dilemmas",
+            "overton.commands.deliberation:dilemmas",
         ),
     ),
 )

@@ -105,7 +105,7 @@ STUDY: Study[Issue, Options, Record, Analysis] = Study(
         Command(
             "fill-templates",
             "Make the six paraphrases of appendix B without a model, from the issues' positions word for word.",
-            f"{__name__}.commands:fill_templates",
+            "overton.commands.open_mindedness:fill_templates",
         ),
     ),
 )

@@ -77,22 +77,22 @@ STUDY: Study[ReferenceThread, Options, Record, Analysis] = Study(
         Command(
             "threads",
             "Sample threads from forum dumps, step by step, without names and identifiers (PluralEval, table 2).",
-            f"{__name__}.commands:threads",
+            "overton.commands.pluralism:threads",
         ),
         Command(
             "compare-clusterings",
             "Compare two clusterings that one run made of the same threads; a sheet on which people prefer one.",
-            f"{__name__}.commands:compare_clusterings",
+            "overton.commands.pluralism:compare_clusterings",
         ),
         Command(
             "compare-references",
             "Compare two sets of reference viewpoints (one may be hand-made) by the comments that each names.",
-            f"{__name__}.commands:compare_references",
+            "overton.commands.pluralism:compare_references",
         ),
         Command(
             "preferences",
             "Read back sheets on which people preferred one of two clusterings.",
-            f"{__name__}.commands:preferences",
+            "overton.commands.pluralism:preferences",
         ),
     ),
 )

@@ -14,6 +14,8 @@ from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.rephrasing import STUDY as REPHRASING
 
+PROCON = Path(__file__).parents[1] / "data" / "procon"
+
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
@@ -41,7 +43,7 @@ def test_paraphrases_that_there_are_stay_unless_they_are_to_be_made_again(tmp_pa
     assert overton.items.fill_templates(file, tmp_path / "again.jsonl", again=True).filled == 12
 
 
-def test_an_issue_without_positions_is_named(procon: Path, tmp_path: Path) -> None:
+def test_an_issue_without_positions_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="four-day-school-week: has no positions to fill in"):
-        overton.items.fill_templates(procon / "four-day-school-week.json", tmp_path / "full.jsonl")
+        overton.items.fill_templates(PROCON / "four-day-school-week.json", tmp_path / "full.jsonl")
     assert not (tmp_path / "full.jsonl").exists()

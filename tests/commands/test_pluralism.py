@@ -11,9 +11,9 @@ import zstandard
 
 import overton
 from overton.api.items import check_items, read_items
+from overton.commands.pluralism import show_threads
 from overton.errors import InputError
 from overton.studies.pluralism import STUDY
-from overton.studies.pluralism.commands import show_threads
 from overton.studies.pluralism.reading import starter_threads
 from overton.studies.pluralism.referencing import REFERENCING
 
