@@ -39,11 +39,12 @@ from overton.statistics.comparing import verdict_of
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import WHOLE, Contribution, meeting, of_pairs
 from overton.studies.fewer_trials import blocks
-from overton.studies.measuring import How, Results
+from overton.studies.measuring import How
 from overton.studies.open_mindedness.compared import CROSS_FITTED
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.scores import scores
 from overton.studies.registry import study_named
+from overton.studies.results import Results
 from overton.studies.table import RawTable
 
 MOST = 0.055

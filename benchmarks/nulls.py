@@ -35,9 +35,9 @@ from scipy.stats import binom
 from overton.api.analyses import chosen_how
 from overton.api.results import measuring_of
 from overton.studies.against import against, is_said
-from overton.studies.measuring import Measured, Results
 from overton.studies.nulls import Null, apart
 from overton.studies.registry import study_named
+from overton.studies.results import Measured, Results
 
 Draw = Callable[[Rng, bool], pl.DataFrame]
 """Records of a run, including the nulls'; if the flag is False nothing happens in it."""

@@ -16,8 +16,8 @@ from overton.api.items import read_items
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run
 from overton.errors import InputError
-from overton.studies.measuring import Results
 from overton.studies.registry import study_named
+from overton.studies.results import Results
 
 ASKED: dict[str, dict[str, Any]] = {
     "open-mindedness": {"models": ["simulated/open-minded"], "trials": 1, "conditions": ["baseline"]},

@@ -17,9 +17,9 @@ from overton.api.results import measuring_of
 from overton.studies.comparing import Contribution
 from overton.studies.exhibits import Table
 from overton.studies.findings import Finding, evidence
-from overton.studies.measuring import Measured, Results
 from overton.studies.nulls import apart
 from overton.studies.registry import study_named
+from overton.studies.results import Measured, Results
 from overton.studies.table import RawTable
 
 from .respondents import Respondent

@@ -13,7 +13,7 @@ import pytest
 
 from overton.api.analyses import Outcome
 from overton.studies.findings import Finding
-from overton.studies.measuring import Measured, RunFacts
+from overton.studies.results import Measured, RunFacts
 
 from .respondents import STUDIES
 from .screens import screen_of

@@ -19,10 +19,10 @@ import overton
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.hosts.local import RunFolder
 from overton.studies.arm_weights import LEFT_OUT, with_weights
-from overton.studies.measuring import Results
 from overton.studies.plain import plain
 from overton.studies.precision import Arm
 from overton.studies.registry import study_named
+from overton.studies.results import Results
 
 TRIALS = 4
 STUDIES: dict[str, dict[str, Any]] = {

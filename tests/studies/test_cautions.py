@@ -6,7 +6,8 @@ import pytest
 from overton.studies.cautions import about_judges, found_in, is_small, refused
 from overton.studies.faulty import FaultCount
 from overton.studies.findings import Claim, Finding, standing
-from overton.studies.measuring import Measured, Measuring, Results, RunFacts, Unread
+from overton.studies.measuring import Measuring, Unread
+from overton.studies.results import Measured, Results, RunFacts
 
 
 def judged(judge: Measured, *subjects: str) -> str:

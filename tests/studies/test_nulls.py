@@ -20,10 +20,11 @@ from overton.studies.against import against
 from overton.studies.against_shown import findings_against, sections_against, with_variants
 from overton.studies.comparing import Contribution, Measure, of_pairs
 from overton.studies.findings import Candidate
-from overton.studies.measuring import Comparing, How, Results
+from overton.studies.measuring import Comparing, How
 from overton.studies.nulls import Null, apart, askable, null_of, prompts_changed
 from overton.studies.options import changed, fields_of, options_of
 from overton.studies.registry import asking_names, study_named
+from overton.studies.results import Results
 
 WITH_NULLS = [name for name in asking_names() if askable(study_named(name).nulls)]
 

@@ -22,10 +22,11 @@ from overton.studies.analysed import show_with
 from overton.studies.cautions import found_in
 from overton.studies.exhibits import Section, summary
 from overton.studies.installed_study import InstalledStudy, blaming
-from overton.studies.measuring import How, Results
+from overton.studies.measuring import How
 from overton.studies.options import fields_of, options_of
 from overton.studies.plain import document
 from overton.studies.registry import study_named
+from overton.studies.results import Results
 from overton.studies.several import Judges, by_judges
 from overton.studies.several_shown import judges_section
 from overton.studies.spelling import spelled, words_of

@@ -20,9 +20,9 @@ from overton.api.runs import Run, fresh_folder, open_run, run
 from overton.errors import InputError, Problem
 from overton.hosts.local import Confirm, Plan, Trust, Watch
 from overton.hosts.local.opening import published
-from overton.studies.measuring import TriedOn
 from overton.studies.options import option_place
 from overton.studies.registry import CONTROLS, study_named
+from overton.studies.results import TriedOn
 from overton.untrusted import write_whole
 
 __all__ = ["controls", "plan_controls"]

@@ -17,9 +17,10 @@ from overton.hosts.inspect.results import Figure
 from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
 from overton.hosts.inspect.transcribing import inspect_name
 from overton.hosts.local import ModelEntry
-from overton.studies.measuring import Headline, Measured, Results
+from overton.studies.measuring import Headline
 from overton.studies.nulls import apart, chosen_nulls
 from overton.studies.registry import study_named
+from overton.studies.results import Measured, Results
 from overton.untrusted import converted
 
 if TYPE_CHECKING:

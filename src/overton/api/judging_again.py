@@ -21,11 +21,11 @@ from overton.hosts.local import Confirm, Plan, Trust, Watch
 from overton.hosts.local.opening import published
 from overton.hosts.local.trusting import check_trusted
 from overton.judging.labelling import Labels
-from overton.studies.measuring import Results
 from overton.studies.options import option_place
 from overton.studies.registry import PREFIX, study_named
 from overton.studies.rejudging import judged_again
 from overton.studies.rejudging.units import JudgedUnit, Row
+from overton.studies.results import Results
 from overton.studies.sheet import JudgedOnce, JudgedUnits
 
 __all__ = ["again", "own_judge", "plan_again"]

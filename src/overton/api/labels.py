@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.judging.labelling import Labels
     from overton.studies.labelled.case import Case
-    from overton.studies.measuring import Correcting, How, Results
+    from overton.studies.measuring import Correcting, How
+    from overton.studies.results import Results
 
 __all__ = ["Agreed", "Labelled", "agreement", "cases_of", "labelled", "people_agreement"]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from overton.judging.labelling import Labels
     from overton.statistics.misread import Plan
-    from overton.studies.measuring import Results
+    from overton.studies.results import Results
     from overton.studies.sheet import JudgedRows, Sheet
 
 __all__ = ["PILOT", "WIDTH", "LabelsFor", "labels_for"]

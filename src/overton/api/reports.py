@@ -17,10 +17,11 @@ from overton.hosts.local import traceback_kept
 from overton.studies.cautions import failing
 from overton.studies.exhibits import Section, TrialTable
 from overton.studies.installed_study import blaming
-from overton.studies.measuring import How, Measured, Results
+from overton.studies.measuring import How
 from overton.studies.options import option_place
 from overton.studies.precision_shown import unequal
 from overton.studies.registry import study_named
+from overton.studies.results import Measured, Results
 from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
 

@@ -17,9 +17,10 @@ from overton.errors import InputError, Problem, Unreadable, UnreadableRun, quote
 from overton.hosts.local import ModelEntry, RunFolder
 from overton.hosts.local.opening import published
 from overton.studies.arm_weights import with_weights
-from overton.studies.measuring import UNMEASURED, Measured, Measuring, Results, RunFacts, TriedOn
+from overton.studies.measuring import UNMEASURED, Measuring
 from overton.studies.nulls import apart
 from overton.studies.registry import study_named
+from overton.studies.results import Measured, Results, RunFacts, TriedOn
 from overton.studies.several import judge_of, judges_of
 from overton.studies.study import AnyStudy
 from overton.untrusted import bytes_of, converted, json_of

@@ -9,7 +9,7 @@ from overton.studies.command import Command, Done
 from overton.studies.degenerate import degenerate
 from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.items import Items
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results
+from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring
 from overton.studies.noting import Notes
 from overton.studies.nulls import Null
 from overton.studies.options import NoOptions, Option, option_place
@@ -18,6 +18,7 @@ from overton.studies.prompts import Prompts
 from overton.studies.readable import Unreadable, Wanted, ask_all_until_read, ask_until_read, unless_refused
 from overton.studies.registry import Listed, listed, study_named
 from overton.studies.respondent import respondent
+from overton.studies.results import Results
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
 from overton.studies.study import INTERFACE, Dataset, Demo, Role, Study
 from overton.studies.table import RawTable, means

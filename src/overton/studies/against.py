@@ -20,8 +20,9 @@ from overton.statistics.comparing import equivalence_level, together, verdict_of
 from overton.statistics.resampling import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, Sides, meeting
 from overton.studies.findings import FAMILY, Said, count_tests
-from overton.studies.measuring import Comparing, Results
+from overton.studies.measuring import Comparing
 from overton.studies.nulls import Null
+from overton.studies.results import Results
 from overton.studies.weighing import settled
 
 __all__ = ["Against", "Verdict", "against", "is_said"]

@@ -12,8 +12,9 @@ from overton.statistics import Estimate
 from overton.statistics.proportions import proportion
 from overton.statistics.resampling.limits import FEWEST
 from overton.studies.findings import Compared, Finding, counted, weighed
-from overton.studies.measuring import Measuring, Results, RunFacts, TriedOn, Unread
+from overton.studies.measuring import Measuring, Unread
 from overton.studies.numbers import sentence
+from overton.studies.results import Results, RunFacts, TriedOn
 
 if TYPE_CHECKING:
     import polars as pl

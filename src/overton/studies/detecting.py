@@ -18,7 +18,8 @@ from overton.statistics.comparing import Number
 from overton.statistics.detecting import Varying, by_chance, scatter
 from overton.statistics.resampling import Jackknife, Resampling
 from overton.studies.comparing import Contribution, Sides
-from overton.studies.measuring import Comparing, Results
+from overton.studies.measuring import Comparing
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl

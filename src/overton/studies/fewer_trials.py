@@ -15,7 +15,8 @@ from overton.studies.comparing import Contribution, Sides, of_pairs
 from overton.studies.detecting import part_of, repetitions
 
 if TYPE_CHECKING:
-    from overton.studies.measuring import Comparing, Results
+    from overton.studies.measuring import Comparing
+    from overton.studies.results import Results
 
 __all__ = ["blocks", "with_fewer_trials"]
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.comparing import Contribution
-    from overton.studies.measuring import Comparing, Results
+    from overton.studies.measuring import Comparing
+    from overton.studies.results import Results
     from overton.studies.sheet import Sheet
     from overton.studies.table import RawTable
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics.misread import Plan
-    from overton.studies.measuring import Results
+    from overton.studies.results import Results
 
 __all__ = [
     "JudgedAgain",

@@ -39,7 +39,7 @@ from overton.studies.readable import Answered, Wanted, ask_all_until_read
 
 if TYPE_CHECKING:
     from overton.studies.exhibits import Callout, Section
-    from overton.studies.measuring import Results
+    from overton.studies.results import Results
 
 __all__ = [
     "CALIBRATE",

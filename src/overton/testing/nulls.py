@@ -12,8 +12,8 @@ from overton.api.results import measuring_of, results_of
 from overton.api.runs import open_run, run
 from overton.errors import InputError
 from overton.studies.comparing import Sides
-from overton.studies.measuring import Results
 from overton.studies.nulls import Null, askable, null_of
+from overton.studies.results import Results
 from overton.testing.case import Case, require
 
 __all__ = ["check_nulls"]

@@ -27,8 +27,8 @@ from overton.api.results import measuring_of
 from overton.errors import InputError
 from overton.statistics.resampling import Jackknife
 from overton.studies.fewer_trials import blocks, with_fewer_trials
-from overton.studies.measuring import Results
 from overton.studies.registry import study_named
+from overton.studies.results import Results
 from overton.studies.table import RawTable
 
 HEADLINE, PLAIN, PUBLISHED = "open_mindedness_cross_fitted", "open_mindedness", "open_mindedness_as_published"

@@ -93,7 +93,8 @@ async def test_a_judge_that_sees_is_right_in_both_orders_and_one_that_does_not_i
     import polars as pl
 
     from overton.studies.controls.measures import measure
-    from overton.studies.measuring import How, Results
+    from overton.studies.measuring import How
+    from overton.studies.results import Results
 
     def tried(rows: list[Any]) -> Any:
         table = pl.DataFrame([msgspec.structs.asdict(one) for one in rows]).with_columns(model=pl.lit("j"))

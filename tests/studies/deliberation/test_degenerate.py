@@ -14,13 +14,14 @@ import pytest
 from overton.calls import Message, Reply, Request, Settings
 from overton.studies.degenerate import KINDS, Degenerate, Kind, Parameters
 from overton.studies.deliberation.figures import sections
+from overton.studies.deliberation.how import DeliberationHow
 from overton.studies.deliberation.items import VERDICTS, Dilemma
 from overton.studies.deliberation.measures import Analysis, analyze
-from overton.studies.deliberation.measuring import MEASURING, DeliberationHow
+from overton.studies.deliberation.measuring import MEASURING
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.protocol import conduct, trials
 from overton.studies.exhibits import Callout, Section, Table, summary
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 
 from .conftest import stated
 

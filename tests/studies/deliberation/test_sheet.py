@@ -13,7 +13,7 @@ import overton
 from overton.errors import InputError
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.deliberation.sheet import SHEET
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 
 FIRST, SECOND, LAST = VALUES[0], VALUES[1], VALUES[-1]
 

@@ -13,7 +13,7 @@ from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.measures import Analysis, analyze
 from overton.studies.even_handedness.measuring import MEASURING, EvenHow
 from overton.studies.exhibits import Callout, summary
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 
 
 @pytest.fixture

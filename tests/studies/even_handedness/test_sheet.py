@@ -8,7 +8,7 @@ import pytest
 
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.sheet import SHEET
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 
 
 @pytest.fixture

@@ -16,11 +16,12 @@ import pytest
 from overton.corpora.tables import open_table
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.errors import InputError
-from overton.studies.measuring import How, Measured, Results
+from overton.studies.measuring import How
 from overton.studies.pluralism.audited import audit
 from overton.studies.pluralism.auditing import AUDITING, Audited, AuditOptions, read_entailing
 from overton.studies.pluralism.comparing import compare_references
 from overton.studies.pluralism.items import Comment, Placed, ReferenceThread, Viewpoint
+from overton.studies.results import Measured, Results
 
 CAR, NONSENSE, MONEY = (
     "The mayor should not have bought a car.",

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from overton.studies.measuring import Results, RunFacts
+from overton.studies.results import Results, RunFacts
 from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import MARK
 

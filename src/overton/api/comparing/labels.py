@@ -17,8 +17,9 @@ from overton.statistics.comparing import Gap, equivalence_level
 from overton.statistics.resampling import Jackknife, Resampling
 from overton.studies.comparing import Contribution, Sides
 from overton.studies.labelled import Variants
-from overton.studies.measuring import How, Results
+from overton.studies.measuring import How
 from overton.studies.plain import number_of, plain
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     from overton.studies.labelled.case import Over

@@ -25,8 +25,9 @@ from overton.studies.comparing import Sides
 from overton.studies.detecting import halves_of
 from overton.studies.fewer_trials import with_fewer_trials
 from overton.studies.installed_study import blaming
-from overton.studies.measuring import Comparing, How, Results
+from overton.studies.measuring import Comparing, How
 from overton.studies.registry import study_named, usable_studies
+from overton.studies.results import Results
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:

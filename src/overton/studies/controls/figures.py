@@ -7,7 +7,8 @@ from typing import Any
 
 from overton.studies.controls.measures import Analysis, Tried, measure
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
-from overton.studies.measuring import How, Measuring, Results
+from overton.studies.measuring import How, Measuring
+from overton.studies.results import Results
 
 __all__ = ["MEASURING"]
 

@@ -14,8 +14,9 @@ import msgspec
 from overton.statistics import Estimate
 from overton.statistics.proportions import proportion
 from overton.studies.controls.units import Control
-from overton.studies.measuring import How, Results
+from overton.studies.measuring import How
 from overton.studies.rejudging.units import READINGS
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl

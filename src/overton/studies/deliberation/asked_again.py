@@ -10,7 +10,7 @@ from typing import Any
 from overton.calls import Ask, Draw
 from overton.studies.deliberation.prompts import LISTED, VALUES
 from overton.studies.deliberation.protocol import valued
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 from overton.studies.retesting import another_order
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
 

@@ -22,10 +22,10 @@ from overton.studies.deliberation.measures.partners import inherited, similarity
 from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.talks import Talks, talks_from
 from overton.studies.deliberation.tables import read_table
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
-    from overton.studies.deliberation.measuring import DeliberationHow
+    from overton.studies.deliberation.how import DeliberationHow
     from overton.studies.table import RawTable
 
 __all__ = ["by_chance", "of_records", "of_table"]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from overton.studies.cautions import about_judges, held_to_form, judged_by, names_in, refused
+from overton.studies.deliberation.how import DeliberationHow
 from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.sheet import USED
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, Unread
+from overton.studies.measuring import Comparing, Correcting, Headline, Measuring, Unread
 from overton.studies.numbers import sentence
-from overton.studies.options import Option
 from overton.studies.profiling import Profiling
+from overton.studies.results import Results
 from overton.studies.retesting import Repeated, self_agreement_lines
 
 if TYPE_CHECKING:
@@ -33,24 +34,6 @@ if TYPE_CHECKING:
     from overton.studies.traits import Trait
 
 __all__ = ["MEASURING"]
-
-
-class DeliberationHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the measures of deliberation are computed."""
-
-    estimator: Annotated[
-        Literal["auto", "taste_by_model", "taste", "random", "penalised", "as_published"],
-        Option(
-            "Estimator of the choice model: taste_by_model (a model's lasting taste is not inertia), taste (the same,"
-            " with equally strong tastes of all models), random (no tastes), auto (taste_by_model if the data identify"
-            " it, otherwise random), penalised, or as_published (the authors' own)"
-        ),
-    ] = "auto"
-    conformity: Annotated[
-        Literal["shared", "by model"], Option("Whether models share their conformity: shared, or by model")
-    ] = "shared"
-    goals: Annotated[Literal["apart", "together"], Option("Fit the goals apart, or together")] = "apart"
-    others: Annotated[bool, Option("Fit the choice model with all estimators", flag="--all-estimators")] = False
 
 
 def _analysis() -> type[Analysis]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.comparing import Sides
-    from overton.studies.measuring import Results
+    from overton.studies.results import Results
 
 __all__ = ["NULLS"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from overton.calls import Ask, Draw
 from overton.studies.even_handedness.judging import compliance, evenness, graded, hedging
 from overton.studies.even_handedness.laid_out import graded_of
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
 
 __all__ = ["AGAIN"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,9 +11,10 @@ from overton.studies.cautions import about_judges, few, held_to_form
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Headline, How, Measuring, Results, Unread
+from overton.studies.measuring import Comparing, Headline, How, Measuring, Unread
 from overton.studies.options import Option
 from overton.studies.profiling import Profiling
+from overton.studies.results import Results
 from overton.studies.weighing import AsAsked, weighing_notes
 
 if TYPE_CHECKING:

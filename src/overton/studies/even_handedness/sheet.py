@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from overton.studies.even_handedness.asked_again import AGAIN
 from overton.studies.even_handedness.judging import GRADES, LETTERS, options_of
 from overton.studies.even_handedness.laid_out import graded_of
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 from overton.studies.sheet import JudgedRows, Sheet
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from overton.statistics.resampling import DIFFERENCE
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
-from overton.studies.measuring import Results
 from overton.studies.open_mindedness.free.compared import free_sides
 from overton.studies.open_mindedness.measures import chance
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells, cells_from_counts, cells_from_records
@@ -28,11 +27,12 @@ from overton.studies.open_mindedness.measures.scores import (
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, answered_shares, corrected_shares
 from overton.studies.open_mindedness.tables import read_table
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.open_mindedness.measuring import OpenMindednessHow
+    from overton.studies.open_mindedness.how import OpenMindednessHow
     from overton.studies.table import RawTable
     from overton.studies.weighing import Weighing
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, Unread
+from overton.studies.measuring import Comparing, Correcting, Headline, Measuring, Unread
+from overton.studies.open_mindedness.how import OpenMindednessHow
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
-from overton.studies.options import Option
 from overton.studies.profiling import Profiling
-from overton.studies.weighing import AsAsked, weighing_notes
+from overton.studies.results import Results
+from overton.studies.weighing import weighing_notes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,18 +35,6 @@ if TYPE_CHECKING:
     from overton.studies.weighing import Weighing
 
 __all__ = ["MEASURING"]
-
-
-class OpenMindednessHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How open-mindedness is computed."""
-
-    controversial: Annotated[int, Option("Issues in the controversial subset", least=1)] = 10
-    reading: Annotated[Literal["strict", "published"], Option("Which patterns read the stances")] = "strict"
-    shares: AsAsked = "as-asked"
-    answers: Annotated[
-        Literal["as-asked", "forced", "free"],
-        Option("Which answers are measured; as-asked takes the forced ones if there are any"),
-    ] = "as-asked"
 
 
 def _analysis() -> type[Analysis]:

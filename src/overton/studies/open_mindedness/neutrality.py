@@ -11,8 +11,9 @@ import msgspec
 from overton.judging import cohen_kappa, fleiss_kappa, share
 from overton.statistics import Estimate
 from overton.studies.exhibits import Cell, Column, Exhibits, Section, Table
-from overton.studies.measuring import How, Measuring, Results
+from overton.studies.measuring import How, Measuring
 from overton.studies.numbers import sentence
+from overton.studies.results import Results
 from overton.studies.retesting import SelfAgreement, of_labels, self_agreement_lines
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import msgspec
 
 from overton.calls import Ask, Draw, Trial
 from overton.errors import InputError, Problem
-from overton.studies.measuring import Results
 from overton.studies.options import option_place
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.judging import judged, response_task, summaries_task
 from overton.studies.pluralism.matching import YES_NO, matched
 from overton.studies.pluralism.protocol.sycophancy import matching_order
 from overton.studies.pluralism.record import STANCES
+from overton.studies.results import Results
 from overton.studies.retesting import another_order
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.untrusted import converted

@@ -12,9 +12,10 @@ import msgspec
 from overton.statistics import Estimate
 from overton.studies.cautions import about_judges, agreed, few, judged_by, names_in
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Method, Section, Spelled, Table
-from overton.studies.measuring import How, Measuring, Results
+from overton.studies.measuring import How, Measuring
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.tables import OPINIONS
+from overton.studies.results import Results
 from overton.studies.retesting import SelfAgreement, of_sets, self_agreement_lines
 
 if TYPE_CHECKING:

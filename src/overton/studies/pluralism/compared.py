@@ -13,7 +13,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
-from overton.studies.measuring import Results
 from overton.studies.pluralism import tables
 from overton.studies.pluralism.measures import probabilities_in, probabilities_in_table
 from overton.studies.pluralism.measures.assembly import units_of
@@ -21,9 +20,10 @@ from overton.studies.pluralism.measures.contrasts import LEADS, called, comparis
 from overton.studies.pluralism.measures.faultless import Tables
 from overton.studies.pluralism.measures.odds import OF, Shifted, flaw, shifted
 from overton.studies.pluralism.measures.units import NOTHING, Names, Units, summed
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
-    from overton.studies.pluralism.measuring import PluralismHow
+    from overton.studies.pluralism.how import PluralismHow
     from overton.studies.table import RawTable
     from overton.studies.weighing import Weighing
 

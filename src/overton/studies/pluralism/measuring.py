@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,15 +12,17 @@ from overton.errors import InputError, Problem
 from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
 from overton.studies.faulty import fault_warnings
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, RunFacts, Unread
+from overton.studies.measuring import Comparing, Correcting, Headline, Measuring, Unread
 from overton.studies.numbers import sentence
-from overton.studies.options import Option, option_place
+from overton.studies.options import option_place
+from overton.studies.pluralism.how import PluralismHow
 from overton.studies.pluralism.record import Record
 from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.profiling import Profiling
+from overton.studies.results import Results, RunFacts
 from overton.studies.retesting import self_agreement_lines
-from overton.studies.weighing import AsAsked, weighing_notes
+from overton.studies.weighing import weighing_notes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,17 +40,6 @@ if TYPE_CHECKING:
     from overton.studies.weighing import Weighing
 
 __all__ = ["MEASURING"]
-
-
-class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How pluralism is computed."""
-
-    denominator: Annotated[
-        Literal["non-neutral", "labelled"],
-        Option("Denominator of a stance's precision: all non-neutral responses, or those labelled with the stance"),
-    ] = "non-neutral"
-    summaries: Annotated[Any, Option("Table of thread, summary, stance, votes, for one of matches", file=True)] = None
-    shares: AsAsked = "as-asked"
 
 
 def _analysis() -> type[Analysis]:

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
-from overton.studies.measuring import How, Measuring, Results
+from overton.studies.measuring import How, Measuring
 from overton.studies.rejudging.measures import AGAIN, ORDER, PEOPLE, RUN, Analysis, Drift, Steady, measure
+from overton.studies.results import Results
 
 __all__ = ["MEASURING"]
 

@@ -17,8 +17,9 @@ import msgspec
 from overton.judging.people import Weighed, beside, mean_gap, mean_of
 from overton.statistics import Estimate
 from overton.statistics.correction import difference
-from overton.studies.measuring import How, Results
+from overton.studies.measuring import How
 from overton.studies.rejudging.units import READINGS, JudgedUnit
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl

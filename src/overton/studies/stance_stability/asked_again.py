@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Ask, Draw
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 from overton.studies.retesting import another_order
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.stance_stability.items import Topic

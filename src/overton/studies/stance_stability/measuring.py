@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import nan
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from overton.studies.arm_weights import LEFT_OUT, is_weighted
 from overton.studies.cautions import about_judges, agreed, judged_by, names_in, refused
 from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring, Results, Unread
-from overton.studies.options import Option
+from overton.studies.measuring import Comparing, Correcting, Headline, Measuring, Unread
 from overton.studies.profiling import Profiling
+from overton.studies.results import Results
 from overton.studies.retesting import Repeated, self_agreement_lines
+from overton.studies.stance_stability.how import StanceHow
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.reproduced import SYCON
@@ -37,36 +38,6 @@ __all__ = ["MEASURING", "MEASURING_TRANSCRIPTS"]
 
 _MOST_LISTED = 2_000
 """With more conversations than this, a report has only the groups' measures: the run's records have the rest."""
-
-
-class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the measures of stance stability are computed: the formulas leave some points open."""
-
-    no_change: Annotated[
-        Literal["zero", "mean"], Option("Confidence at changes if there are none: zero, or the mean of all turns")
-    ] = "zero"
-    no_documents: Annotated[
-        Literal["left out", "zero"], Option("Term of a turn without documents: left out of the mean, or zero")
-    ] = "left out"
-    unclear: Annotated[
-        Literal["carry", "stance"], Option("An unclear turn keeps the last stance (carry), or is one itself (stance)")
-    ] = "carry"
-    unlabelled: Annotated[
-        Literal["none", "carry"],
-        Option("A turn without a label makes no pairs (none), or keeps the last stance (carry)"),
-    ] = "none"
-    labels: Annotated[
-        Literal["proposition", "premise"] | None,
-        Option("Stances towards the proposition, or towards the question's premise; by default those available"),
-    ] = None
-    target: Annotated[
-        Literal["supportive", "critical", "balanced", "first"],
-        Option("Flips are against this stance, or against each conversation's first"),
-    ] = "supportive"
-    over: Annotated[
-        Literal["topics", "conversations"] | None,
-        Option("What intervals are over: topics (the default if the table has them) or conversations"),
-    ] = None
 
 
 def _analysis() -> type[Analysis]:

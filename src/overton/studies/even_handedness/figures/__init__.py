@@ -13,7 +13,7 @@ from overton.studies.even_handedness.figures.trials import answer_table
 from overton.studies.even_handedness.measures.analysis import Analysis
 from overton.studies.exhibits import Section
 from overton.studies.faulty import fault_section, with_faults
-from overton.studies.measuring import Results
+from overton.studies.results import Results
 from overton.studies.retesting import self_agreement_lines
 from overton.studies.weighing import weighing_section
 

@@ -8,10 +8,10 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from overton.calls import Ask, Draw
-from overton.studies.measuring import Results
 from overton.studies.open_mindedness.free.judging import Labelled, Material, label_of
 from overton.studies.open_mindedness.free.laid_out import answers_of
 from overton.studies.open_mindedness.items import Side
+from overton.studies.results import Results
 from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.weighing import Weigh, asked_label_first
 

@@ -25,7 +25,7 @@ from overton.studies.open_mindedness.measures.free import KINDS, pairs_of
 from overton.studies.open_mindedness.record import STANCES
 
 if TYPE_CHECKING:
-    from overton.studies.open_mindedness.measuring import OpenMindednessHow
+    from overton.studies.open_mindedness.how import OpenMindednessHow
 
 __all__ = ["FreeCase"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from overton.studies.measuring import Results
 from overton.studies.open_mindedness.free.judging import positions
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.measures.free import with_answers
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from overton.studies.measuring import Results
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.asked_again import AGAIN
 from overton.studies.open_mindedness.free.judging import LABELS, STRENGTHS
 from overton.studies.open_mindedness.free.laid_out import WHATS, answers_of
+from overton.studies.results import Results
 from overton.studies.sheet import JudgedRows, Sheet, definitions_in
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.chanced import JudgeChances
-    from overton.studies.pluralism.measuring import PluralismHow
+    from overton.studies.pluralism.how import PluralismHow
     from overton.studies.table import RawTable
     from overton.studies.weighing import Weighing
 

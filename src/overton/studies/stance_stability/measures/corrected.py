@@ -39,7 +39,7 @@ from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import KEY
 
 if TYPE_CHECKING:
-    from overton.studies.stance_stability.measuring import StanceHow
+    from overton.studies.stance_stability.how import StanceHow
 
 __all__ = ["MEASURES", "Changes", "corrected_changes", "labels_for_width"]
 

@@ -1,0 +1,89 @@
+"""The results of runs, put together: who answered, what is known of each run, and the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.agreement import SheetAgreement
+    from overton.judging.labelling import Labels
+
+__all__ = ["Measured", "Results", "RunFacts", "TriedOn"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A model that answered: its name in records, and what belongs to that name.
+
+    `spec` is the model requested, as 'provider/name', with `settings` as 'key=value'; `family` groups models of one
+    kind; with `holds_form` a grammar held its answers to their form; `run` is the name of its run's folder; `sampled`
+    is the temperature at which it answered, '' if not known.
+    """
+
+    name: str
+    spec: str
+    family: str = ""
+    holds_form: bool = False
+    run: str = ""
+    settings: tuple[str, ...] = ()
+    sampled: str = ""
+
+
+class TriedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A judge, as 'provider/name', tried on controls of one kind of label: how many of how many it got right."""
+
+    judge: str
+    what: str
+    right: int
+    controls: int
+    fails: bool
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of one run: its folder's name, its options and seed, who answered in each role, how well judges
+    agree with people, what people said of what they labelled, and how judges did on controls."""
+
+    name: str
+    options: Mapping[str, Any]
+    roles: Mapping[str, Sequence[Measured]]
+    agreements: Sequence[SheetAgreement] = ()
+    labels: Sequence[Labels] = ()
+    seed: int = 0
+    controls: Sequence[TriedOn] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of runs, put together: models of several runs with the same name are kept apart, never pooled.
+
+    `records` are the outcome tables under each other, `items` what was asked about, each once. A table that was made
+    elsewhere has neither items nor runs. `nulls` are the records of null conditions, by the null's name: they are not
+    among `records`.
+
+    If there are several judges, all of this is by the first of them, and `others` has the same by each of the others,
+    by name: the results if that judge alone had judged.
+    """
+
+    records: pl.DataFrame
+    items: Sequence[Any] = ()
+    models: Sequence[Measured] = ()
+    runs: Sequence[RunFacts] = ()
+    nulls: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    others: Mapping[str, Results] = field(default_factory=dict)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The names of the models whose answers a grammar held to their form."""
+        return tuple(model.name for model in self.models if model.holds_form)
+
+    def answering(self, role: str) -> tuple[Measured, ...]:
+        """Who answered in a role, in any of the runs: each name once, sorted."""
+        found = {one.name: one for run in self.runs for one in run.roles.get(role, ())}
+        return tuple(found[name] for name in sorted(found))
