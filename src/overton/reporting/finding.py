@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, common, counted, evidence
 
 if TYPE_CHECKING:
-    from overton.reporting.report import Report
+    from overton.studies.exhibits import Section
 
 __all__ = ["Found", "Said", "found"]
 
@@ -36,22 +36,22 @@ class Found:
     models: Sequence[tuple[str, Sequence[Said], Sequence[Said]]]
 
 
-def found(report: Report) -> Found | None:
+def found(findings: Sequence[Finding], sections: Sequence[Section]) -> Found | None:
     """What the top of a report says; None if no findings are declared.
 
     Effects that were ruled out are listed separately, unless no other effects are reported: then they are the findings.
     """
-    if not report.findings:
+    if not findings:
         return None
-    shared = common(report.findings)
-    titles = {section.key: section.title for section in report.sections}
+    shared = common(findings)
+    titles = {section.key: section.title for section in sections}
     models = []
-    for model, findings in by_model(report.findings):
-        said = [(one.what, _said(one, titles, shared)) for one in findings]
+    for model, own in by_model(findings):
+        said = [(one.what, _said(one, titles, shared)) for one in own]
         moved = any(what == "effect" for what, _ in said)
         apart = [one for what, one in said if what == "bound" and moved]
         models.append((model, [one for _, one in said if one not in apart], apart))
-    quotable = any(one.quotable for one in report.findings)
+    quotable = any(one.quotable for one in findings)
     return Found(shared, "" if quotable or not shared else DO_NOT_QUOTE, models)
 
 

@@ -130,7 +130,7 @@ def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | N
         "".join([style_sheet(), *map(asset, _STYLES)]),
         "".join(map(asset, _SCRIPTS)),
         report=report,
-        found=found(report),
+        found=found(report.findings, report.sections),
         sections=[
             (section, [_laid_out(exhibit, charts) for exhibit in section.exhibits]) for section in report.sections
         ],
