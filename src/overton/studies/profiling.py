@@ -9,17 +9,12 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from overton.studies.traits import Trait
+    from overton.studies.traits import Aspect, Trait
 
-__all__ = ["ASPECTS", "Aspect", "Profiling", "starter_subjects"]
-
-Aspect = Literal["stands", "moved", "omits", "refuses"]
-"""What a trait says of a model: where it stands, what moves it, what it leaves out, what it refuses."""
-
-ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
+__all__ = ["Profiling", "starter_subjects"]
 
 Analysis = TypeVar("Analysis")
 

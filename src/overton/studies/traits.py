@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from math import isnan, nan
+from typing import Literal, get_args
 
 import msgspec
 
 from overton.statistics import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.resampling import SHARE, Range
 from overton.studies.numbers import Kind
-from overton.studies.profiling import Aspect
 
-__all__ = ["Trait", "remaining", "uncertain"]
+__all__ = ["ASPECTS", "Aspect", "Trait", "remaining", "uncertain"]
+
+Aspect = Literal["stands", "moved", "omits", "refuses"]
+"""What a trait says of a model: where it stands, what moves it, what it leaves out, what it refuses."""
+
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
 
 class Trait(msgspec.Struct, frozen=True, kw_only=True):

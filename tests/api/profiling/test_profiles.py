@@ -20,8 +20,8 @@ from overton.api.runs import open_run
 from overton.errors import InputError
 from overton.studies.exhibits import Statement
 from overton.studies.numbers import number
-from overton.studies.profiling import ASPECTS
 from overton.studies.registry import asking_names, study_named
+from overton.studies.traits import ASPECTS
 
 OURS = ["deliberation", "even-handedness", "open-mindedness", "pluralism", "stance-stability"]
 

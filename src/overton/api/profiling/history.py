@@ -19,7 +19,7 @@ from overton.errors import InputError
 from overton.statistics.resampling import Jackknife
 
 if TYPE_CHECKING:
-    from overton.api.profiling.making import ProfiledRun
+    from overton.api.profiling.results import ProfiledRun
 
 __all__ = ["histories", "started"]
 

@@ -4,62 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.comparing.sources import parted
 from overton.api.profiling.history import histories, started
 from overton.api.profiling.page import write_page
-from overton.api.profiling.results import Found, Missing, Profile
+from overton.api.profiling.results import Found, Missing, Profile, ProfiledRun
 from overton.api.profiling.subjects import read_subjects, shared
 from overton.api.reports import warnings_of
 from overton.api.results import measuring_of
-from overton.api.runs import Run, open_run
+from overton.api.runs import open_run
 from overton.errors import InputError, Problem, command
-from overton.hosts.local import traceback_kept
 from overton.hosts.local.opening import published
-from overton.studies.installed_study import blaming
 from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
-from overton.studies.traits import Trait
 
-__all__ = ["ProfiledRun", "profile"]
-
-
-@dataclass(frozen=True)
-class ProfiledRun:
-    """A run that is part of a profile, and which of its models are selected."""
-
-    run: Run
-    study: AnyStudy
-    asked: tuple[str, ...]
-    how: Mapping[str, Any]
-
-    @property
-    def kind(self) -> str:
-        """The study whose measures it uses: runs that label for a study count as runs of that study."""
-        return self.study.labels or self.study.name
-
-    @property
-    def title(self) -> str:
-        """What the study is called."""
-        return self.study.title or self.study.name
-
-    @cached_property
-    def outcome(self) -> Outcome:
-        """What was measured, once."""
-        return measured_runs(self.study, [self.run], chosen_how(self.study, self.how))
-
-    @cached_property
-    def traits(self) -> list[Trait]:
-        """What the study says about the selected models."""
-        declared = measuring_of(self.study).profile
-        with traceback_kept(self.run.path), blaming(self.study, "traits()"):
-            found = [] if declared is None else declared.traits(self.outcome.analysis)
-            return [one for one in found if one.model in self.asked]
+__all__ = ["profile"]
 
 
 def profile(

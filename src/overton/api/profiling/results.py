@@ -4,18 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from overton.api.analyses import Outcome, chosen_how, measured_runs
+from overton.api.results import measuring_of
 from overton.api.runs import Run
+from overton.hosts.local import traceback_kept
+from overton.studies.installed_study import blaming
 from overton.studies.plain import number_of
-from overton.studies.profiling import ASPECTS, Aspect
-from overton.studies.traits import Trait
+from overton.studies.study import AnyStudy
+from overton.studies.traits import ASPECTS, Aspect, Trait
 
-__all__ = ["Found", "History", "Missing", "OfSubject", "Point", "Profile", "Subject"]
+__all__ = ["Found", "History", "Missing", "OfSubject", "Point", "Profile", "ProfiledRun", "Subject"]
 
 SCHEMA = 1
 """The version of a profile's JSON."""
+
+
+@dataclass(frozen=True)
+class ProfiledRun:
+    """A run that is part of a profile, and which of its models are selected."""
+
+    run: Run
+    study: AnyStudy
+    asked: tuple[str, ...]
+    how: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """The study whose measures it uses: runs that label for a study count as runs of that study."""
+        return self.study.labels or self.study.name
+
+    @property
+    def title(self) -> str:
+        """What the study is called."""
+        return self.study.title or self.study.name
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What was measured, once."""
+        return measured_runs(self.study, [self.run], chosen_how(self.study, self.how))
+
+    @cached_property
+    def traits(self) -> list[Trait]:
+        """What the study says about the selected models."""
+        declared = measuring_of(self.study).profile
+        with traceback_kept(self.run.path), blaming(self.study, "traits()"):
+            found = [] if declared is None else declared.traits(self.outcome.analysis)
+            return [one for one in found if one.model in self.asked]
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from overton.studies.exhibits import (
     Table,
 )
 from overton.studies.numbers import Kind, interval, number, reason
-from overton.studies.profiling import ASPECTS, Aspect
-from overton.studies.traits import Trait
+from overton.studies.traits import ASPECTS, Aspect, Trait
 
 __all__ = ["ASPECT_TITLES", "sections"]
 

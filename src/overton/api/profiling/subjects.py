@@ -18,7 +18,7 @@ from overton.studies.numbers import number
 from overton.studies.spelling import words_of
 
 if TYPE_CHECKING:
-    from overton.api.profiling.making import ProfiledRun
+    from overton.api.profiling.results import ProfiledRun
     from overton.studies.comparing import Contribution
 
 __all__ = ["read_subjects", "shared"]
