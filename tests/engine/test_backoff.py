@@ -226,7 +226,7 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
                 model.answerer, Settings(max_tokens=40), Pacer(CONNECTIONS), batching=model.batching, batched=True
             )
             desk = bench.again(patience=Patience())
-            desk.take_up([bound])
+            desk.take_up(batches.Batches(desk), [bound])
             lane = study.lane(bound, study.trials(trials))
             lane.at_once = lambda: 20_000
             try:

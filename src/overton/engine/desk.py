@@ -11,7 +11,6 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from overton.calls import Answerer, Batching, Failure, Price, Reply, Request, Settings, Usage
-from overton.engine.batches import Batches
 from overton.engine.first_calls import PROBABILITIES, FirstCalls, Sender, Turn, features_of, unsupported
 from overton.engine.fleet import Fleet
 from overton.engine.identity import Identity, Place
@@ -97,6 +96,49 @@ class Tally:
     notes: dict[str, str] = field(default_factory=dict)
 
 
+class Batched(Protocol):
+    """Calls that go in batches, as the desk sees them (`overton.engine.batches`); false if there are none."""
+
+    def __bool__(self) -> bool: ...
+
+    def open(self, bounds: Iterable[Bound], *, retry_failed: bool = False) -> None:
+        """Resume what earlier sessions left."""
+        ...
+
+    async def outcome(self, bound: Bound, identity: Identity, request: Request) -> Reply | None:
+        """The reply to a call that is in a batch or goes into one; None if it has to be sent alone."""
+        ...
+
+    def contains(self, slot: bytes) -> bool:
+        """Whether a call is in a batch."""
+        ...
+
+    def recalled(self, slot: bytes, cost: float) -> None:
+        """The journal has the outcome of a call that may also be in a batch."""
+        ...
+
+    def journaled(self, slot: bytes) -> None:
+        """A call's outcome was handed to the journal."""
+        ...
+
+    def raise_reserved(self, bound: Bound, times: float) -> float:
+        """Set aside `times` as much for calls in flight; returns the additional dollars."""
+        ...
+
+    def stopping(self, reason: OvertonError) -> None:
+        """Send nothing more and release all waiters."""
+        ...
+
+    async def settle(self, *, cut_off: bool = False) -> None:
+        """Wait until what is being sent has been sent and noted; with `cut_off`, cancel it instead."""
+        ...
+
+    @property
+    def out(self) -> int:
+        """How many calls are in batches that continue at the provider."""
+        ...
+
+
 @dataclass
 class Desk:
     """Answers asks on behalf of a run: from its journal if possible, otherwise by calling and journaling."""
@@ -107,7 +149,7 @@ class Desk:
     tally: Tally = field(default_factory=Tally)
     stopped: OvertonError | None = None
     recall_only: bool = False
-    batches: Batches | None = None
+    batches: Batched | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _pacers: dict[int, Pacer | Fleet] = field(default_factory=dict)
     _first_calls: FirstCalls = field(default_factory=FirstCalls)
@@ -125,14 +167,13 @@ class Desk:
         if self.batches is not None:
             self.batches.stopping(self.stopped)
 
-    def take_up(self, bounds: Iterable[Bound], *, retry_failed: bool = False) -> None:
-        """Send in batches the calls that these want batched, and resume the batches of earlier sessions; with
+    def take_up(self, batches: Batched, bounds: Iterable[Bound], *, retry_failed: bool = False) -> None:
+        """Send in `batches` the calls that `bounds` want batched, and resume the batches of earlier sessions; with
         `retry_failed` create again those that were refused.
 
         Raises:
             JournalError: the journal is damaged.
         """
-        batches = Batches(self)
         batches.open(bounds, retry_failed=retry_failed)
         self.batches = batches or None
 

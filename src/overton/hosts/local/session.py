@@ -22,6 +22,7 @@ from overton.engine import (
     keeping,
     rehearse,
 )
+from overton.engine.batches import Batches
 from overton.errors import (
     BatchRefused,
     DiskError,
@@ -149,6 +150,7 @@ async def _session(  # noqa: PLR0917
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
         desk = Desk(journal, budget, patience)
         desk.take_up(
+            Batches(desk),
             () if models is None else [one for lane in lanes for one in lane.bindings.values()],
             retry_failed=retry_failed,
         )
