@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from overton.corpora.parquet import check_parquet
 from overton.corpora.tables import open_table, read_table
 from overton.errors import InputError, Problem, Unreadable
+from overton.studies import table_frames
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
@@ -274,7 +275,7 @@ def test_whatever_a_column_contains_it_is_read_or_refused_with_file_and_column(t
         for some in (names, [names[number % len(names)]]):
             spoilt = frame.with_columns(series(odd).alias(name) for name in some)
             raw = RawTable("t.parquet", ".parquet", tuple(names), lambda spoilt=spoilt: spoilt)
-            found = problems_of(lambda raw=raw: table.read(raw))
+            found = problems_of(lambda raw=raw: table_frames.read(table, raw))
             assert {problem.place for problem in found} <= {"t.parquet"}, (some, odd)
 
 
@@ -283,7 +284,7 @@ def test_a_column_of_another_kind_is_named(odd: str) -> None:
     spoilt = frame_of(TURNS).with_columns(series(odd).alias("stance"))
     raw = RawTable("t.parquet", ".parquet", tuple(spoilt.columns), lambda: spoilt)
     with pytest.raises(InputError, match="row 1, stance: is"):
-        TURNS.read(raw)
+        table_frames.read(TURNS, raw)
 
 
 def test_records_of_a_run_hold_what_a_runs_records_hold(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.studies import table_frames
 from overton.studies.deliberation.record import Record as Message
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.open_mindedness.record import Record as Answer
@@ -59,7 +60,8 @@ def reasons(made: Callable[[], object]) -> list[str]:
 
 
 def test_cells_of_text_become_what_their_column_is() -> None:
-    read = TABLE.read(
+    read = table_frames.read(
+        TABLE,
         raw(
             {
                 "steps": ["3", " 3.0 ", "3e0", ""],
@@ -71,7 +73,7 @@ def test_cells_of_text_become_what_their_column_is() -> None:
                 "note": [" as is ", "", None, "\n"],
                 "more": ["", "", "", ""],
             }
-        )
+        ),
     )
     assert read.columns == ["thing", "colour", "size", "weight", "sold", "parts", "note"]
     assert read["thing"].to_list() == ["a", "b", "c", "d"]
@@ -92,7 +94,7 @@ def test_every_kind_of_wrong_cell_is_reported_by_its_line() -> None:
         "sold": ["perhaps", "2", "yes"],
         "owner": ["me", "", "me"],
     }
-    assert reasons(lambda: TABLE.read(raw(columns))) == [
+    assert reasons(lambda: table_frames.read(TABLE, raw(columns))) == [
         "line 2, colour: is 'pink'; it must be one of red, light-blue, azure, or empty",
         "line 2, size: is '10'; it must be a whole number, 0 to 9",
         "line 2, sold: is 'perhaps'; it must be true or false, or empty",
@@ -108,37 +110,42 @@ def test_every_kind_of_wrong_cell_is_reported_by_its_line() -> None:
 
 
 def test_rows_of_other_files_are_numbered_from_one() -> None:
-    assert reasons(lambda: TABLE.read(raw({"thing": ["a", "b"], "size": [1, -1]}, ".jsonl")))[0].startswith(
-        "row 2, size"
-    )
+    assert reasons(lambda: table_frames.read(TABLE, raw({"thing": ["a", "b"], "size": [1, -1]}, ".jsonl")))[
+        0
+    ].startswith("row 2, size")
 
 
 def test_a_row_that_occurs_twice_is_reported_with_the_first() -> None:
     columns = {"thing": ["a", "a", "a"], "colour": [None, "azure", None], "owner": ["me", "me", "me"]}
-    assert reasons(lambda: TABLE.read(raw(columns))) == ["line 4: is line 2 again"]
+    assert reasons(lambda: table_frames.read(TABLE, raw(columns))) == ["line 4: is line 2 again"]
 
 
 def test_columns_that_are_missing_or_occur_twice_are_named() -> None:
-    assert reasons(lambda: TABLE.read(raw({"size": ["1"]}))) == [": has no column thing; a table of things has thing"]
+    assert reasons(lambda: table_frames.read(TABLE, raw({"size": ["1"]}))) == [
+        ": has no column thing; a table of things has thing"
+    ]
     twice = raw({"thing": ["a"], "size": ["1"], "steps": ["1"]})
-    assert reasons(lambda: TABLE.read(twice)) == [": has the column size twice, as size and steps"]
+    assert reasons(lambda: table_frames.read(TABLE, twice)) == [": has the column size twice, as size and steps"]
 
 
 def test_other_columns_of_a_parquet_may_be_kept_whatever_their_names() -> None:
     table = Table("things", TABLE.columns, others=True)
     names = ["*", "^.*$", "", "(row)", "row"]
-    read = table.read(raw({"thing": ["a"], **{name: [1] for name in names}}, ".parquet"))
+    read = table_frames.read(table, raw({"thing": ["a"], **{name: [1] for name in names}}, ".parquet"))
     assert read.columns == ["thing", "*", "^.*$", "row"]
-    assert table.read(raw({"thing": ["a"], "*": [1]}, ".jsonl")).columns == ["thing"]
+    assert table_frames.read(table, raw({"thing": ["a"], "*": [1]}, ".jsonl")).columns == ["thing"]
 
 
 def test_blank_rows_are_left_out() -> None:
-    assert TABLE.read(raw({"thing": ["a", None, "b"], "size": [None, None, "1"]}))["thing"].to_list() == ["a", "b"]
+    assert table_frames.read(TABLE, raw({"thing": ["a", None, "b"], "size": [None, None, "1"]}))["thing"].to_list() == [
+        "a",
+        "b",
+    ]
 
 
 def test_a_frame_is_checked_by_the_same_declaration() -> None:
     frame = pl.DataFrame({"thing": ["a", "b"], "colour": ["red", None], "weight": [1.0, 2.0], "x": [1, 2]})
-    checked = TABLE.check(frame)
+    checked = table_frames.check(TABLE, frame)
     assert checked.columns == ["thing", "colour", "weight", "sold"]
     assert checked["sold"].to_list() == [False, False]
 
@@ -168,24 +175,26 @@ def test_a_frame_is_checked_by_the_same_declaration() -> None:
 )
 def test_what_is_wrong_with_a_frame_is_reported_by_column(columns: dict[str, Any], said: str) -> None:
     if not said:  # an optional column that is empty throughout is as good as none
-        assert "weight" not in TABLE.check(pl.DataFrame(columns)).columns
+        assert "weight" not in table_frames.check(TABLE, pl.DataFrame(columns)).columns
         return
-    assert reasons(lambda: TABLE.check(pl.DataFrame(columns)))[0].startswith(said)
+    assert reasons(lambda: table_frames.check(TABLE, pl.DataFrame(columns)))[0].startswith(said)
 
 
 def test_a_column_that_measures_need_besides_must_be_there() -> None:
-    assert reasons(lambda: TABLE.check(pl.DataFrame({"thing": ["a"]}), ["size"])) == ["size: this column is missing"]
+    assert reasons(lambda: table_frames.check(TABLE, pl.DataFrame({"thing": ["a"]}), ["size"])) == [
+        "size: this column is missing"
+    ]
 
 
 def test_a_rule_applies_where_all_its_columns_are_present() -> None:
-    assert TABLE.read(raw({"thing": ["a"], "weight": [""]})).height == 1
-    assert TABLE.check(pl.DataFrame({"thing": ["a"], "weight": [1.0]})).height == 1
+    assert table_frames.read(TABLE, raw({"thing": ["a"], "weight": [""]})).height == 1
+    assert table_frames.check(TABLE, pl.DataFrame({"thing": ["a"], "weight": [1.0]})).height == 1
 
 
 def test_problems_by_column_name_the_rows() -> None:
     table = Table("things", TABLE.columns, by_column=True)
     columns = {"thing": [*"abcdefg", None], "size": ["10"] * 7 + [None]}
-    assert reasons(lambda: table.read(raw(columns))) == [
+    assert reasons(lambda: table_frames.read(table, raw(columns))) == [
         "size: '10' in rows 1, 2, 3, 4, 5 and 2 more must be a whole number, 0 to 9"
     ]
 
@@ -245,13 +254,13 @@ def test_whatever_text_a_table_contains_it_is_read_or_refused(data: st.DataObjec
     rows = data.draw(st.lists(st.tuples(*(CELLS for _ in names)), min_size=1, max_size=4))
     given_ = raw(dict(zip(names, zip(*rows, strict=True), strict=True)), schema=dict.fromkeys(names, pl.String))
     try:
-        read = table.read(given_)
+        read = table_frames.read(table, given_)
     except InputError:
         return
     if read.is_empty():
         return
-    checked = table.check(read)
-    assert table.check(checked).equals(checked)
+    checked = table_frames.check(table, read)
+    assert table_frames.check(table, checked).equals(checked)
 
 
 @settings(max_examples=60, deadline=None)
@@ -263,7 +272,7 @@ def test_whatever_json_lines_contain_they_are_read_or_refused(
     names = [column.name for column in TABLE.columns]
     path.write_text("\n".join(json.dumps(dict(zip(names, row, strict=True))) for row in rows))
     with suppress(InputError):
-        TABLE.read(open_table(path))
+        table_frames.read(TABLE, open_table(path))
 
 
 @pytest.mark.parametrize("depth", [50, 500, 1000, 100_000])
@@ -273,4 +282,4 @@ def test_however_deep_a_cell_is_nested_the_table_is_refused(tmp_path: Path, dept
     line = json.dumps(row).replace('"DEEP"', "[" * depth + "]" * depth)
     (tmp_path / "t.jsonl").write_text(line + "\n")
     with pytest.raises(InputError):
-        DECISIONS.read(open_table(tmp_path / "t.jsonl"))
+        table_frames.read(DECISIONS, open_table(tmp_path / "t.jsonl"))

@@ -187,7 +187,7 @@ class Table:
     columns    those that are read, in the order in which they are returned
     rules      the rules for rows, and `once` for all of them; `checks` find more in a frame, once all else is right
     others     whether other columns of a .parquet are kept, such as those of a run's records
-    completed  whether `read` adds what is missing; `check` always does
+    completed  whether reading adds what is missing (`table_frames.read`); checking a frame always does
     by_column  whether problems are reported by column, with their rows: for tables of tens of thousands of rows
     """
 
@@ -217,29 +217,6 @@ class Table:
     def fits(self, raw: RawTable) -> bool:
         """Whether a table has the columns of this kind."""
         return not self.missing(raw.columns)
-
-    def read(self, raw: RawTable) -> pl.DataFrame:
-        """The table with typed columns under our names, checked; blank rows are left out.
-
-        Raises:
-            InputError: columns that are missing or occur twice, and by row (in a CSV by line): cells that are no value
-                of their column, and rows that break a rule.
-        """
-        from overton.studies.table_frames import read
-
-        return read(self, raw)
-
-    def check(self, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
-        """A frame from Python with typed columns, including those that are `added`; no others, and none that is empty.
-
-        `needed` are columns that must be present besides.
-
-        Raises:
-            InputError: every problem found, under the table's name.
-        """
-        from overton.studies.table_frames import check
-
-        return check(self, frame, needed)
 
     def documented(self) -> tuple[Documented, ...]:
         """The documentation of its columns, in order."""

@@ -32,7 +32,12 @@ _ROWS_NAMED = 5
 
 
 def read(table: Table, raw: RawTable) -> pl.DataFrame:
-    """See `Table.read`."""
+    """The table with typed columns under our names, checked; blank rows are left out.
+
+    Raises:
+        InputError: columns that are missing or occur twice, and by row (in a CSV by line): cells that are no value
+            of their column, and rows that break a rule.
+    """
     found = _found(table, raw)
     present = [column for column in table.columns if column.name in found.columns]
     with ThreadPoolExecutor() as pool:
@@ -229,8 +234,14 @@ def _repeated(once: Once, typed: pl.DataFrame, raw: RawTable) -> Iterator[Proble
 _PLURALS = {"whole": "whole numbers", "number": "numbers", "flag": "true and false", "names": "lists"}
 
 
-def check(table: Table, frame: pl.DataFrame, needed: Sequence[str]) -> pl.DataFrame:
-    """See `Table.check`."""
+def check(table: Table, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
+    """A frame from Python with typed columns, including those that are `added`; no others, and none that is empty.
+
+    `needed` are columns that must be present besides.
+
+    Raises:
+        InputError: every problem found, under the table's name.
+    """
     wanted = dict.fromkeys((*table.needed, *needed))
     if missing := [name for name in wanted if name not in frame.columns]:
         raise InputError([Problem(table.name, name, "this column is missing") for name in missing])

@@ -11,6 +11,7 @@ import pytest
 
 from overton.calls import Draw
 from overton.corpora.tables import open_table
+from overton.studies import table_frames
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.drawing import shortened
 from overton.studies.exhibits import Callout, Chart, Missing, Section, Table
@@ -205,7 +206,7 @@ def expressions(node: Any, inside: bool = False) -> Iterator[str]:
 
 def test_what_counts_cannot_tell_is_said_with_its_reason():
     counts = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
-    made = sections(analyze_counts(COUNTS.read(open_table(counts)), resamples=20))
+    made = sections(analyze_counts(table_frames.read(COUNTS, open_table(counts)), resamples=20))
     keys = [section.key for section in made]
     assert "agreement" not in keys
     assert "topics" not in keys

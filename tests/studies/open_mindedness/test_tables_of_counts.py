@@ -8,6 +8,7 @@ import pytest
 
 from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.studies import table_frames
 from overton.studies.open_mindedness.tables import COUNTS
 
 PUBLISHED = """issue,issue_stance,count,case,model
@@ -23,7 +24,7 @@ OURS = "model,issue,condition,stance,count\n"
 
 
 def read_counts(path: Path) -> pl.DataFrame:
-    return COUNTS.read(open_table(path))
+    return table_frames.read(COUNTS, open_table(path))
 
 
 def write(tmp_path: Path, text: str, name: str = "counts.csv") -> Path:

@@ -8,6 +8,7 @@ import pytest
 
 from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.studies import table_frames
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.tables import RECORDS, Outcomes, read_table
 from overton.studies.table import columns_of_record
@@ -76,7 +77,7 @@ LISTS = ("arguments", "faults", "sampled", "taken_sampled")
 
 
 def read_records(path: Path) -> pl.DataFrame:
-    return RECORDS.read(open_table(path))
+    return table_frames.read(RECORDS, open_table(path))
 
 
 def read_outcomes(path: Path) -> Outcomes:

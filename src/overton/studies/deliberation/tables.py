@@ -115,6 +115,8 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     """The decisions of a table, as `measures.analyze` takes them.
 
     Raises:
-        InputError: as `Table.read`.
+        InputError: as `table_frames.read`.
     """
-    return DECISIONS.read(raw)
+    from overton.studies import table_frames
+
+    return table_frames.read(DECISIONS, raw)

@@ -67,9 +67,11 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     """The rows of a table, as `measures.analyze` takes them.
 
     Raises:
-        InputError: as `Table.read`.
+        InputError: as `table_frames.read`.
     """
     import polars as pl
 
+    from overton.studies import table_frames
+
     named = pl.format("{}/{}", "pair", "setting")
-    return GRADES.read(raw).with_columns(pl.coalesce("trial", named).alias("trial"))
+    return table_frames.read(GRADES, raw).with_columns(pl.coalesce("trial", named).alias("trial"))

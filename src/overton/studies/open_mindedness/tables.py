@@ -155,17 +155,19 @@ def read_table(raw: RawTable) -> Outcomes:
     """Records or counts, distinguished by their columns: a column `count` makes it a table of counts.
 
     Raises:
-        InputError: it is neither; otherwise as `Table.read`.
+        InputError: it is neither; otherwise as `table_frames.read`.
     """
+    from overton.studies import table_frames
+
     if "count" in raw.columns:
-        return Outcomes("counts", COUNTS.read(raw))
+        return Outcomes("counts", table_frames.read(COUNTS, raw))
     if not RECORDS.fits(raw):
         reason = (
             f"is neither records (columns {', '.join(RECORDS.needed)} and more) nor a table of counts "
             f"(columns {', '.join(COUNTS.needed)}); it has {', '.join(raw.columns[:30]) or 'no columns'}"
         )
         raise InputError([Problem(raw.name, "", reason)])
-    records = RECORDS.read(raw)
+    records = table_frames.read(RECORDS, raw)
     lacking = tuple(column for column in _DESIGN if column not in raw.columns)
     if not lacking:
         return Outcomes("records", records)

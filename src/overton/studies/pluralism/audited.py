@@ -274,7 +274,9 @@ def _of_records(results: Results, how: How) -> Audit:
 
 
 def _of_table(table: RawTable, how: How) -> Audit:
-    return audit(OPINIONS.read(table), level=how.level)
+    from overton.studies import table_frames
+
+    return audit(table_frames.read(OPINIONS, table), level=how.level)
 
 
 def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:

@@ -176,8 +176,10 @@ def read_table(raw: RawTable, summaries: RawTable | None = None, *, weighed: boo
     columns; `weighed` is that of `pairs`, for a run's records.
 
     Raises:
-        InputError: it is none of them, or summaries are missing or not needed; otherwise as `Table.read`.
+        InputError: it is none of them, or summaries are missing or not needed; otherwise as `table_frames.read`.
     """
+    from overton.studies import table_frames
+
     if set(_OF_RUN) <= set(raw.columns):
         return _of_run(raw, weighed=weighed)
     kind = next((kind for kind in (MATCHES, RANKINGS, PAIRS) if kind.fits(raw)), None)
@@ -189,9 +191,9 @@ def read_table(raw: RawTable, summaries: RawTable | None = None, *, weighed: boo
         raise _refused(raw, "has matches; name the file of their summaries too (--summaries)")
     if kind is not MATCHES and summaries is not None:
         raise _refused(summaries, f"summaries belong to matches, and {raw.name} has {kind.name}")
-    found = {kind.name: kind.read(raw)}
+    found = {kind.name: table_frames.read(kind, raw)}
     if summaries is not None:
-        found["summaries"] = SUMMARIES.read(summaries)
+        found["summaries"] = table_frames.read(SUMMARIES, summaries)
     parts = {name: table.drop("community", strict=False) for name, table in found.items()}
     return ViewpointTables(
         parts.get("matches"), parts.get("summaries"), parts.get("rankings"), parts.get("pairs"), _communities(found)

@@ -89,8 +89,10 @@ def read_table(raw: RawTable) -> pl.DataFrame:
     """The turns of a table, as `measures.analyze` takes them.
 
     Raises:
-        InputError: as `Table.read`; or the table has answers but no labels.
+        InputError: as `table_frames.read`; or the table has answers but no labels.
     """
+    from overton.studies import table_frames
+
     names = [name for name in raw.columns if _ANSWER.fullmatch(name.strip().casefold())]
     if names and TURNS.missing(raw.columns):
         reason = (
@@ -98,7 +100,7 @@ def read_table(raw: RawTable) -> pl.DataFrame:
             f" a table of turns has {', '.join(TURNS.needed)}"
         )
         raise InputError([Problem(raw.name, "", reason)])
-    return TURNS.read(raw)
+    return table_frames.read(TURNS, raw)
 
 
 _ANSWER = re.compile(r"(?:response|answer)[_ ]?\d{1,4}")

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.results import Setting
@@ -205,7 +206,9 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
 
 def kept_decisions(decisions: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """The messages that are measured, in order, and how many deliberations are left out because a call failed."""
-    return _without_failed(DECISIONS.check(decisions).with_columns(pl.col("agent").fill_null(pl.col("model"))))
+    return _without_failed(
+        table_frames.check(DECISIONS, decisions).with_columns(pl.col("agent").fill_null(pl.col("model")))
+    )
 
 
 def _shape(talks: int, seats: _Seats, table: pl.DataFrame) -> tuple[int, int, int]:

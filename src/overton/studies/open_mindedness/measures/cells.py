@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.studies import table_frames
 from overton.studies.arm_weights import is_weighted
 from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.open_mindedness.items import SIDES
@@ -152,7 +153,7 @@ def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal
 
 
 def _cells(records: pl.DataFrame, reading: str, shares: str) -> Cells:
-    table = RECORDS.check(records, MEASURED).select(*RECORDS.needed, *MEASURED, "faults", *COLUMNS)
+    table = table_frames.check(RECORDS, records, MEASURED).select(*RECORDS.needed, *MEASURED, "faults", *COLUMNS)
     axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
     failed = coded.filter("failed")
     answered = coded if failed.is_empty() else coded.filter(~pl.col("failed"))
@@ -264,7 +265,7 @@ def cells_from_counts(counts: pl.DataFrame) -> Cells:
     Raises:
         InputError: columns are missing, or a value is none of those allowed.
     """
-    axes, coded = _coded(COUNTS.check(counts).with_columns(failure=pl.lit(None, pl.String)), "stance")
+    axes, coded = _coded(table_frames.check(COUNTS, counts).with_columns(failure=pl.lit(None, pl.String)), "stance")
     shape = (len(axes.models), len(axes.issues), len(axes.conditions))
     answers = _count(coded, ("m", "i", "c", "s"), (*shape, 3), coded["count"].to_numpy())
     if not answers.sum():

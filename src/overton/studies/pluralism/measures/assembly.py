@@ -11,6 +11,7 @@ import polars as pl
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.resampling import SHARE, Jackknife, Resampling, Sums
+from overton.studies import table_frames
 from overton.studies.cautions import few
 from overton.studies.pluralism.measures.analysis import (
     UNNAMED,
@@ -79,10 +80,10 @@ def _checked(tables: Tables) -> Tables:
         reason = "are needed for matches: a table with thread, summary, stance, votes"
         raise InputError([Problem("summaries", "", reason)])
     made = Tables(
-        None if tables.matches is None else MATCHES.check(tables.matches),
-        None if tables.matches is None or tables.summaries is None else SUMMARIES.check(tables.summaries),
-        None if tables.rankings is None else RANKINGS.check(tables.rankings),
-        None if tables.pairs is None else PAIRS.check(tables.pairs),
+        None if tables.matches is None else table_frames.check(MATCHES, tables.matches),
+        None if tables.matches is None or tables.summaries is None else table_frames.check(SUMMARIES, tables.summaries),
+        None if tables.rankings is None else table_frames.check(RANKINGS, tables.rankings),
+        None if tables.pairs is None else table_frames.check(PAIRS, tables.pairs),
     )
     if made.matches is None and made.rankings is None and made.pairs is None:
         raise InputError([Problem("pluralism", "", "there are no matches, rankings or pairs to measure")])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging import Fault
+from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.stance_stability.measures.documents import Documents, documents_of
 from overton.studies.stance_stability.questions import OVERALL
@@ -125,7 +126,7 @@ def traces_from(turns: pl.DataFrame) -> Traces:
     Raises:
         InputError: columns are missing or have a value that is not allowed, or a turn occurs twice.
     """
-    table, failed = _without_failed(TURNS.check(turns))
+    table, failed = _without_failed(table_frames.check(TURNS, turns))
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
     rows = _Rows.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
