@@ -7,8 +7,8 @@ from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.merging import merge
 from overton.hosts.local.opening import ModelRequest, Wanted, completed, open_models
 from overton.hosts.local.planning import ModelPlan, Plan, PrecisionPlan, plan
+from overton.hosts.local.progress import Progress, Watch
 from overton.hosts.local.running import extend, resume, start
-from overton.hosts.local.session import Progress, Watch
 from overton.hosts.local.splitting import split
 from overton.hosts.local.tracebacks import traceback_kept
 from overton.hosts.local.trusting import Confirm, Trust

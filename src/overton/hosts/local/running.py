@@ -21,7 +21,8 @@ from overton.hosts.local.machine import check_files, check_machine
 from overton.hosts.local.moving import moved
 from overton.hosts.local.opening import ModelRequest, Opened, Wanted, completed, entries_of, open_models, wanted_of
 from overton.hosts.local.probing import sent
-from overton.hosts.local.session import Watch, needs_asking, run_session
+from overton.hosts.local.progress import Watch
+from overton.hosts.local.session import needs_asking, run_session
 from overton.hosts.local.trusting import Trust, check_trusted, note_used
 from overton.models import Model, parse_spec, price_of
 from overton.studies.nulls import prompts_changed

@@ -6,7 +6,6 @@ import asyncio
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from time import monotonic
 
 from overton.engine import (
@@ -17,7 +16,6 @@ from overton.engine import (
     Limits,
     Pacer,
     Patience,
-    Tally,
     conduct_lanes,
     keeping,
     rehearse,
@@ -42,38 +40,11 @@ from overton.hosts.local.loop import few_collections, run_to_end, until_interrup
 from overton.hosts.local.machine import reserve_bytes
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.probing import probe_judges, recall_probes
+from overton.hosts.local.progress import Progress, Watch
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy
 
-__all__ = ["Progress", "Watch", "needs_asking", "run_session"]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A run's progress, for display.
-
-    `in_flight` are the models' requests in flight, `admitted` how many are currently allowed; neither includes searches
-    and pages. `stopping` says why nothing more is sent, '' while the run continues. `answered` is how many calls models
-    have answered in this session, `calls` how many it is expected to make in all, and `left` the seconds to its end at
-    this pace, None while unknown. `fleets` says, for each model with several servers, how many are up and why others
-    are not.
-    """
-
-    done: int
-    total: int
-    tally: Tally
-    cost: float
-    seconds: float
-    in_flight: int
-    admitted: int
-    stopping: str = ""
-    answered: int = 0
-    calls: float = 0.0
-    left: float | None = None
-    fleets: Mapping[str, str] = field(default_factory=dict)
-
-
-Watch = Callable[[Progress], None]
+__all__ = ["needs_asking", "run_session"]
 
 
 def needs_asking(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, retry_failed: bool) -> int:
