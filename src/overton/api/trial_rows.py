@@ -13,7 +13,7 @@ import msgspec
 from overton.errors import InputError, Notice, Problem, command
 from overton.hosts.local import Manifest, RunFolder
 from overton.hosts.local.lanes import lane_names
-from overton.hosts.local.shard import belongs
+from overton.hosts.local.manifest import belongs
 from overton.studies.findings import counted
 from overton.studies.nulls import design_alone
 from overton.studies.several import JUDGE, led_alone

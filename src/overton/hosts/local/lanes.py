@@ -17,8 +17,8 @@ from overton.errors import RejectedError
 from overton.hosts.local.adapting import Adapting, design_of
 from overton.hosts.local.counting import BATCHED_AT_ONCE, trials_by_item
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
+from overton.hosts.local.manifest import belongs
 from overton.hosts.local.opening import Opened
-from overton.hosts.local.shard import belongs
 from overton.models import Model
 from overton.studies.installed_study import blaming
 from overton.studies.several import JUDGE

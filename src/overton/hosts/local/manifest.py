@@ -7,11 +7,10 @@ from typing import Any, Literal
 import msgspec
 
 from overton.calls import Price, Settings
-from overton.engine import Limits
-from overton.hosts.local.shard import Shard
+from overton.engine import Limits, Spending
 from overton.studies.precision import Reached, Wanted
 
-__all__ = ["FORMAT", "Manifest", "ModelEntry", "Spent", "Unmade"]
+__all__ = ["FORMAT", "Manifest", "ModelEntry", "Shard", "Spent", "Unmade", "belongs"]
 
 FORMAT = 2
 
@@ -61,6 +60,36 @@ class Unmade(msgspec.Struct, frozen=True):
 
     count: int = 0
     trials: list[str] = []
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """Part `number` of `of` of a run: the trials of these `items`, out of all the run's.
+
+    `split` is a word that the shards of one split share, and no others; `plan` a digest of the whole run. `limits` are
+    the whole run's. `requests` and `cost` are those of the calls answered before the run was split, and `outcomes` and
+    `archive` the resulting rows of its journal and bytes of its archive: every shard has these.
+    """
+
+    number: int
+    of: int
+    items: list[str]
+    split: str
+    plan: str
+    limits: Limits = Limits()
+    requests: int = 0
+    cost: float = 0.0
+    outcomes: int = 0
+    archive: int = 0
+
+    @property
+    def before(self) -> Spending:
+        """What was spent before the run was split."""
+        return Spending(self.requests, self.cost)
+
+
+def belongs(shard: Shard | None) -> frozenset[str] | None:
+    """The items whose trials a run conducts, None for all."""
+    return None if shard is None else frozenset(shard.items)
 
 
 class Manifest(msgspec.Struct, omit_defaults=False):

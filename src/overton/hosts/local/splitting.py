@@ -24,11 +24,11 @@ from overton.hosts.local.counting import trials_by_item
 from overton.hosts.local.folder import Manifest, RunFolder, write_manifest
 from overton.hosts.local.machine import check_machine
 from overton.hosts.local.making import new_folder
+from overton.hosts.local.manifest import Shard
 from overton.hosts.local.opening import Opened, Wanted
 from overton.hosts.local.progress import Watch
 from overton.hosts.local.running import prepare
 from overton.hosts.local.session import run_session
-from overton.hosts.local.shard import Shard
 from overton.hosts.local.trusting import note_used
 from overton.retrieval.limits import ARCHIVE
 from overton.studies.study import AnyStudy
