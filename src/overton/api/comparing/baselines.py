@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 
 from overton.api.comparing.provenance import Provenance
-from overton.api.comparing.results import Lost
-from overton.api.comparing.source import Source
+from overton.api.comparing.source import Lost, Source
 from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
 from overton.statistics.comparing import ratio
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from overton.api.comparing.results import Kind
+from overton.api.comparing.differences import Kind
 from overton.api.comparing.source import Source
 from overton.api.runs import Run
 from overton.errors import RunError, RunMismatch

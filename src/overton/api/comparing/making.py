@@ -10,20 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from overton.api.comparing.differences import Differing
 from overton.api.comparing.labels import Corrected, corrected
-from overton.api.comparing.results import (
-    BONFERRONI,
-    MAX_T,
-    NOTHING_KNOWN,
-    Compared,
-    Comparison,
-    Differing,
-    MoreTrials,
-    Pair,
-    Standing,
-)
+from overton.api.comparing.results import BONFERRONI, MAX_T, Compared, Comparison, MoreTrials, Pair, Standing
 from overton.api.comparing.sameness import instruments, subjects
-from overton.api.comparing.source import Side, Source
+from overton.api.comparing.source import NOTHING_KNOWN, Side, Source
 from overton.api.comparing.sources import comparing_of, opened, pairs_of
 from overton.api.comparing.trials import Matched, matched
 from overton.errors import InputError, Problem

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
+from overton.api.comparing.differences import Differing
 from overton.api.comparing.labels import Corrected
+from overton.api.comparing.source import Lost
 from overton.statistics import Estimate
 from overton.statistics.comparing import POWER, Gap, Needed, Places, Verdict
 from overton.studies.comparing import Measure
@@ -18,37 +18,22 @@ from overton.studies.plain import SCHEMA, interval_of, number_of, plain
 __all__ = [
     "BONFERRONI",
     "MAX_T",
-    "NOTHING_KNOWN",
     "Compared",
     "Comparison",
-    "Differing",
-    "Kind",
-    "Lost",
     "MoreTrials",
     "Pair",
     "Standing",
-    "lost_of",
 ]
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 Bounds = tuple[float, float] | None
-Kind = Literal["instrument", "subject", "precision", "unknown"]
 
 
 BONFERRONI = "Bonferroni"
 MAX_T = "max-t over shared items"
 """How simultaneous intervals were made."""
-
-
-class Differing(NamedTuple):
-    """One thing that differs: what kind of thing, between which two, and in words."""
-
-    kind: Kind
-    base: str
-    candidate: str
-    said: str
 
 
 class MoreTrials(NamedTuple):
@@ -135,33 +120,6 @@ def _interval(one: Estimate) -> dict[str, Any]:
 
 def _simultaneous(one: Gap, method: str) -> dict[str, Any]:
     return {**_interval(one.own), "equivalence": _interval(one.equivalence), "method": method}
-
-
-class Lost(msgspec.Struct, frozen=True):
-    """What is missing of one of those compared: of how many records how many failed for good and how many were
-    flagged as refusals; and the items that its run left out as incomplete. None if that is unknown.
-    """
-
-    records: int | None
-    failed: int | None
-    refused: int | None
-    missing: tuple[str, ...] = ()
-
-
-NOTHING_KNOWN = Lost(None, None, None)
-"""For a table, nothing of this is known."""
-
-
-def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> Lost:
-    """What is missing of a model in a run's records, '' for all of them; `missing` are items left out, by model."""
-    import polars as pl
-
-    own = records.filter(pl.col("model") == model) if model else records
-    names = {name for lane, items in missing.items() if model in ("", lane) for name in items}
-    refused = int(own["refused"].sum()) if "refused" in own.columns else None
-    return Lost(
-        own.height, int(own["failure"].count()) if "failure" in own.columns else None, refused, tuple(sorted(names))
-    )
 
 
 @dataclass(frozen=True)

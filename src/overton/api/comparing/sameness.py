@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from overton.api.comparing.conduct import conduct_differences
+from overton.api.comparing.differences import Differing, Kind
 from overton.api.comparing.provenance import NOBODY, Answering, Provenance
-from overton.api.comparing.results import Differing, Kind
 from overton.api.comparing.source import Side, Source
 from overton.api.precise import is_weighted
 from overton.studies.nulls import OPTION as NULLS

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isnan
 
-from overton.api.comparing.results import Compared, Comparison, Differing, Lost, MoreTrials, Standing
+from overton.api.comparing.differences import Differing
+from overton.api.comparing.results import Compared, Comparison, MoreTrials, Standing
+from overton.api.comparing.source import Lost
 from overton.statistics.comparing import FEW, POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.axes import finite_ends

@@ -8,15 +8,45 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from overton.api.comparing.provenance import Provenance, Upstream, upstream_of
-from overton.api.comparing.results import Lost
 from overton.api.runs import Run
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from overton.studies.comparing import Contribution, Sides
     from overton.studies.detecting import Halves
 
-__all__ = ["Side", "Source"]
+__all__ = ["NOTHING_KNOWN", "Lost", "Side", "Source", "lost_of"]
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """What is missing of one of those compared: of how many records how many failed for good and how many were
+    flagged as refusals; and the items that its run left out as incomplete. None if that is unknown.
+    """
+
+    records: int | None
+    failed: int | None
+    refused: int | None
+    missing: tuple[str, ...] = ()
+
+
+NOTHING_KNOWN = Lost(None, None, None)
+"""For a table, nothing of this is known."""
+
+
+def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> Lost:
+    """What is missing of a model in a run's records, '' for all of them; `missing` are items left out, by model."""
+    import polars as pl
+
+    own = records.filter(pl.col("model") == model) if model else records
+    names = {name for lane, items in missing.items() if model in ("", lane) for name in items}
+    refused = int(own["refused"].sum()) if "refused" in own.columns else None
+    return Lost(
+        own.height, int(own["failure"].count()) if "failure" in own.columns else None, refused, tuple(sorted(names))
+    )
 
 
 def _none() -> None:

@@ -14,8 +14,7 @@ from overton.api.analyses import chosen_how
 from overton.api.comparing.baselines import is_baseline, of_baseline, study_of
 from overton.api.comparing.labels import with_labels
 from overton.api.comparing.provenance import provenance_of
-from overton.api.comparing.results import lost_of
-from overton.api.comparing.source import Side, Source
+from overton.api.comparing.source import Side, Source, lost_of
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
 from overton.api.trial_rows import design_of_table
