@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from overton.corpora.text_tables import check_cells
 from overton.errors import Unreadable
-from overton.untrusted import Limit
+from overton.untrusted import Limit, check_cells
 
 __all__ = ["check_parquet"]
 

@@ -14,12 +14,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from overton.errors import Unreadable, quoted
-from overton.untrusted import Limit, json_of, text_of
+from overton.untrusted import Limit, check_cells, json_of, text_of
 
-__all__ = ["bad_line", "check_cells", "check_csv", "check_lines", "csv_columns", "first_keys"]
-
-_CELL = 16
-"""Approximate bytes of a cell in memory."""
+__all__ = ["bad_line", "check_csv", "check_lines", "csv_columns", "first_keys"]
 
 _LONGEST_HEADER = 1 << 20
 _MOST_COLUMNS = 10_000
@@ -29,16 +26,6 @@ _DEEPEST = 32
 _BLOCK = 1 << 20
 
 _object = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-def check_cells(cells: int, size: int, limit: Limit) -> None:
-    """Refuse a file of `size` bytes that expands to more cells than `limit` allows.
-
-    Raises:
-        Unreadable: it does.
-    """
-    if cells * _CELL > max(limit.free, min(limit.size, limit.ratio * size)):
-        raise Unreadable(f"has {cells:,} cells in {size:,} bytes, more than is allowed for so small a file")
 
 
 def csv_columns(path: Path) -> list[str]:

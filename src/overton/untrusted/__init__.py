@@ -9,7 +9,7 @@ from overton.untrusted.decoding import converted, json_of, python_of, text_of, t
 from overton.untrusted.files import bytes_of, no_links, opened
 from overton.untrusted.headers import meant, retry_after, seconds_of
 from overton.untrusted.hiding import HIDDEN, Hiding
-from overton.untrusted.inflating import Limit, Member, inflated, members, zstandard_inflated
+from overton.untrusted.inflating import Limit, Member, check_cells, inflated, members, zstandard_inflated
 from overton.untrusted.panicking import panics_as_unreadable
 from overton.untrusted.showing import cell, uncelled, visible, visible_json, visible_line
 from overton.untrusted.writing import cannot_be_written, make_folder, sync_folder, unfinished, write_whole
@@ -24,6 +24,7 @@ __all__ = [
     "bytes_of",
     "cannot_be_written",
     "cell",
+    "check_cells",
     "converted",
     "inflated",
     "json_of",

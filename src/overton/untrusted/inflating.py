@@ -16,7 +16,7 @@ from overton.errors import Unreadable
 if TYPE_CHECKING:
     import zstandard
 
-__all__ = ["Limit", "Member", "inflated", "members", "zstandard_inflated"]
+__all__ = ["Limit", "Member", "check_cells", "inflated", "members", "zstandard_inflated"]
 
 _PIECE = 1 << 16
 _PIECE_OF_ZSTANDARD = 1 << 11
@@ -25,6 +25,8 @@ _LONGEST_WINDOW = 1 << 31
 """Dumps are packed with windows of up to 2 GiB; zstandard by default refuses more than 128 MiB."""
 _FREE = 1 << 24
 """Bytes of output before the ratio counts: a small legitimate file may consist of one letter."""
+_CELL = 16
+"""Approximate bytes of a cell in memory."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,16 @@ class Limit:
             raise Unreadable(f"is larger than {self.size:,} bytes once decompressed", too_large=True)
         if made > self.free and made > self.ratio * max(taken, 1):
             raise Unreadable(f"grows more than {self.ratio}-fold when decompressed", too_large=True)
+
+
+def check_cells(cells: int, size: int, limit: Limit) -> None:
+    """Refuse a file of `size` bytes that expands to more cells than `limit` allows.
+
+    Raises:
+        Unreadable: it does.
+    """
+    if cells * _CELL > max(limit.free, min(limit.size, limit.ratio * size)):
+        raise Unreadable(f"has {cells:,} cells in {size:,} bytes, more than is allowed for so small a file")
 
 
 def inflated(pieces: Iterable[bytes], window: int, limit: Limit) -> Iterator[bytes]:
