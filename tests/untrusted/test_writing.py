@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from overton.errors import RunError
-from overton.untrusted import unfinished, write_whole
+from overton.untrusted.writing import unfinished, write_whole
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -23,7 +23,7 @@ from overton.hosts.local.opening import published
 from overton.studies.options import option_place
 from overton.studies.registry import CONTROLS, study_named
 from overton.studies.results import TriedOn
-from overton.untrusted import write_whole
+from overton.untrusted.writing import write_whole
 
 __all__ = ["controls", "plan_controls"]
 

@@ -16,7 +16,7 @@ from overton.studies.items import Items, title_of
 from overton.studies.noting import Finding
 from overton.studies.parsing import object_lines
 from overton.studies.registry import listed, package_of, provider_of, study_named
-from overton.untrusted import make_folder, write_whole
+from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

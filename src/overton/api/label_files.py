@@ -11,7 +11,8 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
-from overton.untrusted import bytes_of, cannot_be_written, json_of, make_folder, write_whole
+from overton.untrusted import bytes_of, json_of
+from overton.untrusted.writing import cannot_be_written, make_folder, write_whole
 
 if TYPE_CHECKING:
     from overton.judging.label_studio import Exported

@@ -13,7 +13,7 @@ from overton.api.label_files import TASK
 from overton.api.runs import Run, open_run
 from overton.api.sheets import as_text, judged_rows
 from overton.errors import InputError, Problem, RunError, quoted
-from overton.untrusted import make_folder, write_whole
+from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl

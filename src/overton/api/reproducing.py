@@ -14,7 +14,8 @@ from overton.errors import InputError, Problem
 from overton.studies.plain import SCHEMA
 from overton.studies.registry import asking_names, study_named
 from overton.studies.reproducing import Reproduced, Reproduction
-from overton.untrusted import visible_line, write_whole
+from overton.untrusted import visible_line
+from overton.untrusted.writing import write_whole
 
 __all__ = ["Reproductions", "publications", "reproduce"]
 

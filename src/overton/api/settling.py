@@ -10,7 +10,7 @@ from overton.api.label_files import kept_in
 from overton.api.labelling import shown_of
 from overton.api.runs import open_run
 from overton.errors import InputError, Problem
-from overton.untrusted import make_folder, write_whole
+from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     from overton.api.runs import Run

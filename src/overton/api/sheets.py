@@ -13,7 +13,8 @@ from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
 from overton.studies.options import option_place
-from overton.untrusted import bytes_of, json_of, make_folder, text_of, write_whole
+from overton.untrusted import bytes_of, json_of, text_of
+from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl

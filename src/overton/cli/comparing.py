@@ -125,7 +125,7 @@ def gate(
     from overton.api.comparing.page import write_page
     from overton.cli.ending import Exit
     from overton.cli.output import print_json, results, say
-    from overton.untrusted import write_whole
+    from overton.untrusted.writing import write_whole
 
     made = gating.gate(base, candidate, config, although=although)
     if json:

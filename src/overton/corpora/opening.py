@@ -12,7 +12,8 @@ import msgspec
 
 from overton.corpora.tables import column_names, read_table
 from overton.errors import InputError, Problem, Unreadable, reason_of
-from overton.untrusted import make_folder, text_of, write_whole
+from overton.untrusted import text_of
+from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,7 +13,8 @@ import msgspec
 from overton.errors import OvertonError, RunError, Unreadable, reason_of
 from overton.models.gguf_file import sha256_of
 from overton.models.weights import cache_folder
-from overton.untrusted import bytes_of, json_of, write_whole
+from overton.untrusted import bytes_of, json_of
+from overton.untrusted.writing import write_whole
 
 __all__ = ["Shelf", "Sought"]
 

@@ -22,7 +22,7 @@ from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.studies.findings import Finding
-from overton.untrusted import make_folder, write_whole
+from overton.untrusted.writing import make_folder, write_whole
 
 __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 

@@ -19,7 +19,8 @@ import tantivy
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.retrieval.archive import Archive
-from overton.untrusted import bytes_of, cannot_be_written, json_of, panics_as_unreadable, write_whole
+from overton.untrusted import bytes_of, json_of, panics_as_unreadable
+from overton.untrusted.writing import cannot_be_written, write_whole
 
 __all__ = [
     "CollectionIndex",

@@ -1,8 +1,8 @@
 """Input from outside, turned into values of ours or into one error of ours.
 
 Replies, pages, archives, foreign files, run folders that a colleague sent: whatever a decoder or an operating system
-makes of them, only `Unreadable` leaves this room, and callers say which file, model or page it concerns. The exception
-is `writing`: what cannot be written is a `RunError` that names the file.
+makes of them, only `Unreadable` leaves this room, and callers say which file, model or page it concerns. This door
+leads to readers only. Files are written by `overton.untrusted.writing`, which raises `RunError` with the file's name.
 """
 
 from overton.untrusted.decoding import converted, json_of, python_of, text_of, toml_of
@@ -12,7 +12,6 @@ from overton.untrusted.hiding import HIDDEN, Hiding
 from overton.untrusted.inflating import Limit, Member, check_cells, inflated, members, zstandard_inflated
 from overton.untrusted.panicking import panics_as_unreadable
 from overton.untrusted.showing import cell, uncelled, visible, visible_json, visible_line
-from overton.untrusted.writing import cannot_be_written, make_folder, sync_folder, unfinished, write_whole
 from overton.untrusted.zipped import Zip
 
 __all__ = [
@@ -22,13 +21,11 @@ __all__ = [
     "Member",
     "Zip",
     "bytes_of",
-    "cannot_be_written",
     "cell",
     "check_cells",
     "converted",
     "inflated",
     "json_of",
-    "make_folder",
     "meant",
     "members",
     "no_links",
@@ -37,14 +34,11 @@ __all__ = [
     "python_of",
     "retry_after",
     "seconds_of",
-    "sync_folder",
     "text_of",
     "toml_of",
     "uncelled",
-    "unfinished",
     "visible",
     "visible_json",
     "visible_line",
-    "write_whole",
     "zstandard_inflated",
 ]

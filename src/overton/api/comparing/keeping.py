@@ -16,7 +16,7 @@ from overton.api.comparing.sources import opened
 from overton.errors import InputError, Problem
 from overton.studies.comparing import Contribution, Measure
 from overton.studies.options import option_place
-from overton.untrusted import write_whole
+from overton.untrusted.writing import write_whole
 
 __all__ = ["baseline"]
 

@@ -14,7 +14,8 @@ from platformdirs import user_config_path
 
 from overton.calls import Reach
 from overton.errors import RunError, Unreadable, reason_of
-from overton.untrusted import bytes_of, cannot_be_written, json_of, write_whole
+from overton.untrusted import bytes_of, json_of
+from overton.untrusted.writing import cannot_be_written, write_whole
 
 __all__ = ["known", "note"]
 

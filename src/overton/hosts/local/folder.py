@@ -19,7 +19,8 @@ from overton.errors import InputError, Problem, Unreadable, UnreadableRun, comma
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.manifest import FORMAT, Manifest, ModelEntry, Spent, Unmade
 from overton.studies.options import fields_of, options_of, stored_options
-from overton.untrusted import bytes_of, converted, json_of, no_links, write_whole
+from overton.untrusted import bytes_of, converted, json_of, no_links
+from overton.untrusted.writing import write_whole
 
 if TYPE_CHECKING:
     import polars as pl

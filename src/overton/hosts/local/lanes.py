@@ -24,7 +24,7 @@ from overton.studies.installed_study import blaming
 from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
-from overton.untrusted import cannot_be_written, unfinished
+from overton.untrusted.writing import cannot_be_written, unfinished
 
 __all__ = ["lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
 

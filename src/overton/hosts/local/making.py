@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from overton.errors import RunExists
-from overton.untrusted import cannot_be_written, make_folder, sync_folder
+from overton.untrusted.writing import cannot_be_written, make_folder, sync_folder
 
 __all__ = ["new_folder"]
 

@@ -23,7 +23,7 @@ from overton.hosts.local.session import needs_asking, run_session
 from overton.hosts.local.splitting import plan_digest
 from overton.retrieval.limits import ARCHIVE
 from overton.studies.study import AnyStudy
-from overton.untrusted import cannot_be_written
+from overton.untrusted.writing import cannot_be_written
 
 __all__ = ["merge"]
 

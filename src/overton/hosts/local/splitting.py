@@ -32,7 +32,7 @@ from overton.hosts.local.session import run_session
 from overton.hosts.local.trusting import note_used
 from overton.retrieval.limits import ARCHIVE
 from overton.studies.study import AnyStudy
-from overton.untrusted import cannot_be_written
+from overton.untrusted.writing import cannot_be_written
 
 __all__ = ["plan_digest", "split"]
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from overton.errors import RunError, StudyError
-from overton.untrusted import visible, write_whole
+from overton.untrusted import visible
+from overton.untrusted.writing import write_whole
 
 __all__ = ["TRACEBACK", "traceback_kept"]
 
