@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -28,7 +28,10 @@ FLOORS = [
     {"cli", "tasks", "corpus", "items", "judge", "commands"},
     {"testing"},
 ]
-"""From the ground up. A room imports rooms of lower floors only, and none of its own floor but itself."""
+"""From the ground up. A room imports rooms of lower floors only, and none of its own floor but itself.
+
+The door `overton` stands above them all: a name of its own, such as `overton.run`, has no floor.
+"""
 
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -64,7 +67,7 @@ def room_of(path: Path) -> str:
 
 
 def imported(path: Path, text: str | None = None) -> Sequence[tuple[int, str]]:
-    """Line and dotted name of every import, those inside functions too."""
+    """Line and dotted name of every import, those inside functions and for annotations alone too."""
     return _imported(path, path.read_text("utf-8") if text is None else text)
 
 
@@ -74,22 +77,28 @@ def _imported(path: Path, text: str) -> list[tuple[int, str]]:
 
 
 def _imports(path: Path, text: str) -> Iterator[tuple[int, str]]:
-    package = ["overton", *path.relative_to(SOURCE).parent.parts]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            yield node.lineno, module
+            module = module_of(path, node)
+            if module != "overton":
+                yield node.lineno, module
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def module_of(path: Path, node: ast.ImportFrom) -> str:
+    """The module that a `from ... import` in a file names, dotted, also if it does so relatively."""
+    package = ["overton", *path.relative_to(SOURCE).parent.parts]
+    base = package[: len(package) - node.level + 1] if node.level else []
+    return ".".join([*base, *([node.module] if node.module else [])])
 
 
 def rooms_imported(path: Path, text: str | None = None) -> Iterator[tuple[int, str]]:
     for line, name in imported(path, text):
         parts = name.split(".")
-        if parts[0] == "overton" and len(parts) > 1 and not parts[1].startswith("__"):
-            yield line, parts[1]
+        if parts[0] == "overton":
+            yield line, parts[1] if len(parts) > 1 else "overton"
 
 
 def is_built(room: str) -> bool:
@@ -126,9 +135,10 @@ def test_nothing_imports_a_studys_commands() -> None:
 def test_the_reader_of_imports_sees_every_form() -> None:
     text = (
         "import overton.cli\nfrom overton import api\ndef f():\n    from ..hosts.local import x\n    from . import y\n"
+        "if TYPE_CHECKING:\n    from overton.tasks import z\nimport overton\nfrom overton import __version__\n"
     )
     found = {room for _, room in rooms_imported(SOURCE / "engine" / "imaginary.py", text)}
-    assert found == {"cli", "api", "hosts", "engine"}
+    assert found == {"cli", "api", "hosts", "engine", "tasks", "overton", "__version__"}
 
 
 @pytest.mark.parametrize("room", ["calls", "statistics", "judging", "studies"])
@@ -171,18 +181,20 @@ def test_no_file_is_too_long() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-class Running(ast.NodeTransformer):
-    """Leaves out what only type checkers import."""
+def modules_imported(path: Path, modules: Set[str], text: str | None = None) -> set[str]:
+    """The modules of ours that a file imports: when it runs, inside functions, and for annotations alone.
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        return node.orelse if "TYPE_CHECKING" in ast.unparse(node.test) else self.generic_visit(node)
-
-
-def modules_imported(path: Path, modules: set[str]) -> set[str]:
-    """The modules of ours that running the file's code imports, sooner or later; not the packages that they are in."""
-    running = ast.unparse(Running().visit(ast.parse(path.read_text("utf-8"))))
-    named = {name for _, name in imported(path, running)} & modules
-    return named - {name.rpartition(".")[0] for name in named}
+    `from PACKAGE import NAME` imports the module of that name if there is one, and otherwise the package's door.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8") if text is None else text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            module = module_of(path, node)
+            inside = [f"{module}.{alias.name}" for alias in node.names]
+            found |= {name if name in modules else module for name in inside}
+    return found & modules
 
 
 def circle(arrows: dict[str, set[str]]) -> list[str]:
@@ -199,6 +211,16 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
     arrows = {name: modules_imported(path, paths.keys() - {name}) for name, path in paths.items()}
     assert not circle(arrows), " <- ".join(circle(arrows))
+
+
+def test_the_reader_of_modules_sees_annotations_late_imports_and_doors() -> None:
+    text = (
+        "from __future__ import annotations\nfrom typing import TYPE_CHECKING\nimport overton.cli.main\n"
+        "from . import desk\nfrom overton.engine import Tally, budget\n"
+        "if TYPE_CHECKING:\n    from overton.api.runs import Run\ndef f():\n    from ..calls import Reply\n"
+    )
+    modules = {"overton.cli.main", "overton.engine", "overton.engine.desk", "overton.api.runs", "overton.calls"}
+    assert modules_imported(SOURCE / "engine" / "imaginary.py", modules, text) == modules
 
 
 def test_the_finder_of_circles_finds_one() -> None:
