@@ -54,10 +54,11 @@ def said_in(text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_study_is_named_in_its_folder_and_in_the_registry_only(name: str) -> None:
+def test_a_study_is_named_in_its_folder_its_commands_and_the_registry_only(name: str) -> None:
     home = SOURCE / "studies" / name.replace("-", "_")
     assert home.is_dir()
-    others = [path for path in sorted(SOURCE.rglob("*.py")) if home not in path.parents and path != REGISTRY]
+    own = {REGISTRY, SOURCE / "commands" / f"{home.name}.py"}
+    others = [path for path in sorted(SOURCE.rglob("*.py")) if home not in path.parents and path not in own]
     wrong = [where for path in others for where in naming(path, name)]
     assert not wrong, "\n".join(wrong)
 
