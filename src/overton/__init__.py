@@ -65,28 +65,28 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Run": "runs",
-    "analyze": "analyses",
-    "baseline": "comparing",
-    "batches": "batches",
-    "compare": "comparing",
-    "demo": "demo",
-    "describe": "documented",
-    "doctor": "doctor",
-    "export_run": "inspect_logs",
-    "extend": "runs",
-    "gate": "comparing",
-    "import_logs": "inspect_logs",
-    "merge": "shards",
-    "open_run": "runs",
-    "plan": "planning",
-    "profile": "profiling",
-    "report": "reports",
-    "reproduce": "reproducing",
-    "resume": "runs",
-    "run": "runs",
-    "schema": "analyses",
-    "split": "shards",
+    "Run": "api.runs",
+    "analyze": "api.analyses",
+    "baseline": "api.comparing",
+    "batches": "api.batches",
+    "compare": "api.comparing",
+    "demo": "api.demo",
+    "describe": "api.documented",
+    "doctor": "api.doctor",
+    "export_run": "api.inspect_logs",
+    "extend": "api.runs",
+    "gate": "api.comparing",
+    "import_logs": "api.inspect_logs",
+    "merge": "api.shards",
+    "open_run": "api.runs",
+    "plan": "api.planning",
+    "profile": "api.profiling",
+    "report": "api.reports",
+    "reproduce": "api.reproducing",
+    "resume": "api.runs",
+    "run": "api.runs",
+    "schema": "api.analyses",
+    "split": "api.shards",
 }
 _DOORS = ("corpus", "items", "judge", "models", "studies")
 
@@ -96,7 +96,7 @@ def __getattr__(name: str) -> Any:
     if name in _DOORS:
         return import_module(f"overton.{name}")
     if name in _HOMES:
-        return getattr(import_module(f"overton.api.{_HOMES[name]}"), name)
+        return getattr(import_module(f"overton.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'overton' has no attribute {name!r}")
 
 

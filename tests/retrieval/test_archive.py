@@ -28,7 +28,7 @@ from overton.retrieval.archive import ARCHIVE, TORN, Archive, Ranked
 from overton.retrieval.archived import contents_of
 from overton.retrieval.warc import record_at, record_heads
 from overton.retrieval.wire import Exchange
-from overton.untrusted import Limit, Member
+from overton.untrusted import GzipMember, Limit
 from overton.untrusted import members as members_of
 
 Ask = Callable[[Any, str], Awaitable[Reply]]
@@ -44,7 +44,7 @@ def records(folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-def members(path: Path) -> list[Member]:
+def members(path: Path) -> list[GzipMember]:
     """All members of a whole archive."""
     return list(members_of([path.read_bytes()], 31, Limit(1 << 24)))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.errors import Unreadable
-from overton.untrusted import converted, json_of, python_of, text_of, toml_of
+from overton.untrusted import converted, decode_json, decode_text, decode_toml, python_of
 
 
 class Usage(msgspec.Struct):
@@ -34,34 +34,34 @@ BAD = {
 def test_json_that_is_none_is_unreadable_and_says_why(name):
     body, reason = BAD[name]
     with pytest.raises(Unreadable, match=reason):
-        json_of(body, anything)
+        decode_json(body, anything)
 
 
 @pytest.mark.parametrize("text", ["a = ", "a = [" + "[" * 20_000, "a = 1\na = 2", "\0"])
 def test_toml_that_is_none_is_unreadable(text):
     with pytest.raises(Unreadable):
-        toml_of(text)
+        decode_toml(text)
 
 
 def test_toml_is_tables():
-    assert toml_of("[[guard]]\nmargin = 5\n") == {"guard": [{"margin": 5}]}
+    assert decode_toml("[[guard]]\nmargin = 5\n") == {"guard": [{"margin": 5}]}
 
 
 def test_deep_json_is_unreadable_to_every_reader():
-    for read in (lambda: json_of(DEEP, anything), lambda: python_of(DEEP)):
+    for read in (lambda: decode_json(DEEP, anything), lambda: python_of(DEEP)):
         with pytest.raises(Unreadable, match="nested too deeply"):
             read()
 
 
 def test_json_of_another_form_says_so():
     with pytest.raises(Unreadable, match=r"Expected `int`.*\$\.tokens") as caught:
-        json_of(b'{"tokens": "many"}', usage)
+        decode_json(b'{"tokens": "many"}', usage)
     assert caught.value.wrong_form
 
 
 def test_numbers_of_any_length_are_read_or_refused():
     for text in ("9" * 400, "9" * 5000, "1e400", "-1e400"):
-        for read in (lambda text=text: json_of(text, anything), lambda text=text: python_of(text)):
+        for read in (lambda text=text: decode_json(text, anything), lambda text=text: python_of(text)):
             try:
                 read()
             except Unreadable:
@@ -70,7 +70,7 @@ def test_numbers_of_any_length_are_read_or_refused():
 
 @given(st.binary())
 def test_bytes_become_a_value_or_unreadable(body):
-    for read in (lambda: json_of(body, anything), lambda: json_of(body, usage), lambda: text_of(body)):
+    for read in (lambda: decode_json(body, anything), lambda: decode_json(body, usage), lambda: decode_text(body)):
         try:
             read()
         except Unreadable:
@@ -98,12 +98,12 @@ def test_pythons_reader_takes_its_own_arguments_and_says_where_it_failed():
 
 
 def test_text_is_utf8_with_or_without_a_mark():
-    assert text_of("\ufeffé".encode()) == "é"
+    assert decode_text("\ufeffé".encode()) == "é"
     with pytest.raises(Unreadable) as caught:
-        text_of(b"\xef\xbb\xbfab\xff")
+        decode_text(b"\xef\xbb\xbfab\xff")
     assert caught.value.byte == 5
 
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_what_was_encoded_is_read_as_it_was(text):
-    assert json_of(json.dumps([text]), anything) == [text]
+    assert decode_json(json.dumps([text]), anything) == [text]

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from overton.errors import Unreadable
-from overton.untrusted import bytes_of, no_links, opened
+from overton.untrusted import no_links, opened, read_bytes
 
 
 def test_a_link_is_not_followed_to_read_or_to_write(tmp_path):
@@ -39,9 +39,9 @@ def test_a_folder_is_refused_where_anything_in_it_is_a_link(tmp_path):
 
 def test_a_file_is_read_up_to_a_size(tmp_path):
     (tmp_path / "file").write_bytes(b"12345")
-    assert bytes_of(tmp_path / "file", 5) == b"12345"
+    assert read_bytes(tmp_path / "file", 5) == b"12345"
     with pytest.raises(Unreadable, match="larger than 4 bytes"):
-        bytes_of(tmp_path / "file", 4)
+        read_bytes(tmp_path / "file", 4)
 
 
 def test_a_file_is_written_and_added_to(tmp_path):

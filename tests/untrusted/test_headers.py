@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from overton.untrusted import meant, retry_after, seconds_of
+from overton.untrusted import clamp_seconds, retry_after, seconds_of
 from overton.untrusted.headers import LONGEST_WAIT
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -67,7 +67,7 @@ def test_any_text_is_a_wish_within_a_year_or_none(text: str) -> None:
 
 @pytest.mark.parametrize("value", [None, "7", float("nan")])
 def test_a_client_s_idea_of_a_pause_is_limited_to_the_same_range(value: object) -> None:
-    assert meant(value) is None  # type: ignore[arg-type]
-    assert meant(3) == 3.0
-    assert meant(-1.5) == 0.0
-    assert meant(float("inf")) == meant(10**400) == LONGEST_WAIT
+    assert clamp_seconds(value) is None  # type: ignore[arg-type]
+    assert clamp_seconds(3) == 3.0
+    assert clamp_seconds(-1.5) == 0.0
+    assert clamp_seconds(float("inf")) == clamp_seconds(10**400) == LONGEST_WAIT

@@ -11,7 +11,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
-from overton.untrusted import bytes_of, json_of
+from overton.untrusted import decode_json, read_bytes
 from overton.untrusted.writing import cannot_be_written, make_folder, write_whole
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _kept(file: Path) -> Labels:
 
 def _bytes(file: Path) -> bytes:
     try:
-        return bytes_of(file, _LARGEST)
+        return read_bytes(file, _LARGEST)
     except Unreadable as error:
         raise InputError([Problem(str(file), "", error.reason)]) from error
     except OSError as error:
@@ -161,7 +161,7 @@ def _bytes(file: Path) -> bytes:
 
 def _decoded(file: Path, content: bytes, decode: Callable[[bytes | str], _Value]) -> _Value:
     try:
-        return json_of(content, decode)
+        return decode_json(content, decode)
     except Unreadable as error:
         reason, _, key = error.reason.partition(" - at `$")
         advice = f"cannot be read: {reason}; save it again where it was made"

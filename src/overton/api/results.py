@@ -23,7 +23,7 @@ from overton.studies.registry import study_named
 from overton.studies.results import Measured, Results, RunFacts, TriedOn
 from overton.studies.several import judge_of, judges_of
 from overton.studies.study import AnyStudy
-from overton.untrusted import bytes_of, converted, json_of
+from overton.untrusted import converted, decode_json, read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -156,7 +156,7 @@ def controls_kept(run: Path) -> list[TriedOn]:
     """
     path = run / TRIED
     try:
-        found = json_of(bytes_of(path, _LARGEST), _tried)
+        found = decode_json(read_bytes(path, _LARGEST), _tried)
     except FileNotFoundError:
         return []
     except (OSError, Unreadable) as error:
@@ -176,7 +176,7 @@ def agreements_of(run: Run) -> list[SheetAgreement]:
 
     path = run.path / AGREEMENT
     try:
-        stored = json_of(bytes_of(path, _LARGEST), _agreements)
+        stored = decode_json(read_bytes(path, _LARGEST), _agreements)
         found = [converted(_numbers(one), SheetAgreement) for one in stored]
         _check_counts(found)
         return found

@@ -13,7 +13,7 @@ from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
 from overton.studies.options import option_place
-from overton.untrusted import bytes_of, json_of, text_of
+from overton.untrusted import decode_json, decode_text, read_bytes
 from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = 
 
     keys = key if key is not None else (beside or sheet).with_suffix(".key.json")
     try:
-        known = json_of(_bytes(keys), msgspec.json.Decoder(Key).decode)
+        known = decode_json(_bytes(keys), msgspec.json.Decoder(Key).decode)
     except Unreadable as error:
         raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error.reason}")]) from error
     if changed(known):
@@ -175,7 +175,7 @@ def _keep(run: Run, found: SheetAgreement) -> None:
 
 def _text(path: Path) -> str:
     try:
-        return text_of(_bytes(path))
+        return decode_text(_bytes(path))
     except Unreadable as error:
         reason = "is not UTF-8; save the sheet as UTF-8"
         raise InputError([Problem(str(path), f"byte {error.byte}", reason)]) from error
@@ -183,7 +183,7 @@ def _text(path: Path) -> str:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return bytes_of(path.resolve(), _LARGEST)
+        return read_bytes(path.resolve(), _LARGEST)
     except Unreadable as error:
         raise InputError([Problem(str(path), "", error.reason)]) from error
     except OSError as error:

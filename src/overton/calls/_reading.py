@@ -12,7 +12,7 @@ import msgspec
 
 from overton.calls._words import Reply
 from overton.errors import CallFailed, Unreadable
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["Hit", "Hits", "Page", "hits_of", "page_of"]
 
@@ -75,6 +75,6 @@ T = TypeVar("T")
 
 def _decoded(decoder: msgspec.json.Decoder[T], reply: Reply, what: str) -> T:
     try:
-        return json_of(reply.text, decoder.decode)
+        return decode_json(reply.text, decoder.decode)
     except Unreadable as error:
         raise CallFailed("malformed", f"the reply does not contain {what}: {error}") from error

@@ -12,7 +12,7 @@ import msgspec
 
 from overton.corpora.tables import column_names, read_table
 from overton.errors import InputError, Problem, Unreadable, reason_of
-from overton.untrusted import text_of
+from overton.untrusted import decode_text
 from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class FileText:
     def _decoded(self, data: bytes, where: str = "") -> str | Problem:
         """UTF-8 bytes as text, a byte order mark dropped."""
         try:
-            return text_of(data)
+            return decode_text(data)
         except Unreadable as error:
             offset = error.byte or 0
             reason = f"is not UTF-8 (byte 0x{data[offset]:02x}); save the file as UTF-8"

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from overton.errors import Unreadable, quoted
-from overton.untrusted import Limit, check_cells, json_of, text_of
+from overton.untrusted import Limit, check_cells, decode_json, decode_text
 
 __all__ = ["bad_line", "check_csv", "check_lines", "csv_columns", "first_keys"]
 
@@ -68,7 +68,7 @@ def bad_line(path: Path) -> tuple[str, str] | None:
     columns = 0
     with path.open("rb") as file:
         lines = enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1)
-        reader = csv.reader((text_of(line) for _, line in lines), strict=True)
+        reader = csv.reader((decode_text(line) for _, line in lines), strict=True)
         try:
             for row in reader:
                 columns = columns or len(row)
@@ -130,7 +130,7 @@ def _objects(file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
             raise Unreadable(f"is longer than {_LONGEST_LINE:,} bytes", line=number)
         if line.strip():
             try:
-                yield number, json_of(line, _object)
+                yield number, decode_json(line, _object)
             except Unreadable as error:
                 raise Unreadable(error.reason, line=number) from None
 
@@ -142,6 +142,6 @@ def _decoded(file: BinaryIO) -> Iterator[str]:
         if left < 0:
             raise Unreadable(f"has a first row of more than {_LONGEST_HEADER:,} bytes", line=1)
         try:
-            yield text_of(line)
+            yield decode_text(line)
         except Unreadable as error:
             raise Unreadable(error.reason, line=1) from None

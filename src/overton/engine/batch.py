@@ -20,7 +20,7 @@ from overton.engine.identity import Identity, Place, slot_of
 from overton.engine.journal import NOTE
 from overton.engine.journal_file import Entry
 from overton.errors import AnswerError, JournalError, Unreadable
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["Batch", "Found", "call_id", "identity_of", "new_name", "noted_batches"]
 
@@ -183,7 +183,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
 def _read(note: Entry, decode: Callable[[bytes | str], T]) -> T:
     text = note.outcome.text if isinstance(note.outcome, Reply) else ""
     try:
-        return json_of(text, decode)
+        return decode_json(text, decode)
     except Unreadable as error:
         raise JournalError(f"the journal's note of a batch {error.reason}") from None
 

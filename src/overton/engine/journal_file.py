@@ -21,7 +21,7 @@ from overton.calls import Failure, Reply
 from overton.engine.identity import Identity, Place, slot_of
 from overton.engine.limits import Spending
 from overton.errors import DamagedJournal, DiskError, JournalError, Unreadable
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = [
     "Entry",
@@ -249,7 +249,7 @@ def decoded(row: Row, path: Path) -> Reply | Failure:
         JournalError: it is damaged.
     """
     try:
-        return json_of(row.outcome, _failure.decode) if row.failed else json_of(row.outcome, _reply.decode)
+        return decode_json(row.outcome, _failure.decode) if row.failed else decode_json(row.outcome, _reply.decode)
     except Unreadable as error:
         raise _damage(path, row.row, f"its outcome {error.reason}") from None
 

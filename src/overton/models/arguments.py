@@ -15,7 +15,7 @@ from overton.errors import InputError, Problem, RejectedError, Unreadable
 from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec
 from overton.pairs import Reader, checked_base_url, number, values_of, whole
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["Arguments", "read_arguments", "settings_checked", "takes"]
 
@@ -108,7 +108,7 @@ def _one_of(*words: str) -> Reader:
 def _object(text: str, of: type[Value]) -> dict[str, Value]:
     form = "numbers" if of is float else "words"
     try:
-        return json_of(text, msgspec.json.Decoder(dict[str, of]).decode)  # type: ignore[valid-type]
+        return decode_json(text, msgspec.json.Decoder(dict[str, of]).decode)  # type: ignore[valid-type]
     except Unreadable:
         raise ValueError(f"'{text[:40]}' is not a JSON object of {form}") from None
 
@@ -140,7 +140,7 @@ def _alike(text: str) -> str:
 
 def _extra(text: str) -> Any:
     try:
-        return json_of(text, _decode)
+        return decode_json(text, _decode)
     except Unreadable:
         return text
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from overton.errors import AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.models.http import MOST_REPLY_BYTES, Service, malformed
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = [
     "MOST_PAGES",
@@ -41,7 +41,7 @@ def decoded(service: Service, body: bytes, decode: Callable[[bytes | str], T]) -
         UnavailableError: it does not have that form.
     """
     try:
-        return json_of(body, decode)
+        return decode_json(body, decode)
     except Unreadable as error:
         raise malformed(service.target, error.reason) from None
 
@@ -57,7 +57,7 @@ def lines_of(service: Service, body: bytes, decode: Callable[[bytes | str], T]) 
         if not line.strip():
             continue
         try:
-            found = json_of(line, decode)
+            found = decode_json(line, decode)
         except Unreadable as error:
             reason = error.reason
             continue

@@ -20,7 +20,7 @@ import msgspec
 
 from overton.calls import Reply, Request
 from overton.errors import InputError, MissingExtra, Problem, RejectedError, Unreadable
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -149,7 +149,7 @@ def _texts_of(request: Request, name: str) -> list[str]:
         RejectedError: the request is not in the agreed form, or has too many texts or one that is too long.
     """
     try:
-        texts = json_of(request.messages[-1].content, _TEXTS)
+        texts = decode_json(request.messages[-1].content, _TEXTS)
     except (Unreadable, IndexError) as error:
         raise RejectedError("rejected", f"{name}: an embedder takes a JSON array of texts: {error}") from error
     if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):

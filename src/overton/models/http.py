@@ -28,7 +28,7 @@ from overton.models.wire import (
     proxy_credentials,
 )
 from overton.pairs import authority
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 from overton.version import __version__
 
 __all__ = ["MOST_REPLY_BYTES", "Service", "Transport", "decoded", "encoded", "malformed"]
@@ -342,12 +342,12 @@ def decoded(
         UnavailableError: it does not have that form.
     """
     try:
-        return json_of(body, decode)
+        return decode_json(body, decode)
     except Unreadable as error:
         if not error.wrong_form:
             raise malformed(target, _why(body, error)) from None
     try:
-        return json_of(body, without_usage)
+        return decode_json(body, without_usage)
     except Unreadable as error:
         raise malformed(target, _why(body, error)) from None
 

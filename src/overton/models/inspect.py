@@ -23,7 +23,7 @@ from overton.models.weighing import (
     sampler_of,
     spots_of,
 )
-from overton.untrusted import converted, meant
+from overton.untrusted import clamp_seconds, converted
 
 __all__ = [
     "SPOTS",
@@ -117,7 +117,7 @@ class InspectModel:
         if decision:
             limited = getattr(decision, "kind", "transient") == "rate_limit"
             kind = "rate limit" if limited else "server error"
-            wait = meant(getattr(decision, "retry_after", None))
+            wait = clamp_seconds(getattr(decision, "retry_after", None))
             return UnavailableError(kind, message, retry_after=wait, maybe_billed=not limited)
         status = getattr(error, "status_code", None)
         if api.is_auth_failure(error) or status in {401, 403} or _is_prerequisite(error):

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from overton.errors import InputError, Problem, UnavailableError, Unreadable, reason_of
 from overton.pairs import checked_base_url, path_of
-from overton.untrusted import bytes_of, text_of
+from overton.untrusted import decode_text, read_bytes
 
 __all__ = ["Listed", "Listing", "Place", "listing_of"]
 
@@ -78,7 +78,7 @@ class _File:
         known = self._path.stat()
         seen = known.st_mtime_ns, known.st_size, known.st_ino
         if seen != self._seen:
-            self._held = _places(text_of(bytes_of(self._path, _LARGEST)), self._versioned)
+            self._held = _places(decode_text(read_bytes(self._path, _LARGEST)), self._versioned)
             self._seen = seen
 
 

@@ -15,7 +15,7 @@ from overton.models.http import Transport, decoded, encoded, malformed
 from overton.models.providers import Provider
 from overton.models.status import Target, error_for
 from overton.models.weighing import Sampler, TokenChance, no_probabilities, reasoned, sampler_of, spots_of
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["OpenAIModel", "dialect_of"]
 
@@ -289,7 +289,7 @@ def _word(said: object) -> str | None:
 def _chosen(reply: Reply) -> Reply:
     """The reply with the bare choice as its text; unchanged if the endpoint did not enforce the schema."""
     try:
-        answer = json_of(reply.text, _decode_answer).get("answer")
+        answer = decode_json(reply.text, _decode_answer).get("answer")
     except Unreadable:
         return reply
     if answer is None:

@@ -16,7 +16,7 @@ from overton.calls import Price
 from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
 from overton.models.providers import CHAT_PROVIDERS, EMBEDDERS, RUN_HERE
 from overton.models.spec import Spec
-from overton.untrusted import bytes_of, text_of, toml_of
+from overton.untrusted import decode_text, decode_toml, read_bytes
 
 __all__ = ["PriceList", "built_in", "read_price_list"]
 
@@ -58,7 +58,7 @@ class PriceList:
 @cache
 def built_in() -> PriceList:
     """The list that comes with Overton."""
-    data = toml_of(files("overton.models").joinpath("prices.toml").read_text(encoding="utf-8"))
+    data = decode_toml(files("overton.models").joinpath("prices.toml").read_text(encoding="utf-8"))
     return _made(data, "prices.toml")
 
 
@@ -69,7 +69,7 @@ def read_price_list(path: Path) -> PriceList:
         InputError: it cannot be read, or has invalid prices; all problems at once, each with its key.
     """
     try:
-        data = toml_of(text_of(bytes_of(path, _MOST_BYTES)))
+        data = decode_toml(decode_text(read_bytes(path, _MOST_BYTES)))
     except OSError as error:
         raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from None
     except Unreadable as error:

@@ -19,7 +19,7 @@ from overton.models import cluster
 from overton.models.http import encoded
 from overton.models.shelf import Sought
 from overton.models.worker import Engine, Fault, Said, Worker
-from overton.untrusted import json_of, visible_line
+from overton.untrusted import decode_json, visible_line
 from overton.version import __version__
 
 __all__ = ["Placement", "Replicas", "Up", "on_nodes"]
@@ -137,7 +137,7 @@ class Replicas:
         if not isinstance(said, bytes) or len(said) > _LARGEST_SAID:
             raise _nonsense("not bytes, or too many")
         try:
-            told = json_of(said, _said)
+            told = decode_json(said, _said)
         except Unreadable as error:
             raise _nonsense(error.reason) from None
         if told.fault is not None:

@@ -16,7 +16,7 @@ from overton.models.endpoints import Endpoint
 from overton.models.http import Service, Transport
 from overton.models.listing import Listed, Listing, Place
 from overton.pairs import authority
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["HttpServer", "Several", "Shared"]
 
@@ -72,7 +72,7 @@ class HttpServer:
         except TimeoutError:
             raise UnavailableError("timeout", f"{self.name} has been silent for {_LOOKING:.0f} s") from None
         try:
-            return _weights(json_of(body, _decode).data, self._model)
+            return _weights(decode_json(body, _decode).data, self._model)
         except Unreadable:
             return {}
 

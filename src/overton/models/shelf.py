@@ -13,7 +13,7 @@ import msgspec
 from overton.errors import OvertonError, RunError, Unreadable, reason_of
 from overton.models.gguf_file import sha256_of
 from overton.models.weights import cache_folder
-from overton.untrusted import bytes_of, json_of
+from overton.untrusted import decode_json, read_bytes
 from overton.untrusted.writing import write_whole
 
 __all__ = ["Shelf", "Sought"]
@@ -98,7 +98,7 @@ class Shelf:
 
     def _noted(self) -> _Note | None:
         try:
-            return json_of(bytes_of(self._note, _LARGEST_NOTE), _decode)
+            return decode_json(read_bytes(self._note, _LARGEST_NOTE), _decode)
         except (OSError, Unreadable):
             return None
 

@@ -11,7 +11,7 @@ import msgspec
 
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.models.endpoints import Secret
-from overton.untrusted import json_of, retry_after
+from overton.untrusted import decode_json, retry_after
 
 __all__ = ["Target", "error_for", "read_complaint"]
 
@@ -126,7 +126,7 @@ def read_complaint(body: bytes, secret: Secret) -> Complaint:
     The message is made safe to print: the key hidden, control characters removed, 500 characters at most.
     """
     try:
-        content = json_of(body, _decode)
+        content = decode_json(body, _decode)
     except Unreadable:
         text = body[: 4 * _MESSAGE_LIMIT].decode(errors="replace")
         return Complaint("" if text.lstrip().startswith("<") else _printable(text, secret))

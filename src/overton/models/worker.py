@@ -17,7 +17,7 @@ import msgspec
 from overton.calls import Answerer, Reply, Request, Settings, user
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, UnavailableError
 from overton.models.shelf import Shelf, Sought
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 from overton.version import __version__
 
 __all__ = ["Engine", "Fault", "Said", "Worker", "llama"]
@@ -107,7 +107,7 @@ class Worker:
     async def _answer(self, request: bytes) -> Reply:
         if self._answerer is None:
             raise UnavailableError("not loaded", "the replica has not loaded its weights")
-        return await self._answerer.answer(json_of(request, _request))
+        return await self._answerer.answer(decode_json(request, _request))
 
 
 async def _said(doing: object) -> bytes:

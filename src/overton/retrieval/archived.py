@@ -21,7 +21,7 @@ from overton.retrieval.reading import Readers
 from overton.retrieval.warc import LONGEST_HEAD, RecordHead, record_at, record_heads
 from overton.retrieval.web import REDIRECTS, read_exchange
 from overton.retrieval.wire import Exchange
-from overton.untrusted import Limit, json_of
+from overton.untrusted import Limit, decode_json
 
 __all__ = ["ArchivedPages", "ArchivedSearch", "Contents", "archive_file", "contents_of"]
 
@@ -142,7 +142,7 @@ class ArchivedSearch:
             )
         path = self._contents.path
         try:
-            ranked = json_of(_record(path, place, _HITS).raw_stream.read(), _decode_ranked)
+            ranked = decode_json(_record(path, place, _HITS).raw_stream.read(), _decode_ranked)
         except Unreadable as error:
             said = f"the archive {path} cannot be read at byte {place.start:,}: {error.reason}"
             raise RejectedError("damaged", said) from None
@@ -220,7 +220,7 @@ def _record(path: Path, place: Place, limit: Limit) -> ArcWarcRecord:
 
 def _page(record: ArcWarcRecord) -> Page:
     try:
-        return json_of(record.raw_stream.read(), _decode_page)
+        return decode_json(record.raw_stream.read(), _decode_page)
     except Unreadable:
         raise Unread("not in the archive") from None  # another tool's metadata about the page
 

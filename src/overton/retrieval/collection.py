@@ -19,7 +19,7 @@ import tantivy
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.retrieval.archive import Archive
-from overton.untrusted import bytes_of, json_of, panics_as_unreadable
+from overton.untrusted import decode_json, panics_as_unreadable, read_bytes
 from overton.untrusted.writing import cannot_be_written, write_whole
 
 __all__ = [
@@ -199,7 +199,7 @@ def about_index(folder: Path) -> _About:
         InputError: there is no index, or it has another format.
     """
     try:
-        about = json_of(bytes_of(folder / _ABOUT, _LONGEST_ABOUT), _about)
+        about = decode_json(read_bytes(folder / _ABOUT, _LONGEST_ABOUT), _about)
     except (FileNotFoundError, NotADirectoryError):
         raise _unusable(folder, "there is no index; make one with 'overton corpus index DIR --out INDEX'") from None
     except (OSError, Unreadable) as error:

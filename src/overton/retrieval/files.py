@@ -15,7 +15,7 @@ import msgspec
 from overton.errors import InputError, Problem, Unreadable
 from overton.retrieval.collection import StoredPage
 from overton.retrieval.extraction import Job, clean, extract, one_line
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["FolderOfPages"]
 
@@ -92,7 +92,7 @@ class FolderOfPages:
 
     def _of_line(self, line: bytes, path: Path, place: str) -> Iterator[StoredPage]:
         try:
-            entry = json_of(line, _decode)
+            entry = decode_json(line, _decode)
         except Unreadable as error:
             self._note(path, place, f"is not JSON: {error.reason.removeprefix(_NOT_WHOLE)}")
             return

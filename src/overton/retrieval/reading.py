@@ -18,7 +18,7 @@ import msgspec
 from overton.errors import UnavailableError, Unreadable
 from overton.retrieval.extraction import Extract, Job, extract
 from overton.retrieval.limits import Unread
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["Readers", "main"]
 
@@ -112,7 +112,7 @@ async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> Extr
     size = int.from_bytes(await process.stdout.readexactly(4), "little")
     if size > _LONGEST_ANSWER:
         raise Unreadable("is larger than any page", too_large=True)
-    return json_of(await process.stdout.readexactly(size), _decode)
+    return decode_json(await process.stdout.readexactly(size), _decode)
 
 
 def main() -> None:

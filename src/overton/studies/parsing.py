@@ -12,7 +12,7 @@ import msgspec
 
 from overton.errors import InputError, Problem, Unreadable, quoted
 from overton.studies.noting import Finding, Notes, found, kind_of, note_id, note_repeated, note_unknown
-from overton.untrusted import json_of, python_of
+from overton.untrusted import decode_json, python_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -264,7 +264,7 @@ def _note_wrong(value: Any, kind: Any, key: str, notes: Notes) -> Any:
     """`value` as a `kind`; None, noted, if it cannot be one."""
     try:
         # Text that UTF-8 cannot represent is found by encoding it.
-        return json_of(msgspec.json.encode(value), _decoder(kind))
+        return decode_json(msgspec.json.encode(value), _decoder(kind))
     except InputError as error:
         notes.findings += [found(problem) for problem in error.problems]
     except UnicodeEncodeError:

@@ -5,37 +5,35 @@ makes of them, only `Unreadable` leaves this room, and callers say which file, m
 leads to readers only. Files are written by `overton.untrusted.writing`, which raises `RunError` with the file's name.
 """
 
-from overton.untrusted.decoding import converted, json_of, python_of, text_of, toml_of
-from overton.untrusted.files import bytes_of, no_links, opened
-from overton.untrusted.headers import meant, retry_after, seconds_of
-from overton.untrusted.hiding import HIDDEN, Hiding
-from overton.untrusted.inflating import Limit, Member, check_cells, inflated, members, zstandard_inflated
-from overton.untrusted.panicking import panics_as_unreadable
-from overton.untrusted.showing import cell, uncelled, visible, visible_json, visible_line
-from overton.untrusted.zipped import Zip
+from overton.untrusted.compressed import GzipMember, Limit, Zip, check_cells, inflated, members, zstandard_inflated
+from overton.untrusted.decode import converted, decode_json, decode_text, decode_toml, panics_as_unreadable, python_of
+from overton.untrusted.escape import cell, uncelled, visible, visible_json, visible_line
+from overton.untrusted.files import no_links, opened, read_bytes
+from overton.untrusted.headers import clamp_seconds, retry_after, seconds_of
+from overton.untrusted.secrets import HIDDEN, Hiding
 
 __all__ = [
     "HIDDEN",
+    "GzipMember",
     "Hiding",
     "Limit",
-    "Member",
     "Zip",
-    "bytes_of",
     "cell",
     "check_cells",
+    "clamp_seconds",
     "converted",
+    "decode_json",
+    "decode_text",
+    "decode_toml",
     "inflated",
-    "json_of",
-    "meant",
     "members",
     "no_links",
     "opened",
     "panics_as_unreadable",
     "python_of",
+    "read_bytes",
     "retry_after",
     "seconds_of",
-    "text_of",
-    "toml_of",
     "uncelled",
     "visible",
     "visible_json",

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from overton.errors import Unreadable, reason_of
 
-__all__ = ["bytes_of", "no_links", "opened"]
+__all__ = ["no_links", "opened", "read_bytes"]
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -62,7 +62,7 @@ def opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> BinaryIO:
     return os.fdopen(descriptor, ("ab" if flags & os.O_APPEND else "wb") if writes else "rb")
 
 
-def bytes_of(path: Path, most: int) -> bytes:
+def read_bytes(path: Path, most: int) -> bytes:
     """All of a file of at most `most` bytes, without following links.
 
     Raises:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isnan
 
-__all__ = ["LONGEST_WAIT", "meant", "retry_after", "seconds_of"]
+__all__ = ["LONGEST_WAIT", "clamp_seconds", "retry_after", "seconds_of"]
 
 LONGEST_WAIT = 366 * 86_400.0
 """Seconds; a requested pause of more than a year counts as a year."""
@@ -41,10 +41,10 @@ def seconds_of(text: str, unit: float = 1.0) -> float | None:
     `unit` is in seconds.
     """
     found = _NUMBER.fullmatch(text.strip())
-    return meant(float(found[0]) * unit) if found else None
+    return clamp_seconds(float(found[0]) * unit) if found else None
 
 
-def meant(seconds: float | None) -> float | None:
+def clamp_seconds(seconds: float | None) -> float | None:
     """The seconds, at least 0 and at most a year; None if they are NaN."""
     if not isinstance(seconds, int | float) or (isinstance(seconds, float) and isnan(seconds)):
         return None
@@ -53,7 +53,7 @@ def meant(seconds: float | None) -> float | None:
 
 def _between(now: datetime, moment: datetime) -> float | None:
     try:
-        return meant((moment - now).total_seconds())
+        return clamp_seconds((moment - now).total_seconds())
     except OverflowError:
         return None
 

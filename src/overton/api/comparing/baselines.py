@@ -15,7 +15,7 @@ from overton.api.comparing.source import Lost, Source
 from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
 from overton.statistics.comparing import ratio
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
-from overton.untrusted import bytes_of, json_of
+from overton.untrusted import decode_json, read_bytes
 
 __all__ = ["FORMAT", "File", "Kept", "is_baseline", "of_baseline", "study_of"]
 
@@ -106,7 +106,7 @@ def _fewer(file: File, measures: Mapping[str, Measure], trials: int) -> Sides:
 
 def _read(path: Path) -> File:
     try:
-        file = json_of(bytes_of(path, _LARGEST), _decoded)
+        file = decode_json(read_bytes(path, _LARGEST), _decoded)
     except (OSError, Unreadable) as error:
         reason = f"is not a readable baseline: {reason_of(error)}"
         raise InputError([Problem(str(path), "", reason)]) from error

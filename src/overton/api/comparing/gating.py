@@ -16,7 +16,7 @@ from overton.api.comparing.results import Compared, Comparison
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.studies.numbers import sentence
 from overton.studies.plain import number_of
-from overton.untrusted import bytes_of, converted, text_of, toml_of, visible_line
+from overton.untrusted import converted, decode_text, decode_toml, read_bytes, visible_line
 
 __all__ = ["Check", "Gate", "Guard", "check_line", "gate", "junit", "markdown"]
 
@@ -130,7 +130,7 @@ def _read(path: Path) -> _Config:
         InputError: it is not a gate.
     """
     try:
-        found = converted(toml_of(text_of(bytes_of(path, _LARGEST))), _Config)
+        found = converted(decode_toml(decode_text(read_bytes(path, _LARGEST))), _Config)
     except (OSError, Unreadable) as error:
         raise InputError([Problem(str(path), "", f"is not a readable gate: {reason_of(error)}")]) from error
     if not found.guard:

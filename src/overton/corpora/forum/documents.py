@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from overton.errors import Unreadable
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["is_document", "things"]
 
@@ -66,20 +66,20 @@ def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreada
 def _opened(value: bytes | memoryview) -> tuple[str, bytes | memoryview | None, list[msgspec.Raw]]:
     """A value's kind, its data if it is a thing, and the values inside that may be or contain things."""
     if _first(value) == b"[":
-        return "", None, json_of(value, _MEMBERS)
-    thing = json_of(value, _THING)
+        return "", None, decode_json(value, _MEMBERS)
+    thing = decode_json(value, _THING)
     data = memoryview(thing.data)
     if not data:
         return ("", value, []) if thing.kind is None else ("", None, [])
     if thing.kind == "Listing":
-        return "", None, json_of(data, _LISTING).children
+        return "", None, decode_json(data, _LISTING).children
     if thing.kind is None:
         return "", None, [thing.data]
     return thing.kind, data, _replies(data) if thing.kind == "t1" else []
 
 
 def _replies(data: memoryview) -> list[msgspec.Raw]:
-    replies = json_of(data, _ANSWERED).replies
+    replies = decode_json(data, _ANSWERED).replies
     return [replies] if _first(memoryview(replies)) == b"{" else []
 
 

@@ -14,7 +14,7 @@ from overton.corpora.forum.documents import is_document, things
 from overton.corpora.forum.unpacking import Damaged, unpack, whole_lines
 from overton.errors import InputError, Problem, Unreadable
 from overton.studies.forum import Comment, Post
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["Tally", "notes_on", "read_comments", "read_posts"]
 
@@ -122,7 +122,7 @@ def _of_dump(lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tal
     """Lines decoded a block at a time, or one by one if that fails."""
     for number, block in lines:
         try:
-            yield json_of(block, kind.decoder.decode_lines)
+            yield decode_json(block, kind.decoder.decode_lines)
         except Unreadable:
             yield list(_one_by_one(number, block, path, kind, tally))
 
@@ -132,7 +132,7 @@ def _one_by_one(number: int, block: bytes, path: Path, kind: _Kind[T], tally: Ta
     for offset, line in enumerate(lines):
         if line and not line.isspace():
             try:
-                yield json_of(line, kind.decoder.decode)
+                yield decode_json(line, kind.decoder.decode)
             except Unreadable as error:
                 cut = offset == len(lines) - 1 and _reason(error) == _NOT_JSON
                 tally.skip("cut off at the end" if cut else _reason(error), f"{path.name} line {number + offset:,}")
@@ -166,7 +166,7 @@ def _of_document_lines(
 
 def _is_json(text: bytes) -> bool:
     try:
-        json_of(text, _RAW)
+        decode_json(text, _RAW)
     except Unreadable:
         return False
     return True
@@ -178,7 +178,7 @@ def _of_document(document: bytes, place: str, kind: _Kind[T], tally: Tally) -> I
             tally.skip(_reason(thing), place)
         elif thing[0] in (kind.thing, ""):
             try:
-                yield json_of(thing[1], kind.decoder.decode)
+                yield decode_json(thing[1], kind.decoder.decode)
             except Unreadable as error:
                 tally.skip(_reason(error), place)
 

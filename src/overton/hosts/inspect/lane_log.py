@@ -26,7 +26,7 @@ from overton.hosts.inspect.transcribing import Transcriber, call_data, each_once
 from overton.hosts.local.folder import Manifest
 from overton.hosts.local.recalling import Heard, Recall, Recalled
 from overton.studies.study import AnyStudy
-from overton.untrusted import python_of, text_of
+from overton.untrusted import decode_text, python_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -233,7 +233,7 @@ def _write_log(spec: Any, samples: Iterable[Any], finished: Callable[[], Any], p
             for name in part.namelist():
                 if name.startswith(SAMPLES):
                     whole.writestr(name, part.read(name))
-            summaries += python_of(text_of(part.read(SUMMARIES)))
+            summaries += python_of(decode_text(part.read(SUMMARIES)))
         whole.writestr(SUMMARIES, json.dumps(summaries))
     write_eval_log(finished(), path, header_only=True)
 

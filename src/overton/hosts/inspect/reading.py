@@ -19,7 +19,7 @@ import msgspec
 from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
 from overton.hosts.inspect.layout import CALLS, FORMAT, KEY, CallData, SampleData, TaskData
 from overton.hosts.inspect.privates import HEADER, START, member_of
-from overton.untrusted import Limit, Zip, bytes_of, converted, json_of
+from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
 
 __all__ = ["Log", "LoggedSample", "open_log"]
 
@@ -158,7 +158,7 @@ def _head_of(path: Path) -> _Head:
     if not path.is_file():
         raise InputError([Problem(str(path), "", "there is no such file")])
     if path.suffix == ".json":
-        return _decoded(bytes_of(path.resolve(), _LARGEST), _head)
+        return _decoded(read_bytes(path.resolve(), _LARGEST), _head)
     with Zip(path, _MEMBER) as archive:
         for name in (HEADER, START):  # an unfinished log has only the head written at its start
             if (content := archive.read(name)) is not None:
@@ -169,7 +169,7 @@ def _head_of(path: Path) -> _Head:
 def _samples(path: Path, planned: Sequence[str]) -> Iterator[_Sample]:
     """Samples of the first epoch. A JSON log is read whole; an .eval log one sample at a time."""
     if path.suffix == ".json":
-        found = _decoded(bytes_of(path.resolve(), _LARGEST), _whole).samples or ()
+        found = _decoded(read_bytes(path.resolve(), _LARGEST), _whole).samples or ()
         by_id = {str(sample.id): sample for sample in found if sample.epoch == 1}
         yield from (by_id[name] for name in planned if name in by_id)
         return
@@ -194,11 +194,11 @@ def _in_member(name: str, content: bytes, decode: Callable[[Any], T]) -> T:
 def _decoded(content: bytes, decode: Callable[[Any], T]) -> T:
     """JSON as Inspect writes it: 'NaN' and 'Infinity' may occur in parts not read here."""
     try:
-        return json_of(content, decode)
+        return decode_json(content, decode)
     except Unreadable:
         if b"NaN" not in content and b"Infinity" not in content:
             raise
-        return json_of(_without_nan(content), decode)
+        return decode_json(_without_nan(content), decode)
 
 
 def _without_nan(content: bytes) -> bytes:

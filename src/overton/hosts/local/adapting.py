@@ -15,7 +15,7 @@ from overton.hosts.local.planning import course_of
 from overton.studies.options import option_place
 from overton.studies.precision import Arm, Blocks, Decision, Design, Ended, Reached, Wanted, decide
 from overton.studies.study import AnyStudy
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 __all__ = ["Adapting", "check_one_judge", "check_wanted", "design_of", "reached_of"]
 
@@ -49,7 +49,7 @@ def decision_of(text: str) -> Decision:
         JournalError: it is not a decision.
     """
     try:
-        return json_of(text, _decision)
+        return decode_json(text, _decision)
     except Unreadable as error:
         raise JournalError(f"the journal's note of a round {error.reason}") from None
 

@@ -14,7 +14,7 @@ from platformdirs import user_config_path
 
 from overton.calls import Reach
 from overton.errors import RunError, Unreadable, reason_of
-from overton.untrusted import bytes_of, json_of
+from overton.untrusted import decode_json, read_bytes
 from overton.untrusted.writing import cannot_be_written, write_whole
 
 __all__ = ["known", "note"]
@@ -72,7 +72,7 @@ def _file() -> Path:
 
 def _read(file: Path) -> _Confirmed:
     try:
-        found = json_of(bytes_of(file, _LARGEST), _decode)
+        found = decode_json(read_bytes(file, _LARGEST), _decode)
     except FileNotFoundError:
         return _Confirmed()
     except (OSError, Unreadable) as error:

@@ -19,7 +19,7 @@ from overton.errors import InputError, Problem, Unreadable, UnreadableRun, comma
 from overton.hosts.local.making import new_folder
 from overton.hosts.local.manifest import FORMAT, Manifest, ModelEntry, Spent, Unmade
 from overton.studies.options import fields_of, options_of, stored_options
-from overton.untrusted import bytes_of, converted, json_of, no_links
+from overton.untrusted import converted, decode_json, no_links, read_bytes
 from overton.untrusted.writing import write_whole
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _check_links(run: Path) -> None:
 
 def _text(path: Path) -> bytes:
     try:
-        return bytes_of(path, _LARGEST[path.name])
+        return read_bytes(path, _LARGEST[path.name])
     except FileNotFoundError:
         if path.name == FILE:
             raise UnreadableRun(f"{path.parent} is not a run folder: it has no {FILE}") from None
@@ -94,7 +94,7 @@ def _text(path: Path) -> bytes:
 
 def _decoded(path: Path, text: bytes, decode: Callable[[bytes | str], Part], where: str = "") -> Part:
     try:
-        return json_of(text, decode)
+        return decode_json(text, decode)
     except Unreadable as error:
         raise _unreadable(path, where, error.reason) from None
 

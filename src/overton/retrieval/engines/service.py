@@ -17,7 +17,7 @@ from overton.calls import Hit
 from overton.errors import AccessError, AnswerError, InputError, Problem, RejectedError, UnavailableError, Unreadable
 from overton.retrieval.extraction import one_line
 from overton.retrieval.limits import Unread, inflated
-from overton.untrusted import Hiding, json_of, retry_after
+from overton.untrusted import Hiding, decode_json, retry_after
 from overton.version import __version__
 
 __all__ = ["Answer", "Key", "Service", "distinct_hits", "key_from"]
@@ -194,7 +194,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 def _json(body: bytes) -> Any:
     try:
-        return json_of(body, _decode)
+        return decode_json(body, _decode)
     except Unreadable:
         return None
 

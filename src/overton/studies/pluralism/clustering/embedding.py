@@ -25,7 +25,7 @@ from overton.studies.pluralism.clustering.parts import (
 )
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
-from overton.untrusted import json_of
+from overton.untrusted import decode_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,7 @@ def _form(count: int) -> Form:
 
 def _rows(reply: Reply, count: int) -> list[list[float]]:
     try:
-        rows = json_of(reply.text, _ROWS)
+        rows = decode_json(reply.text, _ROWS)
     except Unreadable as error:
         raise CallFailed("malformed", f"the embedder's reply does not hold vectors: {error}") from error
     if len(rows) != count or not all(isfinite(value) for row in rows for value in row):

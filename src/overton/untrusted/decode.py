@@ -1,24 +1,52 @@
-"""Foreign bytes and texts become values: the only place that decodes JSON not just encoded by Overton."""
+"""JSON, TOML and UTF-8 from outside become values, or one error."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
 
 from overton.errors import Unreadable
 
-__all__ = ["converted", "json_of", "python_of", "text_of", "toml_of"]
+__all__ = [
+    "converted",
+    "decode_json",
+    "decode_text",
+    "decode_toml",
+    "panics_as_unreadable",
+    "python_of",
+]
+
+
+_RUST = "pyo3_runtime"
+"""The module that panics name as theirs. Each library has its own class there, mostly without exporting it."""
+
+
+@contextmanager
+def panics_as_unreadable() -> Iterator[None]:
+    """Turn a panic into `Unreadable`. It is not an `Exception`: otherwise it would end the process.
+
+    Raises:
+        Unreadable: there was a panic.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__module__ == _RUST:
+            raise Unreadable("is damaged") from error
+        raise
+
 
 T = TypeVar("T")
 
 _BOM = b"\xef\xbb\xbf"
 
 
-def json_of(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[Any], T]) -> T:
+def decode_json(text: bytes | memoryview | str | msgspec.Raw, decode: Callable[[Any], T]) -> T:
     """The value in a JSON text; `decode` is the `decode` of an `msgspec.json.Decoder`.
 
     Raises:
@@ -50,7 +78,7 @@ def python_of(text: str, **how: Any) -> Any:
         raise Unreadable(_reason(error)) from None
 
 
-def toml_of(text: str) -> dict[str, Any]:
+def decode_toml(text: str) -> dict[str, Any]:
     """The tables in a TOML text.
 
     Raises:
@@ -78,7 +106,7 @@ def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
         raise Unreadable(_reason(error)) from None
 
 
-def text_of(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """UTF-8 bytes as text, a byte order mark dropped.
 
     Raises:
