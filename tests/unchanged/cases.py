@@ -265,3 +265,28 @@ TABLE_CASES: dict[str, Table] = {
     "rankings": Table("pluralism", TABLES / "rankings.jsonl", FEW),
     "pairs": Table("pluralism", TABLES / "pairs.jsonl", FEW),
 }
+
+TOGETHER: dict[str, tuple[str, ...]] = {
+    "together-open-mindedness": (
+        "open-mindedness-defaults#careful",
+        "open-mindedness-precision#swayed",
+        "open-mindedness-repeats#swayed",
+    ),
+    "together-stance-stability": (
+        "stance-stability-defaults#steady",
+        "stance-stability-repeats#drifting",
+        "stance-stability-null-conditions#drifting",
+    ),
+    "together-pluralism": (
+        "pluralism-defaults#plain",
+        "pluralism-repeats#plain",
+        "pluralism-labels-single-match#blunt",
+    ),
+    "together-deliberation": ("deliberation-defaults#firm", "deliberation-repeats#open", "deliberation-precision#firm"),
+    "together-even-handedness": (
+        "even-handedness-defaults#fair",
+        "even-handedness-repeats#partial",
+        "even-handedness-probabilities#partial",
+    ),
+}
+"""Models of three stored runs, which are compared pairwise with simultaneous intervals."""

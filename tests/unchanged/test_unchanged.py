@@ -14,10 +14,10 @@ import pytest
 from .comparing import differences, told
 from .endpoint import serving
 from .mapping import CLOSE, bounds_may_move, form
-from .record import FOLDER, recorded
+from .record import FOLDER, PINS, recorded
 from .redoing import CASES, analysed, redo, study_of
 
-KINDS = ("plan", "records", "calls", "dataset", "summary")
+KINDS = ("plan", "records", "calls", "dataset", "summary", "compared", "gated", "baseline")
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +30,27 @@ def address() -> Iterator[str]:
 def test_plans_calls_records_and_analyses_are_as_they_were(case: str, address: str, tmp_path: Path) -> None:
     old, new = recorded(case), redo(case, tmp_path, address)
     assert set(old) == set(new)
-    found = {kind: differences(old.get(kind), new.get(kind), form(study_of(case), kind)) for kind in KINDS}
+    found = {kind: kind_differs(case, kind, old.get(kind), new.get(kind)) for kind in KINDS}
     found |= dict(analyses_differ(case, old.get("analyses", {}), new.get("analyses", {})))
+    found |= dict(numbers_differ(case, old.get("numbers", {}), new.get("numbers", {})))
     said = [told(f"{case}, {what}", lines) for what, lines in found.items() if lines]
     assert not said, "\n" + "\n".join(said)
+
+
+def kind_differs(case: str, kind: str, old: Any, new: Any) -> list[str]:
+    """What differs in one kind of JSON: numbers of comparisons are those of their analyses, all else is to be equal."""
+    close = CLOSE if kind in ("compared", "gated", "baseline") else 0.0
+    return differences(old, new, form(study_of(case), kind), close=close)
+
+
+def numbers_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Each analysis of a case with what differs in its numbers, which stand by what they measure."""
+    for name, value in old.items():
+        study, _ = analysed(case)[name]
+        yield (
+            f"numbers of '{name}' of {study}",
+            differences(value, new.get(name), form(study, "numbers", case), close=CLOSE),
+        )
 
 
 def analyses_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
@@ -48,4 +65,5 @@ def analyses_differ(case: str, old: dict[str, Any], new: dict[str, Any]) -> Iter
 
 
 def test_every_case_is_recorded_and_every_recording_made_anew() -> None:
-    assert {path.name.removesuffix(".json.xz") for path in FOLDER.iterdir()} == set(CASES)
+    stored = {folder: {path.name.removesuffix(".json.xz") for path in folder.iterdir()} for folder in (FOLDER, PINS)}
+    assert stored[FOLDER] | stored[PINS] == {*CASES}
