@@ -151,6 +151,11 @@ def judge_transcripts(path: Path, judge: str, out: Path, options: Mapping[str, A
     return overton.judge.stance_stability(items=path, models=[judge], out=out, **options).path
 
 
+def of_judge(study: str, run: Path) -> Json:
+    """What `analyze --json` prints of a run on controls, or of one whose judge was asked again."""
+    return measured(study, run).document()
+
+
 def good_questions() -> list[tuple[str, str]]:
     """Fifteen questions with their kinds, as a topic has them."""
     topics = overton.items.read(study_named("stance-stability"), Path(__file__).with_name("tables") / "topics.jsonl")

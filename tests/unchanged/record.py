@@ -1,7 +1,8 @@
 """Record what the present code gives: `python -m tests.unchanged.record [CASE ...]`, from the repository's root.
 
-Without names it records every case that is not recorded yet. What is recorded stays, and `mapping` says what has changed
-on purpose: a case is recorded again only after somebody has deleted its file, never in a commit that moves code.
+Without names it records every case that is not recorded yet. What is recorded stays, and `mapping` says what has
+changed on purpose: a case is recorded again only after somebody has deleted its file, and never in a commit that moves
+code.
 
 `data` has what was recorded before 0.3.0, by a place in each document. `pins` has everything later: of the same cases
 their numbers by what they measure, and cases that were added. A pin of a run with people's labels has only what differs

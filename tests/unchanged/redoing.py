@@ -12,6 +12,8 @@ from tests.stored_runs import ARCHIVES, GATES, LABELS, RUNS, unpack
 
 from . import calls, mapping
 from .cases import DATA, ITEMS, STUDIES, TABLE_CASES, TABLES, TOGETHER, Case
+from .studies import CASES as ASKED
+from .studies import make
 
 Json = Any
 
@@ -38,6 +40,8 @@ def redo(name: str, folder: Path, address: str) -> dict[str, Json]:
         found = _together(TOGETHER[name], folder)
     elif name == "tables":
         found = _analysed({one: (table.study, table.path, table.how) for one, table in TABLE_CASES.items()})
+    elif name in ASKED:
+        found = make(name, folder)
     else:
         found = MAKERS[name](folder, address)
     return json.loads(_plain(json.dumps(found), folder, address))
@@ -56,12 +60,18 @@ def _study(case: Case, out: Path, address: str) -> dict[str, Json]:
     arguments = _arguments(case, address)
     plan = calls.plan_study(**arguments)
     run = calls.run_study(**arguments, out=out)
-    return {"plan": plan, **_run(run), **_analysed({name: (case.study, run, how) for name, how in case.analyses.items()})}
+    return {
+        "plan": plan,
+        **_run(run),
+        **_analysed({name: (case.study, run, how) for name, how in case.analyses.items()}),
+    }
 
 
 def _analysed(wanted: Mapping[str, tuple[str, Path, Mapping[str, Any]]]) -> dict[str, Json]:
     """Analyses by name, of a study and a source: each as a document, and as numbers by what they measure."""
-    made = {name: calls.analyze(study, source, mapping.how(study, how)) for name, (study, source, how) in wanted.items()}
+    made = {
+        name: calls.analyze(study, source, mapping.how(study, how)) for name, (study, source, how) in wanted.items()
+    }
     return {
         "analyses": {name: document for name, (document, _) in made.items()},
         "numbers": {name: numbers for name, (_, numbers) in made.items()},
@@ -219,7 +229,7 @@ STORED: dict[str, str] = {
 GATED: dict[str, str] = {f"gate-{study}": study for study in GATES}
 """The study of each stored gate."""
 
-CASES = (*STUDIES, *MAKERS, *STORED, "tables", *GATED, *TOGETHER)
+CASES = (*STUDIES, *MAKERS, *STORED, "tables", *GATED, *TOGETHER, *ASKED)
 """Every case by name."""
 
 
@@ -227,6 +237,10 @@ def study_of(name: str) -> str:
     """The study by whose form a case's records and plan are compared."""
     if name in STORED:
         return STORED[name]
+    if name in GATED:
+        return GATED[name]
+    if name in TOGETHER:
+        return name.removeprefix("together-")
     return STUDIES[name].study if name in STUDIES else {"judged-transcripts": "stance-stability"}.get(name, name)
 
 
@@ -241,6 +255,8 @@ def analysed(name: str) -> Mapping[str, tuple[str, int]]:
         return {
             one: (STUDIES[name].study, how.get("resamples", _RESAMPLES)) for one, how in STUDIES[name].analyses.items()
         }
+    if name in ASKED:
+        return {"default": (name, _RESAMPLES)}
     return {"few": ("stance-stability", 200)}
 
 
