@@ -29,6 +29,8 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     model_args: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    documents: bool = True
+    """Whether analyses are kept as documents, too, and not only as numbers by what they measure."""
 
 
 EVERY_CONDITION = (
@@ -242,6 +244,28 @@ STUDIES |= {
     ),
 }
 """Recorded by version 0.2.0; the others were recorded earlier."""
+
+STUDIES |= {
+    "even-handedness-clear": Case(
+        "even-handedness",
+        ("partial=simulated/advocate",),
+        _GRADES,
+        options={"nulls": 1.0},
+        model_args={"partial": {"weaker": "0.9"}},
+        analyses={"default": {}},
+        documents=False,
+    ),
+    "stance-stability-clear": Case(
+        "stance-stability",
+        ("simulated/chameleon",),
+        _STANCES,
+        options={"turns": 4, "temperatures": [0.5], "trials": 2, "nulls": ["no-history"]},
+        model_args={"simulated/chameleon": {"change": "0.9"}},
+        analyses={"default": {}},
+        documents=False,
+    ),
+}
+"""Recorded later: headlines that are clearly below and above their null conditions, as no other pinned one is."""
 
 
 @dataclass(frozen=True)

@@ -60,11 +60,10 @@ def _study(case: Case, out: Path, address: str) -> dict[str, Json]:
     arguments = _arguments(case, address)
     plan = calls.plan_study(**arguments)
     run = calls.run_study(**arguments, out=out)
-    return {
-        "plan": plan,
-        **_run(run),
-        **_analysed({name: (case.study, run, how) for name, how in case.analyses.items()}),
-    }
+    made = _analysed({name: (case.study, run, how) for name, how in case.analyses.items()})
+    if not case.documents:
+        del made["analyses"]
+    return {"plan": plan, **_run(run), **made}
 
 
 def _analysed(wanted: Mapping[str, tuple[str, Path, Mapping[str, Any]]]) -> dict[str, Json]:
