@@ -45,7 +45,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def difference(base: Any, made: Any) -> Any:
-    """What makes `made` out of `base`: keys of an object that are gone, and the others that are not the same."""
+    """The changes that turn `base` into `made`: keys of an object that are gone, and those whose values differ."""
     if not (isinstance(base, dict) and isinstance(made, dict)):
         return made
     return {
@@ -55,7 +55,7 @@ def difference(base: Any, made: Any) -> Any:
 
 
 def overlaid(base: Any, changed: Any) -> Any:
-    """What `difference` was made of."""
+    """The object whose `difference` from `base` was `changed`."""
     if not (isinstance(base, dict) and isinstance(changed, dict)):
         return changed
     kept = {key: one for key, one in base.items() if key not in changed[_GONE]}

@@ -99,7 +99,7 @@ def base_of(name: str) -> str:
 
 
 def _gated(study: str, folder: Path) -> dict[str, Json]:
-    """What the gate of 0.2.0 says, and what a baseline of the same run keeps."""
+    """The outcome of the gate of 0.2.0, and a new baseline of the same run."""
     case, stored = GATES[study], ARCHIVES / "gates" / study
     base, candidate = (_model_of(one, folder) for one in (case.base, case.candidate))
     return {

@@ -104,7 +104,7 @@ def _seventh_digit(value: float) -> float:
         ("together-even-handedness", ("compared", "pairs", _PAIR, "even", "difference", "why"), lambda _: ""),
     ],
 )
-def test_what_is_pinned_cannot_change(case: str, way: tuple[str, ...], change: Callable[[Any], Any]) -> None:
+def test_a_changed_number_or_verdict_is_found(case: str, way: tuple[str, ...], change: Callable[[Any], Any]) -> None:
     old = recorded(case)
     new = copy.deepcopy(old)
     *above, last = way
@@ -118,7 +118,7 @@ def test_what_is_pinned_cannot_change(case: str, way: tuple[str, ...], change: C
 
 
 @given(JSON, JSON)
-def test_a_pin_that_has_only_what_differs_gives_the_whole(base: Any, made: Any) -> None:
+def test_difference_and_overlaid_are_inverse(base: Any, made: Any) -> None:
     assert overlaid(base, difference(base, made)) == made
 
 
