@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from overton.commands.pluralism import show_compare_clusterings
 from overton.engine import entries
 from overton.studies.plain import SCHEMA, document
 from overton.studies.registry import study_named
+
+from .numbers import compared, gated, numbers
 
 Json = Any
 
@@ -53,9 +56,27 @@ def _shown(planned: Any) -> Json:
     return document(planned.study, SCHEMA, planned)
 
 
-def analyze(study: str, source: Path, how: Mapping[str, Any]) -> Json:
-    """What `analyze --json` prints, of a run's folder or of a table."""
-    return measured(study, source, **how).document()
+def analyze(study: str, source: Path, how: Mapping[str, Any]) -> tuple[Json, Json]:
+    """What `analyze --json` prints, of a run's folder or of a table; and its numbers by what they measure."""
+    outcome = measured(study, source, **how)
+    document = outcome.document()
+    return document, numbers(outcome.analysis.estimates(), document)
+
+
+def compare(sources: Sequence[str | Path], although: str | None = None) -> Json:
+    """Differences and verdicts of every pair of models, by measure."""
+    return compared(overton.compare(*map(str, sources), although=although).to_json())
+
+
+def gate(base: Path, candidate: str, config: Path, although: str) -> Json:
+    """What a gate says of a candidate, by measure."""
+    return gated(overton.gate(base, candidate, config, although=although).to_json())
+
+
+def baseline(source: str, out: Path) -> Json:
+    """What a baseline keeps of a model: each measure by its key."""
+    overton.baseline(source, out=out)
+    return json.loads(out.read_bytes())["sides"]
 
 
 def records(run: Path) -> Json:
@@ -128,6 +149,11 @@ def build_dilemmas(posts: Path, comments: Path, judge: str, out: Path) -> tuple[
 def judge_transcripts(path: Path, judge: str, out: Path, options: Mapping[str, Any]) -> Path:
     """Turns of conversations labelled by a judge; gives the run's folder."""
     return overton.judge.stance_stability(items=path, models=[judge], out=out, **options).path
+
+
+def of_judge(study: str, run: Path) -> Json:
+    """What `analyze --json` prints of a run on controls, or of one whose judge was asked again."""
+    return measured(study, run).document()
 
 
 def good_questions() -> list[tuple[str, str]]:

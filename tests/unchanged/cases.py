@@ -29,6 +29,8 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     model_args: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    documents: bool = True
+    """Whether analyses are kept as documents, too, and not only as numbers by what they measure."""
 
 
 EVERY_CONDITION = (
@@ -243,6 +245,28 @@ STUDIES |= {
 }
 """Recorded by version 0.2.0; the others were recorded earlier."""
 
+STUDIES |= {
+    "even-handedness-clear": Case(
+        "even-handedness",
+        ("partial=simulated/advocate",),
+        _GRADES,
+        options={"nulls": 1.0},
+        model_args={"partial": {"weaker": "0.9"}},
+        analyses={"default": {}},
+        documents=False,
+    ),
+    "stance-stability-clear": Case(
+        "stance-stability",
+        ("simulated/chameleon",),
+        _STANCES,
+        options={"turns": 4, "temperatures": [0.5], "trials": 2, "nulls": ["no-history"]},
+        model_args={"simulated/chameleon": {"change": "0.9"}},
+        analyses={"default": {}},
+        documents=False,
+    ),
+}
+"""Recorded later: headlines that are clearly below and above their null conditions, as no other pinned one is."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -265,3 +289,28 @@ TABLE_CASES: dict[str, Table] = {
     "rankings": Table("pluralism", TABLES / "rankings.jsonl", FEW),
     "pairs": Table("pluralism", TABLES / "pairs.jsonl", FEW),
 }
+
+TOGETHER: dict[str, tuple[str, ...]] = {
+    "together-open-mindedness": (
+        "open-mindedness-defaults#careful",
+        "open-mindedness-precision#swayed",
+        "open-mindedness-repeats#swayed",
+    ),
+    "together-stance-stability": (
+        "stance-stability-defaults#steady",
+        "stance-stability-repeats#drifting",
+        "stance-stability-null-conditions#drifting",
+    ),
+    "together-pluralism": (
+        "pluralism-defaults#plain",
+        "pluralism-repeats#plain",
+        "pluralism-labels-single-match#blunt",
+    ),
+    "together-deliberation": ("deliberation-defaults#firm", "deliberation-repeats#open", "deliberation-precision#firm"),
+    "together-even-handedness": (
+        "even-handedness-defaults#fair",
+        "even-handedness-repeats#partial",
+        "even-handedness-probabilities#partial",
+    ),
+}
+"""Models of three stored runs, which are compared pairwise with simultaneous intervals."""

@@ -24,6 +24,15 @@ of keys, none included. In the path that it moves to, they stand for the same th
                                                         today's limits
     nearly=("variance > * > by_chance",)                floats that single precision is in, equal to six digits only
 
+Pins of numbers (the kind 'numbers' of a study) stand by what they measure, so that a document may get another form:
+
+    'estimates > MEASURE > MODEL > ITEM > CONDITION > VARIANT > estimate' (or low, high, n, method, why; and beside the
+    variants leads), 'against nulls > MEASURE > MODEL > NULL > verdict', 'judges > ...', 'labels > WHAT > ...'
+
+with '-' for what covers all models, items or conditions; `numbers` makes them. A measure that is called otherwise is
+moved=(("estimates > OLD > **", "estimates > NEW > **"),). The kinds 'compared', 'gated' and 'baseline' are by measure,
+too, as 'pairs > BASE to CANDIDATE > MEASURE > verdict'.
+
 `moved` is applied in order, each rule to what the one before made of the path; `gone`, `reworded`, `resampled` and
 `over_items` are by recorded paths, `added` by today's. What no pattern can say, `reshape` does to what was recorded,
 before all else.
@@ -326,7 +335,8 @@ FORMS: dict[tuple[str, str], Form] = {
     # Even-handedness, and analyses of stored runs (`STORED` before the study's name), were recorded by version 0.2.0.
     # In records a column is 'types > NAME' and 'rows > NAME > *', a call 'PLACE > slot' and so on; see `calls`.
 }
-"""By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'dataset', 'summary'."""
+"""By study, or maker of items, and what is compared: 'plan', 'records', 'calls', 'analysis', 'numbers', 'compared',
+'gated', 'baseline', 'dataset', 'summary'."""
 
 
 def _joined(*changes: Mapping[tuple[str, str], Form]) -> dict[tuple[str, str], Form]:

@@ -8,15 +8,21 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.stored_runs import LABELS, RUNS, unpack
+from tests.stored_runs import ARCHIVES, GATES, LABELS, RUNS, unpack
 
 from . import calls, mapping
-from .cases import DATA, ITEMS, STUDIES, TABLE_CASES, TABLES, Case
+from .cases import DATA, ITEMS, STUDIES, TABLE_CASES, TABLES, TOGETHER, Case
+from .studies import CASES as ASKED
+from .studies import make
 
 Json = Any
 
 _RESAMPLES = 2000
 """Of analyses with default options."""
+
+_ONE_MODEL = "stored-even-handedness-stopped"
+"""This run stopped before its second model."""
+_ON_PURPOSE = "runs differ on purpose"
 
 ENDPOINT = "http://endpoint/v1"
 """The endpoint's address in what is recorded."""
@@ -27,9 +33,15 @@ def redo(name: str, folder: Path, address: str) -> dict[str, Json]:
     if name in STUDIES:
         found = _study(STUDIES[name], folder / "run", address)
     elif name in STORED:
-        found = {"analyses": {"all": calls.analyze(STORED[name], unpack(name.removeprefix(_STORED), folder), {})}}
+        found = _stored(name, folder)
+    elif name in GATED:
+        found = _gated(GATED[name], folder)
+    elif name in TOGETHER:
+        found = _together(TOGETHER[name], folder)
     elif name == "tables":
-        found = {"analyses": {name: _table(name) for name in TABLE_CASES}}
+        found = _analysed({one: (table.study, table.path, table.how) for one, table in TABLE_CASES.items()})
+    elif name in ASKED:
+        found = make(name, folder)
     else:
         found = MAKERS[name](folder, address)
     return json.loads(_plain(json.dumps(found), folder, address))
@@ -48,10 +60,62 @@ def _study(case: Case, out: Path, address: str) -> dict[str, Json]:
     arguments = _arguments(case, address)
     plan = calls.plan_study(**arguments)
     run = calls.run_study(**arguments, out=out)
-    analyses = {
-        name: calls.analyze(case.study, run, mapping.how(case.study, how)) for name, how in case.analyses.items()
+    made = _analysed({name: (case.study, run, how) for name, how in case.analyses.items()})
+    if not case.documents:
+        del made["analyses"]
+    return {"plan": plan, **_run(run), **made}
+
+
+def _analysed(wanted: Mapping[str, tuple[str, Path, Mapping[str, Any]]]) -> dict[str, Json]:
+    """Analyses by name, of a study and a source: each as a document, and as numbers by what they measure."""
+    made = {
+        name: calls.analyze(study, source, mapping.how(study, how)) for name, (study, source, how) in wanted.items()
     }
-    return {"plan": plan, **_run(run), "analyses": analyses}
+    return {
+        "analyses": {name: document for name, (document, _) in made.items()},
+        "numbers": {name: numbers for name, (_, numbers) in made.items()},
+    }
+
+
+def _stored(name: str, folder: Path) -> dict[str, Json]:
+    """A stored run as it is analysed with default options, and its models compared."""
+    run = unpack(name.removeprefix(_STORED), folder)
+    document, numbers = calls.analyze(STORED[name], run, {})
+    found = {"analyses": {"all": document}, "numbers": {"all": numbers}}
+    if len(RUNS[_run_of(name)].models) > 1 and name != _ONE_MODEL:
+        found["compared"] = calls.compare([run])
+    return found
+
+
+def _run_of(name: str) -> str:
+    """The stored run of a case, which a sample of labels is of."""
+    stored = name.removeprefix(_STORED)
+    return LABELS[stored].run if stored in LABELS else stored
+
+
+def base_of(name: str) -> str:
+    """For a stored run with people's labels the case of the same run without them; '' for any other case."""
+    return _STORED + _run_of(name) if name.removeprefix(_STORED) in LABELS else ""
+
+
+def _gated(study: str, folder: Path) -> dict[str, Json]:
+    """The outcome of the gate of 0.2.0, and a new baseline of the same run."""
+    case, stored = GATES[study], ARCHIVES / "gates" / study
+    base, candidate = (_model_of(one, folder) for one in (case.base, case.candidate))
+    return {
+        "gated": calls.gate(stored / "baseline.json", candidate, stored / "gate.toml", _ON_PURPOSE),
+        "baseline": calls.baseline(base, folder / "baseline.json"),
+    }
+
+
+def _together(sources: tuple[str, ...], folder: Path) -> dict[str, Json]:
+    """Models of several stored runs of a study, compared pairwise."""
+    return {"compared": calls.compare([_model_of(one, folder) for one in sources], _ON_PURPOSE)}
+
+
+def _model_of(source: str, folder: Path) -> str:
+    run, _, model = source.partition("#")
+    return f"{folder / run if (folder / run).exists() else unpack(run, folder)}#{model}"
 
 
 def _arguments(case: Case, address: str) -> dict[str, Any]:
@@ -73,11 +137,6 @@ def _arguments(case: Case, address: str) -> dict[str, Any]:
 
 def _run(run: Path) -> dict[str, Json]:
     return {"records": calls.records(run), "calls": calls.identities(run)}
-
-
-def _table(name: str) -> Json:
-    table = TABLE_CASES[name]
-    return calls.analyze(table.study, table.path, mapping.how(table.study, table.how))
 
 
 def _rephrase(folder: Path, address: str) -> dict[str, Json]:
@@ -143,8 +202,7 @@ def _transcripts(folder: Path, address: str) -> dict[str, Json]:
                 writer.writerow([name, turn, f"Why {turn}?", answer, f"some/{name}", f"https://{name}.example/"])
     options = mapping.options("stance-stability", {"judge_prompts": "both", "judged_characters": 300})
     run = calls.judge_transcripts(file, "simulated/stance-judge", folder / "run", options)
-    how = mapping.how("stance-stability", {"resamples": 200, "seed": 3})
-    return {**_run(run), "analyses": {"few": calls.analyze("stance-stability", run, how)}}
+    return {**_run(run), **_analysed({"few": ("stance-stability", run, {"resamples": 200, "seed": 3})})}
 
 
 MAKERS: dict[str, Callable[[Path, str], dict[str, Json]]] = {
@@ -167,12 +225,21 @@ STORED: dict[str, str] = {
 }
 """The study of each stored run and each stored sample of labels: what an analysis with default options gives."""
 
-CASES = (*STUDIES, *MAKERS, *STORED, "tables")
+GATED: dict[str, str] = {f"gate-{study}": study for study in GATES}
+"""The study of each stored gate."""
+
+CASES = (*STUDIES, *MAKERS, *STORED, "tables", *GATED, *TOGETHER, *ASKED)
 """Every case by name."""
 
 
 def study_of(name: str) -> str:
     """The study by whose form a case's records and plan are compared."""
+    if name in STORED:
+        return STORED[name]
+    if name in GATED:
+        return GATED[name]
+    if name in TOGETHER:
+        return name.removeprefix("together-")
     return STUDIES[name].study if name in STUDIES else {"judged-transcripts": "stance-stability"}.get(name, name)
 
 
@@ -187,6 +254,8 @@ def analysed(name: str) -> Mapping[str, tuple[str, int]]:
         return {
             one: (STUDIES[name].study, how.get("resamples", _RESAMPLES)) for one, how in STUDIES[name].analyses.items()
         }
+    if name in ASKED:
+        return {"default": (name, _RESAMPLES)}
     return {"few": ("stance-stability", 200)}
 
 

@@ -33,11 +33,16 @@ def test_options_have_the_names_that_the_mapping_gives_them(study: str) -> None:
 
 @pytest.mark.parametrize("study", MOVED)
 def test_a_path_that_moved_is_made_of_keys_recorded_and_of_todays(study: str) -> None:
-    old = [one for name, case in STUDIES.items() if case.study == study for one in recorded(name)["analyses"].values()]
+    old = [one for name, case in STUDIES.items() if case.study == study for one in _documents(name)]
     before, after = set(_keys(old)), set(_keys([RESHAPE[study](one) for one in old]))
     for was, now in MOVED[study]:
         assert _told(was) <= before, was
         assert _told(now) <= after | before, now
+
+
+def _documents(name: str) -> list[Any]:
+    """A case's analyses as they were recorded as documents; cases that were added later have numbers only."""
+    return [*recorded(name).get("analyses", {}).values()]
 
 
 def _told(path: str) -> set[str]:
