@@ -28,7 +28,7 @@ from benchmarks.label_draws import SETTINGS, UNEQUAL, Found, measured
 from overton.corpora.tables import read_table
 from overton.errors import InputError
 from overton.judging.correcting import UNREAD, Corrected, Judged, Table, correct
-from overton.pairs import pair_of
+from overton.key_values import pair_of
 
 try:
     from ppi_py import ppi_mean_ci

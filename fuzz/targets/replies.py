@@ -19,7 +19,7 @@ import msgspec
 from fuzz.mutating import json_values
 from fuzz.room import ended
 from fuzz.trying import Target
-from overton.calls import Answerer, Form, Looked, Reply, Request, Settings, user
+from overton.calls import Answerer, BatchStatus, Form, Reply, Request, Settings, user
 from overton.errors import AnswerError
 from overton.models import Model, http, open_model
 from overton.models.inspect import reply_of
@@ -266,7 +266,7 @@ def _batch_of(name: str) -> Callable[[bytes], None]:
             try:
                 with suppress(AnswerError):
                     looked = ended(batching.look("batch_1"))
-                found = ended(batching.results(looked or Looked(over=True, files=("file-1",)), 3))
+                found = ended(batching.results(looked or BatchStatus(over=True, files=("file-1",)), 3))
             finally:
                 ended(_model(name).close())
         for body in found.values():

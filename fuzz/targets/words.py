@@ -18,9 +18,9 @@ from overton.calls import Form, Hit, Hits, Message, Page, Question, Reply, Setti
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.errors import OvertonError
 from overton.judging import parse_json, read_choice
+from overton.key_values import by_key, pairs_of
 from overton.models import open_model
 from overton.models.spec import name_and_spec, parse_spec
-from overton.pairs import by_key, pairs_of
 from overton.retrieval import open_pages, open_search
 from overton.studies.deliberation.verdicts import read_comment, read_verdict
 from overton.studies.registry import study_named

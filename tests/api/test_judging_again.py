@@ -379,7 +379,7 @@ def test_a_study_of_another_package_that_says_how_gets_it_too(monkeypatch: pytes
         simulated={"first": lambda items, name, arguments: Grader()},
         canned=(lambda role, speaker, form: LABELS[0],),
         sheet=Sheet(("label",), lambda results, what: None, 10, again=JudgedAgain("grader", of_theirs, asked_again)),  # type: ignore[arg-type, return-value]
-        interface=1,
+        interface=2,
     )
     monkeypatch.setattr(registry, "entry_points", lambda group: [Point("hedging", theirs)])
     items = [Question(f"q{number}", "no." if number < 3 else f"text {number}, long") for number in range(12)]

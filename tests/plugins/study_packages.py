@@ -92,7 +92,7 @@ STUDY = Study(
     prompts=lambda: {"ask": "Tea or ITEM?"},
     simulated={"drinker": lambda items, name, arguments: Drinker()},
     measuring=Measuring(analysis=lambda: Analysis, records=measure, sections=sections, findings=findings),
-    interface=1,
+    interface=2,
 )
 '''
 """A study that works, in a single file: tests break it by replacing a line."""

@@ -204,14 +204,14 @@ BEFORE_ASKING = {
     "its items are texts": ('starter=lambda: [Drink("milk")', 'starter=lambda: ["milk"', 1, "must be of type Drink"),
     "its answerer cannot be made": ("    name = identity", "    names = identity", 1, "cannot answer: it has no name"),
     "its options are checked by an error": (
-        "    interface=1,",
-        "    interface=1,\n    check=lambda options: options.sugar,",
+        "    interface=2,",
+        "    interface=2,\n    check=lambda options: options.sugar,",
         1,
         "AttributeError: 'Options' object has no attribute 'sugar'",
     ),
     "its remarks are numbers": (
-        "    interface=1,",
-        "    interface=1,\n    remarks=lambda options: [7],",
+        "    interface=2,",
+        "    interface=2,\n    remarks=lambda options: [7],",
         1,
         "of type int",
     ),
@@ -234,6 +234,7 @@ def test_a_fault_in_preparing_is_found_before_anything_is_asked(
     assert not (tmp_path / "run").exists()
 
 
+RENAMED = "docs/your-own-study.md, 'From interface 1 to 2', lists what has another name or place now"
 IN_LOADING = {
     "raises": ("raise RuntimeError('half\\nwritten')", "RuntimeError: half written (at teahouse/study.py:1)"),
     "exits": ("raise SystemExit(9)", "SystemExit: 9 (at teahouse/study.py:1)"),
@@ -260,7 +261,11 @@ IN_LOADING = {
     "has measures that are a function": (TEA.replace("    measuring=Measuring(", "    measuring=dict("), "measuring"),
     "has another name inside": (TEA.replace('name="tea"', 'name="coffee"'), "uses this name inside, and another"),
     "has a name that is no text": (TEA.replace('name="tea"', "name=None"), "its name must be a word"),
-    "is of another interface": (TEA.replace("interface=1", "interface=99"), "was written for version 99"),
+    "is of another interface": (TEA.replace("interface=2", "interface=99"), "was written for version 99"),
+    "is of interface 1": (TEA.replace("interface=2", "interface=1"), RENAMED),
+    "imports a name of interface 1": (f"from overton.calls import Looked\n{TEA}", RENAMED),
+    "imports a module of interface 1": (f"import overton.studies.nothing\n{TEA}", RENAMED),
+    "uses an argument of interface 1": (TEA.replace("interface=2", "interface=2, before=1"), RENAMED),
 }
 
 

@@ -10,7 +10,7 @@ from overton.studies import Headline, Items, Measuring, Role, Study, respondent
 __all__ = ["STUDY"]
 
 STUDY: Study[Question, Options, Record, Analysis] = Study(
-    interface=1,
+    interface=2,
     name="acquiescence",
     title="Acquiescence",
     question="Does a model say yes whichever side a question of policy is worded from?",

@@ -9,9 +9,9 @@ from overton.calls import Price
 from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import ModelRequest
+from overton.key_values import Given, pairs_of
 from overton.models.price_list import PriceList
 from overton.models.spec import name_and_spec, parse_spec
-from overton.pairs import Given, pairs_of
 from overton.studies.study import AnyStudy
 
 __all__ = ["Arguments", "Others", "Prices", "SourceArguments", "model_requests", "names_of", "requests_of"]

@@ -3,16 +3,14 @@
 This room imports nothing of Overton's but `errors`; every other room imports it.
 """
 
-from overton.calls._batching import Batching, Looked
-from overton.calls._draw import Draw
-from overton.calls._meaning import options_named
-from overton.calls._reading import Hit, Hits, Page, hits_of, page_of
-from overton.calls._serving import Server, Serving
-from overton.calls._words import (
+from overton.calls.protocols import BatchApi, BatchStatus, Server, ServerList
+from overton.calls.search import Hit, Hits, Page, hits_of, page_of
+from overton.calls.types import (
     Alternative,
     Answerer,
     Ask,
     Conduct,
+    Draw,
     Failure,
     Form,
     Message,
@@ -27,6 +25,7 @@ from overton.calls._words import (
     Trial,
     Usage,
     assistant,
+    options_named,
     system,
     user,
     weighs,
@@ -36,14 +35,14 @@ __all__ = [
     "Alternative",
     "Answerer",
     "Ask",
-    "Batching",
+    "BatchApi",
+    "BatchStatus",
     "Conduct",
     "Draw",
     "Failure",
     "Form",
     "Hit",
     "Hits",
-    "Looked",
     "Message",
     "Page",
     "Price",
@@ -52,7 +51,7 @@ __all__ = [
     "Reply",
     "Request",
     "Server",
-    "Serving",
+    "ServerList",
     "Settings",
     "Spot",
     "Tokens",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from overton.errors import InputError, Problem
-from overton.pairs import pair_of
+from overton.key_values import pair_of
 
 if TYPE_CHECKING:
     from overton.api.detecting import PlanDetecting

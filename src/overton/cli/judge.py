@@ -309,7 +309,7 @@ def correct(
     from overton.api.correcting import correction_document
     from overton.cli.output import print_json, results, say
     from overton.cli.tables import show
-    from overton.pairs import by_key
+    from overton.key_values import by_key
     from overton.studies.corrected import correction_tables
 
     found = corrected(

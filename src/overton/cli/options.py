@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from overton.errors import InputError, Problem
-from overton.pairs import by_key, pair_of
+from overton.key_values import by_key, pair_of
 
 __all__ = [
     "AtMostCallsOption",

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from overton.calls import Looked, Reply, Usage
+from overton.calls import BatchStatus, Reply, Usage
 from overton.engine.identity import Identity, Place, slot_of
 from overton.engine.journal import NOTE
 from overton.engine.journal_file import Entry
@@ -111,7 +111,7 @@ class Batch:
     upload: str = ""
     id: str = ""
     others: list[str] = field(default_factory=list)
-    looked: Looked | None = None
+    looked: BatchStatus | None = None
     results: dict[bytes, Found] | None = None
     waiting: dict[bytes, asyncio.Future[Found]] = field(default_factory=dict)
     size: int = 0

@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
-from overton.calls import Batching, Looked, Request
+from overton.calls import BatchApi, BatchStatus, Request
 from overton.engine.batch import Batch, Found, identity_of
 from overton.engine.identity import Identity
 from overton.engine.pacing import OVERLOAD, Backoff, Pacer
@@ -58,7 +58,7 @@ class Box:
 
     answerer: str
     name: str
-    batching: Batching
+    batching: BatchApi
     full_bytes: int
     batched: bool = False
     most_bytes: int = 0
@@ -174,7 +174,7 @@ class Courier:
                 batch.disproved.add(extra)
         batch.others = [one for one in batch.others if one not in batch.disproved]
 
-    async def ended(self, box: Box, batch: Batch) -> Looked | None:
+    async def ended(self, box: Box, batch: Batch) -> BatchStatus | None:
         """Poll a batch until it is over; None if the run stops before."""
         desk, wait, blind = self._desk, FIRST_LOOK, 0
         until = monotonic() + _left(batch, 2 * SETTLES)
@@ -196,7 +196,7 @@ class Courier:
             wait = min(wait * 1.5, LAST_LOOK)
         return None
 
-    async def results(self, box: Box, batch: Batch, looked: Looked) -> dict[bytes, Found] | None:
+    async def results(self, box: Box, batch: Batch, looked: BatchStatus) -> dict[bytes, Found] | None:
         """The outcomes of the calls of a finished batch, by slot; None if it turns out to be another batch. `batch.id`
         is then the next candidate, '' if there is none."""
         try:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from overton.calls import Answerer, Batching, Failure, Price, Reply, Request, Settings, Usage
+from overton.calls import Answerer, BatchApi, Failure, Price, Reply, Request, Settings, Usage
 from overton.engine.first_calls import PROBABILITIES, FirstCalls, Sender, Turn, features_of, unsupported
 from overton.engine.fleet import Fleet
 from overton.engine.identity import Identity, Place
@@ -64,7 +64,7 @@ class Bound:
     failed_in_a_row: int = 0
     has_answered: bool = False
     judges: bool = False
-    batching: Batching | None = None
+    batching: BatchApi | None = None
     batched: bool = False
     fleet: Fleet | None = None
     through: Callable[[Answering], Answering] | None = None

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from overton.calls import Reply, Request, Server, Serving
+from overton.calls import Reply, Request, Server, ServerList
 from overton.engine.alike import Alike
 from overton.engine.pacing import Pacer
 from overton.errors import AccessError, AnswerError, RejectedError, Stopped, UnavailableError
@@ -95,7 +95,7 @@ class Fleet:
     `grown` are called when servers have joined."""
 
     model: str
-    serving: Serving
+    serving: ServerList
     most_each: int
     rhythm: Rhythm = field(default_factory=lambda: USUAL)
     trouble: str = ""

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Looked, Reply, Request
+from overton.calls import BatchStatus, Reply, Request
 from overton.errors import AnswerError
 from overton.models.anthropic import AnthropicModel
 from overton.models.batched import (
@@ -90,31 +90,31 @@ class AnthropicBatches:
         self._model = model
 
     def line(self, id_: str, request: Request) -> bytes:
-        """See `Batching`."""
+        """See `BatchApi`."""
         return b'{"custom_id":%b,"params":%b}' % (_encode(id_), self._model.body(request, marked=False))
 
     def read(self, request: Request, body: bytes) -> Reply:
-        """See `Batching`."""
+        """See `BatchApi`."""
         return self._model.read(request, body, self._service.target)
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """See `Batching`: the calls are sent with the batch."""
+        """See `BatchApi`: the calls are sent with the batch."""
         return ""
 
     async def find_uploads(self, name: str, since: float) -> list[str]:
-        """See `Batching`: nothing is uploaded."""
+        """See `BatchApi`: nothing is uploaded."""
         return []
 
     async def discard(self, upload: str) -> None:
-        """See `Batching`: nothing is uploaded."""
+        """See `BatchApi`: nothing is uploaded."""
 
     async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
-        """See `Batching`."""
+        """See `BatchApi`."""
         body = b'{"requests":[%b]}' % b",".join(lines)
         return word(decoded(self._service, await self._service.exchange("POST", _PATH, body), _batch).id)
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """See `Batching`: all batches with this many calls."""
+        """See `BatchApi`: all batches with this many calls."""
         found: list[str] = []
         after = ""
         for _ in range(MOST_PAGES):
@@ -126,11 +126,11 @@ class AnthropicBatches:
             after = f"&after_id={word(page.data[-1].id)}"
         return found
 
-    async def look(self, id_: str) -> Looked:
-        """See `Batching`."""
+    async def look(self, id_: str) -> BatchStatus:
+        """See `BatchApi`."""
         batch = decoded(self._service, await self._service.exchange("GET", f"{_PATH}/{word(id_)}"), _batch)
         counts = batch.request_counts or _Counts()
-        return Looked(
+        return BatchStatus(
             over=batch.processing_status == "ended",
             done=counts.total - counts.processing,
             total=counts.total,
@@ -139,8 +139,8 @@ class AnthropicBatches:
             files=(id_,),
         )
 
-    async def results(self, looked: Looked, calls: int) -> Mapping[str, bytes | AnswerError]:
-        """See `Batching`. The address that the provider gives for them is not used: it could point anywhere."""
+    async def results(self, looked: BatchStatus, calls: int) -> Mapping[str, bytes | AnswerError]:
+        """See `BatchApi`. The address that the provider gives for them is not used: it could point anywhere."""
         found: dict[str, bytes | AnswerError] = {}
         path = f"{_PATH}/{word(looked.files[0])}/results"
         body = await self._service.exchange("GET", path, most=most_result_bytes(calls))
@@ -149,7 +149,7 @@ class AnthropicBatches:
         return found
 
     async def cancel(self, id_: str) -> None:
-        """See `Batching`."""
+        """See `BatchApi`."""
         await self._service.exchange("POST", f"{_PATH}/{word(id_)}/cancel", b"{}")
 
     def _result(self, result: _Result) -> bytes | AnswerError:

@@ -12,9 +12,9 @@ import msgspec
 
 from overton.calls import Settings
 from overton.errors import InputError, Problem, RejectedError, Unreadable
+from overton.key_values import Reader, checked_base_url, number, values_of, whole
 from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec
-from overton.pairs import Reader, checked_base_url, number, values_of, whole
 from overton.untrusted import decode_json
 
 __all__ = ["Arguments", "read_arguments", "settings_checked", "takes"]

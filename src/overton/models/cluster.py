@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from overton.errors import AccessError, MissingExtra
-from overton.pairs import without_credentials
+from overton.key_values import without_credentials
 
 __all__ = ["STORE", "address", "check_installed", "join", "keep_to_ourselves", "leave", "place"]
 

@@ -9,10 +9,10 @@ import msgspec
 
 from overton.calls import Reply
 from overton.errors import InputError, Problem
+from overton.key_values import checked_base_url
 from overton.models.arguments import Arguments
 from overton.models.providers import Provider
 from overton.models.spec import Spec
-from overton.pairs import checked_base_url
 from overton.untrusted import HIDDEN, Hiding
 
 __all__ = ["Endpoint", "Secret", "locate"]

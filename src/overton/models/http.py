@@ -13,6 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 import msgspec
 
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
+from overton.key_values import authority
 from overton.models.endpoints import Endpoint
 from overton.models.status import Target, error_for
 from overton.models.wire import (
@@ -27,7 +28,6 @@ from overton.models.wire import (
     connect,
     proxy_credentials,
 )
-from overton.pairs import authority
 from overton.untrusted import decode_json
 from overton.version import __version__
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from overton.errors import InputError, Problem, UnavailableError, Unreadable, reason_of
-from overton.pairs import checked_base_url, path_of
+from overton.key_values import checked_base_url, path_of
 from overton.untrusted import decode_text, read_bytes
 
 __all__ = ["Listed", "Listing", "Place", "listing_of"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from overton.calls import Looked, Reply, Request
+from overton.calls import BatchStatus, Reply, Request
 from overton.errors import AnswerError
 from overton.models.batched import (
     MOST_PAGES,
@@ -116,16 +116,16 @@ class OpenAIBatches:
         self._model = model
 
     def line(self, id_: str, request: Request) -> bytes:
-        """See `Batching`."""
+        """See `BatchApi`."""
         head = b'{"custom_id":%b,"method":"POST","url":"/v1/chat/completions","body":' % _encode(id_)
         return head + self._model.body(request) + b"}"
 
     def read(self, request: Request, body: bytes) -> Reply:
-        """See `Batching`."""
+        """See `BatchApi`."""
         return self._model.read(request, body, self._service.target)
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """See `Batching`."""
+        """See `BatchApi`."""
         edge = f"overton-{name}"
         purpose = f'--{edge}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
         file = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{_file_name(name)}"\r\n'
@@ -137,7 +137,7 @@ class OpenAIBatches:
         )
 
     async def find_uploads(self, name: str, since: float) -> list[str]:
-        """See `Batching`."""
+        """See `BatchApi`."""
         found: list[str] = []
         after = ""
         for _ in range(MOST_PAGES):
@@ -150,11 +150,11 @@ class OpenAIBatches:
         return list(dict.fromkeys(found))
 
     async def discard(self, upload: str) -> None:
-        """See `Batching`."""
+        """See `BatchApi`."""
         await self._service.exchange("DELETE", f"/files/{word(upload)}")
 
     async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
-        """See `Batching`."""
+        """See `BatchApi`."""
         wanted = {
             "input_file_id": upload,
             "endpoint": "/v1/chat/completions",
@@ -164,7 +164,7 @@ class OpenAIBatches:
         return word(decoded(self._service, await self._service.exchange("POST", "/batches", _encode(wanted)), _made).id)
 
     async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """See `Batching`: all batches with this name, on all pages."""
+        """See `BatchApi`: all batches with this name, on all pages."""
         found: list[str] = []
         after = ""
         for _ in range(MOST_PAGES):
@@ -175,13 +175,13 @@ class OpenAIBatches:
             after = f"&after={word(page.data[-1].id)}"
         return list(dict.fromkeys(found))
 
-    async def look(self, id_: str) -> Looked:
-        """See `Batching`."""
+    async def look(self, id_: str) -> BatchStatus:
+        """See `BatchApi`."""
         batch = decoded(self._service, await self._service.exchange("GET", f"/batches/{word(id_)}"), _batch)
         counts = batch.request_counts or _Counts()
         files = tuple(word(one) for one in (batch.output_file_id, batch.error_file_id) if one)
         status = batch.status.lower()
-        return Looked(
+        return BatchStatus(
             over=status in _OVER,
             done=counts.completed + counts.failed,
             total=counts.total,
@@ -193,8 +193,8 @@ class OpenAIBatches:
             files=files,
         )
 
-    async def results(self, looked: Looked, calls: int) -> Mapping[str, bytes | AnswerError]:
-        """See `Batching`."""
+    async def results(self, looked: BatchStatus, calls: int) -> Mapping[str, bytes | AnswerError]:
+        """See `BatchApi`."""
         found: dict[str, bytes | AnswerError] = {}
         for file in looked.files:
             body = await self._service.exchange("GET", f"/files/{file}/content", most=most_result_bytes(calls))
@@ -203,7 +203,7 @@ class OpenAIBatches:
         return found
 
     async def cancel(self, id_: str) -> None:
-        """See `Batching`."""
+        """See `BatchApi`."""
         await self._service.exchange("POST", f"/batches/{word(id_)}/cancel", b"{}")
 
     def _result(self, line: _Line) -> bytes | AnswerError:

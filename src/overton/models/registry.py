@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.calls import Answerer, Batching, Price, Reply, Request, Serving, Settings, user, weighs
+from overton.calls import Answerer, BatchApi, Price, Reply, Request, ServerList, Settings, user, weighs
 from overton.errors import InputError, Problem
+from overton.key_values import path_of
 from overton.models.arguments import Arguments, read_arguments
 from overton.models.cluster import check_installed
 from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
@@ -19,7 +20,6 @@ from overton.models.listing import listing_of
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER, Provider
 from overton.models.spec import Spec, parse_spec, published
 from overton.models.weights import ensure
-from overton.pairs import path_of
 
 if TYPE_CHECKING:
     from overton.models.embedded import EmbeddedModel
@@ -54,8 +54,8 @@ class Model:
     series: str
     reasons: bool
     unsure: bool = False
-    batching: Batching | None = None
-    serving: Serving | None = None
+    batching: BatchApi | None = None
+    serving: ServerList | None = None
 
 
 def open_model(
@@ -140,7 +140,7 @@ async def check_model(model: Model) -> Reply:
     return await model.answerer.answer(Request((question,), model.settings, seed=model.settings.seed))
 
 
-_Opened = tuple[Answerer, Batching | None, Serving | None]
+_Opened = tuple[Answerer, BatchApi | None, ServerList | None]
 
 
 def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, need_key: bool) -> _Opened:
@@ -203,7 +203,7 @@ def _shared(  # noqa: PLR0917
     provider: Provider,
     arguments: Arguments,
     model: Answerer,
-    batching: Batching | None,
+    batching: BatchApi | None,
     made: Made,
 ) -> _Opened:
     """A model as it is opened: if several servers are named or listed, they share its calls."""

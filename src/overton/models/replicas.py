@@ -1,5 +1,5 @@
 """A model on a Ray cluster: replicas that start where there is room, are used as they come up, and are restarted when
-lost. To the engine they are servers of one model; see `overton.calls.Serving`."""
+lost. To the engine they are servers of one model; see `overton.calls.ServerList`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Placement:
 
 
 class Replicas:
-    """The replicas of one model: see `overton.calls.Serving`. Nothing is started before they are first listed."""
+    """The replicas of one model: see `overton.calls.ServerList`. Nothing is started before they are first listed."""
 
     strict = True
     noun = "replicas"
@@ -76,7 +76,7 @@ class Replicas:
         self._bringing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def listed(self) -> Sequence[Server]:
-        """See `Serving`: those that are up, and for the others what they wait for.
+        """See `ServerList`: those that are up, and for the others what they wait for.
 
         Raises:
             AccessError: there is no cluster to join, or it cannot run such replicas.

@@ -12,10 +12,10 @@ import msgspec
 
 from overton.calls import Answerer, Reply, Request, Server
 from overton.errors import AccessError, RejectedError, UnavailableError, Unreadable
+from overton.key_values import authority
 from overton.models.endpoints import Endpoint
 from overton.models.http import Service, Transport
 from overton.models.listing import Listed, Listing, Place
-from overton.pairs import authority
 from overton.untrusted import decode_json
 
 __all__ = ["HttpServer", "Several", "Shared"]
@@ -97,7 +97,7 @@ def _weights(served: Sequence[_Served], model: str) -> dict[str, str]:
 
 
 class Several:
-    """The servers of a model: see `overton.calls.Serving`."""
+    """The servers of a model: see `overton.calls.ServerList`."""
 
     noun = "servers"
     patience: float | None = None
@@ -113,7 +113,7 @@ class Several:
         self._servers: dict[Place, HttpServer] = {}
 
     async def listed(self) -> Sequence[Server]:
-        """See `Serving`."""
+        """See `ServerList`."""
         places = [*self._fixed]
         for listing in self._lists:
             places += await listing.places()
@@ -134,7 +134,7 @@ class Asked(Protocol):
     """The servers available, for callers that use them in turn."""
 
     async def listed(self) -> Sequence[Server]:
-        """See `Serving`."""
+        """See `ServerList`."""
         ...
 
     async def close(self) -> None:
@@ -143,7 +143,7 @@ class Asked(Protocol):
 
 
 class Shared:
-    """The answerer whose calls several servers share. An engine calls them through their `Serving`; if a call comes to
+    """The answerer whose calls several servers share. An engine calls them through their `ServerList`; if a call comes to
     this one, as from a host with its own pacing, they are used in turn, those that failed lately after the rest.
     """
 

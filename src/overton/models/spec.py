@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from overton.errors import InputError, Problem
+from overton.key_values import checked_base_url, without_credentials
 from overton.models.providers import GGUF, RAY, RUN_HERE, provider_names
-from overton.pairs import checked_base_url, without_credentials
 
 __all__ = ["Spec", "name_and_spec", "parse_spec", "published"]
 

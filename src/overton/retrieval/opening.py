@@ -14,7 +14,16 @@ from urllib.parse import urlsplit
 
 from overton.calls import Price, Reach, Settings
 from overton.errors import InputError, MissingExtra, Problem
-from overton.pairs import Reader, address_of, checked_base_url, number, path_of, values_of, whole, without_credentials
+from overton.key_values import (
+    Reader,
+    address_of,
+    checked_base_url,
+    number,
+    path_of,
+    values_of,
+    whole,
+    without_credentials,
+)
 from overton.retrieval.limits import Limits
 
 if TYPE_CHECKING:

@@ -211,6 +211,16 @@ def _other_names() -> list[str]:
     return [*{_plain(point.name): point.name for point in reversed(_others())}.values()][::-1]
 
 
+_RENAMED = "docs/your-own-study.md, 'From interface 1 to 2', lists what has another name or place now"
+
+
+def _misses_a_name(error: BaseException | None) -> bool:
+    """Whether a package failed at a name, a module or an argument that Overton does not have."""
+    if isinstance(error, ImportError):
+        return (error.name or "").partition(".")[0] == "overton"
+    return isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
+
+
 def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else point.value.partition(":")[0].partition(".")[0]
 
@@ -238,14 +248,15 @@ def _theirs(point: EntryPoint) -> AnyStudy:
             study = point.load()
     except StudyError as error:
         at = f" (at {error.place})" if error.place else ""
-        reason = f"the package {package} cannot be loaded: {error.reason}{at}"
+        advice = f"; {_RENAMED}" if _misses_a_name(error.__cause__) else ""
+        reason = f"the package {package} cannot be loaded: {error.reason}{at}{advice}"
         raise InputError([Problem(place, point.value, reason)]) from error
     if not isinstance(study, Study):
         raise InputError([Problem(place, point.value, f"the package {package} names an object that is not a Study")])
     if study.interface != INTERFACE:
         said = f"version {study.interface}" if study.interface else "no version"
         reason = f"{package} was written for {said} of the study interface, and this Overton has version {INTERFACE}"
-        raise InputError([Problem(place, "interface", reason)])
+        raise InputError([Problem(place, "interface", f"{reason}; {_RENAMED}")])
     known, made = _GUARDED.get(study.name, (None, None)) if isinstance(study.name, str) else (None, None)
     if made is not None and known is study:
         return made

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Demo", "Kind", "Role", "Study"]
 
-INTERFACE = 1
+INTERFACE = 2
 """The version of this interface. A study of another package says for which version it was written."""
 
 Canned = Callable[[str, str, Form | None], str]

@@ -11,7 +11,7 @@ from inspect_ai import Task, task
 
 from overton.errors import InputError, OvertonError, Problem
 from overton.hosts.inspect.privates import check_inspect, prerequisite
-from overton.pairs import by_key
+from overton.key_values import by_key
 from overton.studies.options import Field, Option, fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
 

@@ -12,9 +12,9 @@ from overton.hosts.inspect.privates import config_in_use
 from overton.hosts.inspect.settings import pairs_of, settings_of
 from overton.hosts.local.folder import ModelEntry
 from overton.hosts.local.opening import published, unweighable, with_defaults
+from overton.key_values import checked_base_url
 from overton.models import parse_spec, price_of
 from overton.models.known import reasons_of, series_of
-from overton.pairs import checked_base_url
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy, Role
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass
 
-from overton.calls import Batching
+from overton.calls import BatchApi
 from overton.engine.batch import noted_batches
 from overton.errors import AnswerError
 from overton.hosts.local.folder import RunFolder, open_journal
@@ -72,7 +72,7 @@ def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trus
     return run_to_end(all_())
 
 
-async def _one(name: str, calls: int, id_: str, batching: Batching, *, cancel: bool) -> BatchOut:
+async def _one(name: str, calls: int, id_: str, batching: BatchApi, *, cancel: bool) -> BatchOut:
     if not id_:
         return BatchOut(name, calls, "", 0, "perhaps never made: 'overton resume' will find out")
     try:

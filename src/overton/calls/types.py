@@ -1,19 +1,20 @@
-"""Message, request, reply, trial, and the two protocols that the system is built on: `Ask` and `Answerer`."""
+"""The words of calls: messages, settings, forms, replies, trials and their draws."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, Literal, Protocol
+from hashlib import shake_128
+from struct import unpack
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import msgspec
-
-from overton.calls._draw import Draw
 
 __all__ = [
     "Alternative",
     "Answerer",
     "Ask",
     "Conduct",
+    "Draw",
     "Failure",
     "Form",
     "Message",
@@ -28,6 +29,7 @@ __all__ = [
     "Trial",
     "Usage",
     "assistant",
+    "options_named",
     "system",
     "user",
     "weighs",
@@ -378,3 +380,66 @@ def weighs(answerer: Answerer) -> bool:
 
 Conduct = Callable[[Any, Ask], Awaitable[list[Any]]]
 """`conduct(trial, ask)` returns the trial's records; a pure function of the trial and the replies."""
+
+
+def options_named(token: str, options: Sequence[str], lead: str = "", said: str = "") -> tuple[str, ...]:
+    """The options that `token` may start, or continue if `said` of one already precedes it.
+
+    `lead` is what the token has before the option ('<<' of '<<A'), which an alternative needs as well. Case and spaces
+    before a word are ignored: 'A', ' A' and 'a' are one option. A token that goes beyond the option ('A>>') still names
+    it, unless what follows makes it another word ('Ask').
+    """
+    word = token.lstrip()
+    if not word.startswith(lead.lstrip()):
+        return ()
+    piece = word[len(lead.lstrip()) :]
+    piece = (piece.lstrip() if not said else piece).rstrip()
+    if not piece:
+        return ()
+    whole = (said + piece).casefold()
+    return tuple(option for option in options if _names(whole, option.casefold()))
+
+
+def _names(whole: str, option: str) -> bool:
+    if option.startswith(whole):
+        return True
+    return whole.startswith(option) and not (whole[len(option)].isalnum() or whole[len(option)] == "_")
+
+
+T = TypeVar("T")
+
+
+class Draw:
+    """Random choices made from a name.
+
+    The k-th 64-bit word of SHAKE-128(name), little-endian, is the k-th random number. A shuffle sorts the items by
+    their words; a sample is the start of a shuffle. There is no state: the same call gives the same choice.
+
+    Example: `Draw("7/night-buses/order").shuffle(arguments)`.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name.encode()
+
+    def words(self, count: int) -> tuple[int, ...]:
+        """`count` independent integers, uniform on [0, 2**64)."""
+        return unpack(f"<{count}Q", shake_128(self._name).digest(8 * count))
+
+    def uniform(self) -> float:
+        """A number in [0, 1)."""
+        return (self.words(1)[0] >> 11) / 2**53
+
+    def coin(self) -> bool:
+        """True or False, equally likely."""
+        return self.words(1)[0] & 1 == 1
+
+    def shuffle(self, items: Sequence[T]) -> list[T]:
+        """The items in random order."""
+        words = self.words(len(items))
+        return [items[i] for i in sorted(range(len(items)), key=words.__getitem__)]
+
+    def sample(self, items: Sequence[T], size: int) -> list[T]:
+        """`size` of the items without replacement, in random order; all of them if there are fewer."""
+        return self.shuffle(items)[:size]

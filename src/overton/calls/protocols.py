@@ -1,4 +1,4 @@
-"""Sending a model's calls in batches, as an engine sees it."""
+"""What a provider's batches, a server and a list of servers can do."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import Protocol
 
 import msgspec
 
-from overton.calls._words import Reply, Request
+from overton.calls.types import Reply, Request
 from overton.errors import AnswerError
 
-__all__ = ["Batching", "Looked"]
+__all__ = [
+    "BatchApi",
+    "BatchStatus",
+    "Server",
+    "ServerList",
+]
 
 
-class Looked(msgspec.Struct, frozen=True):
+class BatchStatus(msgspec.Struct, frozen=True):
     """A batch as its provider reports it: how many of its calls have finished, of how many.
 
     `over` is True if no more results will come, `begun` if the provider has accepted the batch. `refused` says why the
@@ -33,7 +38,7 @@ class Looked(msgspec.Struct, frozen=True):
     files: tuple[str, ...] = ()
 
 
-class Batching(Protocol):
+class BatchApi(Protocol):
     """A provider's batches of one model. Each method sends at most one request, or one per page or file.
 
     A call in a batch goes by the caller's `id`; a batch goes by the caller's `name`, which ends the ids of all its
@@ -96,11 +101,11 @@ class Batching(Protocol):
         """
         ...
 
-    async def look(self, id_: str) -> Looked:
+    async def look(self, id_: str) -> BatchStatus:
         """A batch's progress."""
         ...
 
-    async def results(self, looked: Looked, calls: int) -> Mapping[str, bytes | AnswerError]:
+    async def results(self, looked: BatchStatus, calls: int) -> Mapping[str, bytes | AnswerError]:
         """The outcomes of the calls of a finished batch, by id: the body of a reply, or why there is none.
 
         Of several for one id a body wins, otherwise the first. Unreadable results are left out.
@@ -117,4 +122,58 @@ class Batching(Protocol):
 
     async def cancel(self, id_: str) -> None:
         """Have the provider start no more of the batch's calls; those answered are billed and can be read."""
+        ...
+
+
+class Server(Protocol):
+    """One of a model's servers. They all have one identity: it makes no difference which of them answers."""
+
+    @property
+    def name(self) -> str:
+        """Its name for users, as 'node7:8000': for progress and errors; not part of any identity, name or record."""
+        ...
+
+    async def answer(self, request: Request) -> Reply:
+        """Answer once, without retrying; raises as `Answerer.answer` does."""
+        ...
+
+    async def look(self) -> Mapping[str, str]:
+        """What it reports of the weights that it serves, by property, empty if it reports nothing. Costs nothing.
+
+        Raises:
+            UnavailableError: it does not answer.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """It is taken to be dead: fail the requests in flight, as ones that may have been carried out."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections and memory."""
+        ...
+
+
+class ServerList(Protocol):
+    """The servers of one model, which may come and go.
+
+    `strict` says that all must report the same model, fingerprint and weights; otherwise the model's name is enough.
+    `noun` is the plural for display, `patience` the seconds for which calls wait while none is up, None for the
+    default.
+    """
+
+    noun: str
+    patience: float | None
+
+    @property
+    def strict(self) -> bool:
+        """See above."""
+        ...
+
+    async def listed(self) -> Sequence[Server]:
+        """The current servers; one listed before is the same object again. Called about once a second.
+
+        Raises:
+            UnavailableError: this is unknown at the moment; the previous ones stay.
+        """
         ...

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from overton.calls._words import Reply
+from overton.calls.types import Reply
 from overton.errors import CallFailed, Unreadable
 from overton.untrusted import decode_json
 

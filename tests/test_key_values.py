@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.errors import InputError
-from overton.pairs import (
+from overton.key_values import (
     by_key,
     checked_base_url,
     number,
