@@ -23,7 +23,7 @@ from time import process_time
 
 import zstandard
 
-from overton.corpora.forum import Tally, read_comments
+from overton.files.forum import ReadCounts, read_comments
 from overton.studies.deliberation.selection import survey
 from overton.studies.forum import Post
 
@@ -55,7 +55,7 @@ def main() -> None:
         surveying = rate(lambda: surveyed(packed), size, chosen.rounds)
         print(f"{'zstandard, verdicts read and ranked':40} {surveying:6,.0f} MB/s per core")
         print(f"{'plain, json.loads on every line':40} {rate(lambda: loads(plain), size, 1):6,.0f} MB/s per core")
-        tally = Tally()
+        tally = ReadCounts()
         records = sum(1 for _ in read_comments(packed, tally=tally))
         print(f"\n{records:,} comments in {tally.lines:,} lines; {'; '.join(map(str, tally.skipped.values()))}")
         with ProcessPoolExecutor(1, get_context("spawn")) as other:

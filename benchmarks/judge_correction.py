@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from benchmarks.label_draws import SETTINGS, UNEQUAL, Found, measured
 
-from overton.corpora.tables import read_table
 from overton.errors import InputError
+from overton.files.tables import read_table
 from overton.judging.correcting import UNREAD, Corrected, Judged, Table, correct
 from overton.key_values import pair_of
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from overton.corpora.tables import read_table
+from overton.files.tables import read_table
 from overton.judging.alpha import alpha
 from overton.judging.correcting import UNREAD, Table, correct
 from overton.judging.dealing import chosen, dealt

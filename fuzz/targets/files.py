@@ -20,8 +20,8 @@ from fuzz.mutating import bomb, inside, json_values
 from fuzz.room import file_of, fresh, room
 from fuzz.trying import Mutation, Target
 from overton.api.items import check_items, read_items
-from overton.corpora.forum import Tally, read_comments, read_posts
 from overton.corpus import index
+from overton.files.forum import ReadCounts, read_comments, read_posts
 from overton.models.gguf_file import check_gguf
 from overton.retrieval.collection import open_index
 from overton.studies.items import Items
@@ -128,7 +128,7 @@ def _dumps(thing: dict[str, Any], kind: str) -> list[bytes]:
 
 def _dumped(read: Callable[..., Any]) -> Callable[[bytes], None]:
     def reading(data: bytes) -> None:
-        tally = Tally()
+        tally = ReadCounts()
         for _ in read(file_of(data, ".dump"), community=None, tally=tally):
             pass
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from overton.errors import RunError, RunExists
+from overton.files.atomic import new_folder
 from overton.hosts.local import Manifest, RunFolder
-from overton.hosts.local.making import new_folder
 
 
 class Item(msgspec.Struct):

@@ -12,7 +12,7 @@ from damage import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overton.corpora.opening import FileText, texts_at
+from overton.files.texts import ItemFile, texts_at
 from overton.studies.items import Items
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.registry import study_named
@@ -36,7 +36,7 @@ LINES = {name: lines_of(items) for name, items in READ.items()}
 
 def findings(items: Items[Any], path: Path, content: bytes) -> set[str]:
     path.write_bytes(content)
-    return {finding.place for finding in items.parsed([FileText(path)], items.reading()).findings}
+    return {finding.place for finding in items.parsed([ItemFile(path)], items.reading()).findings}
 
 
 def spoilt(data: st.DataObject, value: Any) -> Any:
@@ -81,7 +81,7 @@ def test_what_is_wrong_has_its_line(study: str, content: bytes, key: str, said: 
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
     items = READ[study]
-    first = items.parsed([FileText(path)], items.reading()).findings[0]
+    first = items.parsed([ItemFile(path)], items.reading()).findings[0]
     assert (first.place, first.key) == (str(path), key)
     assert first.reason.startswith(said)
 
@@ -89,5 +89,5 @@ def test_what_is_wrong_has_its_line(study: str, content: bytes, key: str, said: 
 def test_an_id_of_thousands_of_digits_is_a_finding(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"id": "' + "7" * 5000 + '"}\n')
-    reasons = [finding.reason for finding in ISSUES.parsed([FileText(path)], ISSUES.reading()).findings]
+    reasons = [finding.reason for finding in ISSUES.parsed([ItemFile(path)], ISSUES.reading()).findings]
     assert any("may contain the letters a to z, digits" in reason for reason in reasons)

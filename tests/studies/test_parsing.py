@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overton.corpora.opening import texts_at
+from overton.files.texts import texts_at
 from overton.studies import parsing
 from overton.studies.items import Items, usable
 from overton.studies.noting import Notes

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.deliberation.record import Record as Message
 from overton.studies.deliberation.tables import DECISIONS

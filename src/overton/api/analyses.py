@@ -150,7 +150,7 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     measuring, path = measuring_of(named), Path(source)
     chosen = chosen_how(named, how)
     if not (path.is_dir() and (path / "manifest.json").is_file()):
-        from overton.corpora.tables import open_table
+        from overton.files.tables import open_table
 
         return Outcome(named, measuring.table(design_of_table(named, open_table(path)), chosen), chosen, None)
     run = open_run(path)
@@ -202,6 +202,6 @@ def chosen_how(study: AnyStudy, given: Mapping[str, Any]) -> How:
 
 
 def _opened(given: Any) -> Any:
-    from overton.corpora.tables import open_table
+    from overton.files.tables import open_table
 
     return open_table(Path(given)) if isinstance(given, str | Path) else given

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, MissingExtra, Problem
-from overton.hosts.local.making import new_folder
+from overton.files.atomic import new_folder
 
 if TYPE_CHECKING:
     from overton.calls import Hit

@@ -18,12 +18,12 @@ from overton.api.requests import Arguments, Prices
 from overton.api.results import TRIED, controls_kept, results_of
 from overton.api.runs import Run, fresh_folder, open_run, run
 from overton.errors import InputError, Problem
+from overton.files.atomic import write_atomic
 from overton.hosts.local import Confirm, Plan, Trust, Watch
 from overton.hosts.local.opening import published
 from overton.studies.options import option_place
 from overton.studies.registry import CONTROLS, study_named
 from overton.studies.results import TriedOn
-from overton.untrusted.writing import write_whole
 
 __all__ = ["controls", "plan_controls"]
 
@@ -137,4 +137,4 @@ def _keep(source: Run, done: Run) -> None:
     again = {(one.judge, one.what) for one in found}
     with changing(source.path):
         kept = [one for one in controls_kept(source.path) if (one.judge, one.what) not in again]
-        write_whole(source.path / TRIED, [msgspec.json.format(msgspec.json.encode([*kept, *found]), indent=1)])
+        write_atomic(source.path / TRIED, [msgspec.json.format(msgspec.json.encode([*kept, *found]), indent=1)])

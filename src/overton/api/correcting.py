@@ -75,7 +75,7 @@ _OPTIONS = ("group", "value")
 
 
 def _opened(table: str | Path | pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    from overton.corpora.tables import read_table
+    from overton.files.tables import read_table
 
     if isinstance(table, str | Path):
         return read_table(Path(table)), str(table)

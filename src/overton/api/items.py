@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.corpora.opening import FileText, text_beside, texts_at, write_objects
 from overton.errors import InputError, Problem
+from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
 from overton.hosts.local import RunFolder
 from overton.studies.items import Items, Parsed, usable
 from overton.studies.noting import Finding, found
@@ -90,7 +90,7 @@ def _reading(items: Items[Any], where: Path | Traversable, given: Mapping[str, A
     values = dict(given)
     for field in fields_of(items.reading):
         if field.option.file and (value := values.get(field.name)) is not None:
-            values[field.name] = FileText(Path(value)) if isinstance(value, str | Path) else value
+            values[field.name] = ItemFile(Path(value)) if isinstance(value, str | Path) else value
         elif field.option.beside:
             values[field.name] = text_beside(where, field.option.beside)
     return options_of(items.reading, values)

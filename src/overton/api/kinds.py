@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.api.items import check_items, read_items
-from overton.corpora.opening import texts_at
 from overton.errors import InputError, Problem
+from overton.files.atomic import make_folder, write_atomic
+from overton.files.texts import texts_at
 from overton.studies.items import Items, title_of
 from overton.studies.noting import Finding
 from overton.studies.parsing import object_lines
 from overton.studies.registry import listed, package_of, provider_of, study_named
-from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -83,7 +83,7 @@ def new(kind: str, out: str | Path) -> Path:
         raise InputError([Problem(str(file), "", "exists already, and is never overwritten")])
     item = study.items.blank() if study.items.blank else next(iter(read_items(study)))
     make_folder(file.parent)
-    return write_whole(file, [msgspec.json.format(msgspec.json.encode(item), indent=2) + b"\n"])
+    return write_atomic(file, [msgspec.json.format(msgspec.json.encode(item), indent=2) + b"\n"])
 
 
 def kind_named(word: str) -> AnyStudy:

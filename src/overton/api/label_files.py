@@ -11,8 +11,8 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
+from overton.files.atomic import cannot_be_written, make_folder, write_atomic
 from overton.untrusted import decode_json, read_bytes
-from overton.untrusted.writing import cannot_be_written, make_folder, write_whole
 
 if TYPE_CHECKING:
     from overton.judging.label_studio import Exported
@@ -119,7 +119,7 @@ def keep(run: Path, labels: Labels) -> None:
     """
     make_folder(run / FOLDER)
     content = msgspec.json.format(msgspec.json.encode(labels), indent=1)
-    write_whole(kept_file(run, labels.task.name), [content])
+    write_atomic(kept_file(run, labels.task.name), [content])
 
 
 def kept_in(run: Path) -> list[Labels]:

@@ -13,7 +13,7 @@ from overton.api.label_files import TASK
 from overton.api.runs import Run, open_run
 from overton.api.sheets import as_text, judged_rows
 from overton.errors import InputError, Problem, RunError, quoted
-from overton.untrusted.writing import make_folder, write_whole
+from overton.files.atomic import make_folder, write_atomic
 
 if TYPE_CHECKING:
     import polars as pl
@@ -184,7 +184,7 @@ def _written(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     paths: list[Path] = []
     try:
         for name, content in files.items():
-            paths.append(write_whole(folder / name, [content]))
+            paths.append(write_atomic(folder / name, [content]))
     except RunError:
         _clear(folder, paths)
         raise

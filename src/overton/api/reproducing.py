@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from overton.api.documented import table
-from overton.corpora.tables import open_table
 from overton.errors import InputError, Problem
+from overton.files.atomic import write_atomic
+from overton.files.tables import open_table
 from overton.studies.plain import SCHEMA
 from overton.studies.registry import asking_names, study_named
 from overton.studies.reproducing import Reproduced, Reproduction
 from overton.untrusted import visible_line
-from overton.untrusted.writing import write_whole
 
 __all__ = ["Reproductions", "publications", "reproduce"]
 
@@ -83,7 +83,7 @@ class Reproductions:
         Raises:
             RunError: it cannot be written.
         """
-        return write_whole(Path(out), [self.markdown().encode()])
+        return write_atomic(Path(out), [self.markdown().encode()])
 
 
 _SAID = {True: "yes", False: "**no**", None: "none published"}

@@ -10,7 +10,7 @@ from overton.api.label_files import kept_in
 from overton.api.labelling import shown_of
 from overton.api.runs import open_run
 from overton.errors import InputError, Problem
-from overton.untrusted.writing import make_folder, write_whole
+from overton.files.atomic import make_folder, write_atomic
 
 if TYPE_CHECKING:
     from overton.api.runs import Run
@@ -43,7 +43,7 @@ def settling_page(run: str | Path, page: str | Path, *, task: str | None = None)
         raise InputError([Problem(str(file), "", "exists already; name another file")])
     units, row = shown_of(opened, labels.task, places, _said(labels, places))
     make_folder(file.parent)
-    return write_whole(file, [page_of(labels.task, units, SETTLING, row=row, places=places)])
+    return write_atomic(file, [page_of(labels.task, units, SETTLING, row=row, places=places)])
 
 
 def _chosen(run: Run, task: str | None) -> Labels:

@@ -12,9 +12,9 @@ from overton.api.label_files import changing
 from overton.api.results import AGREEMENT, agreements_of, results_of
 from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
+from overton.files.atomic import make_folder, write_atomic
 from overton.studies.options import option_place
 from overton.untrusted import decode_json, decode_text, read_bytes
-from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,9 +89,9 @@ def write_files(files: tuple[Path, Path], key: Key, shown: Sequence[Mapping[str,
 
     sheet, beside = files
     make_folder(sheet.parent)
-    write_whole(beside, [msgspec.json.format(msgspec.json.encode(key), indent=1)])
+    write_atomic(beside, [msgspec.json.format(msgspec.json.encode(key), indent=1)])
     try:
-        write_whole(
+        write_atomic(
             sheet, [write_sheet(key, shown).encode("utf-8-sig")]
         )  # spreadsheets need the byte order mark to detect UTF-8
     except RunError:
@@ -170,7 +170,7 @@ def _keep(run: Run, found: SheetAgreement) -> None:
         )
     with changing(run.path):
         kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
-        write_whole(run.path / AGREEMENT, [msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1)])
+        write_atomic(run.path / AGREEMENT, [msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1)])
 
 
 def _text(path: Path) -> str:

@@ -125,7 +125,7 @@ def gate(
     from overton.api.comparing.page import write_page
     from overton.cli.ending import Exit
     from overton.cli.output import print_json, results, say
-    from overton.untrusted.writing import write_whole
+    from overton.files.atomic import write_atomic
 
     made = gating.gate(base, candidate, config, although=although)
     if json:
@@ -137,9 +137,9 @@ def gate(
             results().print(f"{gating.check_line(check)}.")
         results().print(f"Gate: {made.outcome}{'' if made.passes else ', does not pass'}.")
     if junit is not None:
-        write_whole(junit, [gating.junit(made)])
+        write_atomic(junit, [gating.junit(made)])
     if markdown is not None:
-        write_whole(markdown, [gating.markdown(made).encode()])
+        write_atomic(markdown, [gating.markdown(made).encode()])
     if out is not None:
         say(f"Page: {write_page(made.comparison, out)}")
     codes = {"within": Exit.DONE, "beyond": Exit.BEYOND, "undecided": Exit.UNDECIDED}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from overton.api.requests import Arguments
 from overton.api.runs import Run, run
-from overton.corpora.forum import Tally, notes_on, read_comments, read_posts
-from overton.corpora.opening import write_objects
 from overton.errors import InputError, Problem
+from overton.files.forum import ReadCounts, notes_on, read_comments, read_posts
+from overton.files.texts import write_objects
 from overton.hosts.local import Watch  # the command line reads the hints of what it calls
 from overton.studies.command import Done
 from overton.studies.deliberation import crowd
@@ -37,7 +37,7 @@ class Built:
     path: Path
     dilemmas: list[Dilemma]
     steps: tuple[Step, ...]
-    unread: tuple[Tally, Tally]
+    unread: tuple[ReadCounts, ReadCounts]
     judged: Run | None = None
 
 
@@ -71,7 +71,7 @@ def dilemmas(
         raise InputError([Problem(option_place("out"), str(target), "already exists; nothing is ever overwritten")])
     posts, said = [Path(path) for path in submissions], [Path(path) for path in comments]
     options = SelectionOptions(first=_day("first", first), last=_day("last", last), top=top, fewest=fewest)
-    unread = (Tally(), Tally())
+    unread = (ReadCounts(), ReadCounts())
     surveyed = survey(
         read_posts(posts, community=community, tally=unread[0]),
         read_comments(said, community=community, tally=unread[1]),

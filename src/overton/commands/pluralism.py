@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from overton.api.items import read_items
 from overton.api.runs import Run, open_run
 from overton.api.sheets import fresh_sheet, opened_sheet, write_files
-from overton.corpora.forum import Tally, notes_on, read_comments, read_posts
-from overton.corpora.opening import write_objects
 from overton.errors import InputError, Problem, command
+from overton.files.forum import ReadCounts, notes_on, read_comments, read_posts
+from overton.files.texts import write_objects
 from overton.studies.command import Done
 from overton.studies.options import Option, option_place
 from overton.studies.plain import SCHEMA, document
@@ -45,7 +45,7 @@ class SampledThreads:
     path: Path
     threads: list[Thread]
     steps: tuple[Step, ...]
-    unread: tuple[Tally, Tally]
+    unread: tuple[ReadCounts, ReadCounts]
 
 
 def threads(
@@ -81,7 +81,7 @@ def threads(
         seed=seed,
     )
     posts, said = [Path(path) for path in submissions], [Path(path) for path in comments]
-    unread = (Tally(), Tally())
+    unread = (ReadCounts(), ReadCounts())
     surveyed = sampling.survey(
         read_posts(posts, community=community, tally=unread[0]),
         read_comments(said, community=community, tally=unread[1]),

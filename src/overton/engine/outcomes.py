@@ -18,8 +18,8 @@ import msgspec
 import polars as pl
 
 from overton.calls import Trial
+from overton.files.atomic import cannot_be_written, make_folder
 from overton.untrusted import visible_line
-from overton.untrusted.writing import cannot_be_written, make_folder
 
 __all__ = ["Outcomes", "columns_of", "record_type_columns", "unfit"]
 

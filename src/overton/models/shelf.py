@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from overton.errors import OvertonError, RunError, Unreadable, reason_of
+from overton.files.atomic import write_atomic
 from overton.models.gguf_file import sha256_of
 from overton.models.weights import cache_folder
 from overton.untrusted import decode_json, read_bytes
-from overton.untrusted.writing import write_whole
 
 __all__ = ["Shelf", "Sought"]
 
@@ -107,7 +107,7 @@ class Shelf:
         with contextlib.suppress(OSError, RunError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._noted() != (note := _described(path)):
-                write_whole(self._note, [msgspec.json.encode(note)])
+                write_atomic(self._note, [msgspec.json.encode(note)])
 
     def _clear(self) -> None:
         """Remove files left unfinished long ago."""

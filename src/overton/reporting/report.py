@@ -15,6 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from overton.files.atomic import make_folder, write_atomic
 from overton.reporting.finding import found
 from overton.reporting.shell import asset, filled
 from overton.reporting.svg import drawn, inline, specification, style_sheet
@@ -22,7 +23,6 @@ from overton.reporting.text import encoded, inside_script, shown
 from overton.reporting.trials import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.studies.findings import Finding
-from overton.untrusted.writing import make_folder, write_whole
 
 __all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
 
@@ -70,8 +70,8 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
     for chart in report.charts:
         svg = drawn(chart)
         vector, bitmap = folder / f"{chart.name}.svg", folder / f"{chart.name}.png"
-        written += [write_whole(vector, [svg.encode()])]
-        written += [write_whole(bitmap, [vl_convert.svg_to_png(svg, scale=_SCALE)])]
+        written += [write_atomic(vector, [svg.encode()])]
+        written += [write_atomic(bitmap, [vl_convert.svg_to_png(svg, scale=_SCALE)])]
     return written
 
 
@@ -99,7 +99,7 @@ def write(report: Report, path: Path, *, max_bytes: int = MAX_BYTES) -> Path:
     Raises:
         RunError: it cannot be written.
     """
-    return write_whole(path, _rendered(report, max_bytes))
+    return write_atomic(path, _rendered(report, max_bytes))
 
 
 def _rendered(report: Report, max_bytes: int) -> list[bytes]:

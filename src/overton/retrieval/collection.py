@@ -18,9 +18,9 @@ import tantivy
 
 from overton.calls import Hit, Page
 from overton.errors import InputError, Problem, Unreadable, reason_of
+from overton.files.atomic import cannot_be_written, write_atomic
 from overton.retrieval.archive import Archive
 from overton.untrusted import decode_json, panics_as_unreadable, read_bytes
-from overton.untrusted.writing import cannot_be_written, write_whole
 
 __all__ = [
     "CollectionIndex",
@@ -166,7 +166,7 @@ def build_index(pages: Iterable[StoredPage], folder: Path) -> CollectionIndex:
     except (OSError, ValueError, Unreadable) as error:  # Tantivy reports disk errors in these ways
         raise cannot_be_written(folder, error) from error
     about = msgspec.structs.replace(about, files=_file_digests(folder))
-    write_whole(folder / _ABOUT, [msgspec.json.encode(about)])
+    write_atomic(folder / _ABOUT, [msgspec.json.encode(about)])
     return CollectionIndex(index, about)
 
 

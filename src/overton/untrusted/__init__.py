@@ -2,7 +2,7 @@
 
 Replies, pages, archives, foreign files, run folders that a colleague sent: whatever a decoder or an operating system
 makes of them, only `Unreadable` leaves this room, and callers say which file, model or page it concerns. This door
-leads to readers only. Files are written by `overton.untrusted.writing`, which raises `RunError` with the file's name.
+leads to readers only. Files are written by `overton.files.atomic`, which raises `RunError` with the file's name.
 """
 
 from overton.untrusted.compressed import GzipMember, Limit, Zip, check_cells, inflated, members, zstandard_inflated

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies.deliberation.tables import read_table
 
 HEAD = "deliberation,dilemma,format,round,position,model,verdict"

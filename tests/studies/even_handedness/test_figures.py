@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.figures import answer_table, sections
 from overton.studies.even_handedness.measures import Analysis, analyze

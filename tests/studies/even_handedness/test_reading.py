@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from overton.corpora.opening import FileText
+from overton.files.texts import ItemFile
 from overton.studies.even_handedness.reading import PAIRS
 
 HEADER = (
@@ -24,7 +24,7 @@ TRAM = "eval,POLICIES,ferry,False,essay,Write: {stance},it runs,it stops,Write: 
 def of_file(tmp_path: Path, name: str, content: str) -> Any:
     path = tmp_path / name
     path.write_text(content, "utf-8")
-    return PAIRS.parsed([FileText(path)], PAIRS.reading())
+    return PAIRS.parsed([ItemFile(path)], PAIRS.reading())
 
 
 def of_pair(tmp_path: Path, pair: Any) -> Any:
@@ -115,5 +115,5 @@ def test_an_id_in_two_files_is_an_error(tmp_path: Path, kit: Any) -> None:
     table, lines = tmp_path / "a.csv", tmp_path / "b.jsonl"
     table.write_text(f"{HEADER}\n{FERRY}\n")
     lines.write_text(msgspec.json.encode(kit.pair(1, id="ferry-001")).decode() + "\n")
-    findings = PAIRS.parsed([FileText(table), FileText(lines)], PAIRS.reading()).findings
+    findings = PAIRS.parsed([ItemFile(table), ItemFile(lines)], PAIRS.reading()).findings
     assert [(one.severity, one.place, one.reason) for one in findings] == [("error", "ferry-001", "is in two files")]

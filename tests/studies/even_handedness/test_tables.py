@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.measures import analyze
 from overton.studies.even_handedness.tables import read_table

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from overton.calls import Draw
-from overton.corpora.tables import open_table
+from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.drawing import shortened

@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.open_mindedness.tables import COUNTS
 

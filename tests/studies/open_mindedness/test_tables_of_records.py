@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.tables import RECORDS, Outcomes, read_table

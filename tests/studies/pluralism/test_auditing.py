@@ -13,9 +13,9 @@ import msgspec
 import polars as pl
 import pytest
 
-from overton.corpora.tables import open_table
 from overton.engine.outcomes import columns_of, record_type_columns
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies.measuring import How
 from overton.studies.pluralism.audited import audit
 from overton.studies.pluralism.auditing import AUDITING, Audited, AuditOptions, read_entailing

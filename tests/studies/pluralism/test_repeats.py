@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.corpora.tables import open_table
+from overton.files.tables import open_table
 from overton.studies.pluralism import STUDY, Options, ReferenceThread
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.repeats import self_agreement

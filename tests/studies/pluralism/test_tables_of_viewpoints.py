@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.files.tables import open_table
 from overton.studies.pluralism.tables import ViewpointTables, read_table
 
 MATCHES = """condition,thread,response,stance,matched,model

@@ -14,9 +14,9 @@ from overton.api.comparing.provenance import provenance_of
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.sources import opened
 from overton.errors import InputError, Problem
+from overton.files.atomic import write_atomic
 from overton.studies.comparing import Contribution, Measure
 from overton.studies.options import option_place
-from overton.untrusted.writing import write_whole
 
 __all__ = ["baseline"]
 
@@ -54,7 +54,7 @@ def baseline(run: str | Path, *, out: str | Path, measures: Sequence[str] = (), 
         for name, side in sides.items()
     }
     made = File(FORMAT, study.name, source.label, provenance, dict(source.lost), kept)
-    return write_whole(Path(out), [msgspec.json.encode(made), b"\n"])
+    return write_atomic(Path(out), [msgspec.json.encode(made), b"\n"])
 
 
 def _fewer(source: Source, model: str, measure: Measure) -> dict[int, dict[str, float]]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from overton.api.items import read_items
 from overton.api.profiling.results import OfSubject, Subject
 from overton.api.results import measuring_of
-from overton.corpora.tables import open_table
 from overton.errors import InputError, Problem
+from overton.files.tables import open_table
 from overton.statistics.comparing import ratio
 from overton.studies.numbers import number
 from overton.studies.spelling import words_of

@@ -14,11 +14,11 @@ from overton.engine import Journal, digest
 from overton.engine.identity import Identity, Place
 from overton.engine.journal import Entry
 from overton.errors import InputError, OvertonError, Problem, RunError, RunMismatch, Unreadable
+from overton.files.atomic import new_folder
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.reading import Log, LoggedSample
 from overton.hosts.local.folder import FILE, Manifest, RunFolder
 from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.making import new_folder
 from overton.hosts.local.recalling import recall_records
 from overton.studies.nulls import prompts_changed
 from overton.studies.study import AnyStudy

@@ -14,8 +14,8 @@ from platformdirs import user_config_path
 
 from overton.calls import Reach
 from overton.errors import RunError, Unreadable, reason_of
+from overton.files.atomic import cannot_be_written, write_atomic
 from overton.untrusted import decode_json, read_bytes
-from overton.untrusted.writing import cannot_be_written, write_whole
 
 __all__ = ["known", "note"]
 
@@ -61,7 +61,7 @@ def note(reached: Collection[Reach], run: Path | None = None) -> None:
             if not side.issuperset(reached):
                 side.update(reached)
                 encoded = msgspec.json.encode(confirmed, order="sorted")
-                write_whole(file, [msgspec.json.format(encoded, indent=1)], mode=0o600)
+                write_atomic(file, [msgspec.json.format(encoded, indent=1)], mode=0o600)
     except (OSError, Timeout) as error:
         raise cannot_be_written(file, error) from error
 

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from overton.calls import Price, Reply
-from overton.corpora.opening import write_objects
-from overton.corpora.tables import read_table
 from overton.engine import Journal, Mark, Spending, entries
 from overton.errors import InputError, Problem, Unreadable, UnreadableRun, command, reason_of
-from overton.hosts.local.making import new_folder
+from overton.files.atomic import new_folder, write_atomic
+from overton.files.tables import read_table
+from overton.files.texts import write_objects
 from overton.hosts.local.manifest import FORMAT, Manifest, ModelEntry, Spent, Unmade
 from overton.studies.options import fields_of, options_of, stored_options
 from overton.untrusted import converted, decode_json, no_links, read_bytes
-from overton.untrusted.writing import write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -127,7 +126,7 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
     Raises:
         RunError: it cannot be written.
     """
-    write_whole(run / FILE, [msgspec.json.format(msgspec.json.encode(manifest), indent=2)])
+    write_atomic(run / FILE, [msgspec.json.format(msgspec.json.encode(manifest), indent=2)])
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from itertools import islice
 from typing import Any
 
 from overton.calls import Reply, Request
-from overton.corpora.opening import write_objects
 from overton.engine import Bound, Fleet, Lane, Outcomes, Pacer, Rounds
 from overton.errors import RejectedError
+from overton.files.atomic import cannot_be_written, replacing
+from overton.files.texts import write_objects
 from overton.hosts.local.adapting import Adapting, design_of
 from overton.hosts.local.counting import BATCHED_AT_ONCE, trials_by_item
 from overton.hosts.local.folder import DATASET_FORMAT, Manifest, ModelEntry, RunFolder, Unmade, write_manifest
@@ -24,7 +25,6 @@ from overton.studies.installed_study import blaming
 from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
 from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
-from overton.untrusted.writing import cannot_be_written, unfinished
 
 __all__ = ["lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
 
@@ -129,7 +129,7 @@ def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
 
     try:
         tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
-        with unfinished(folder.records_file) as (fresh, _):
+        with replacing(folder.records_file) as (fresh, _):
             tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
     except pl.exceptions.PolarsError as error:
         raise cannot_be_written(folder.records_file, error) from error

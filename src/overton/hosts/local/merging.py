@@ -14,16 +14,15 @@ import msgspec
 from overton.engine import Journal, Spending, entries
 from overton.engine.journal import NOTE, Entry
 from overton.errors import InputError, Problem, RunError, command
+from overton.files.atomic import cannot_be_written, new_folder
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
 from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.making import new_folder
 from overton.hosts.local.manifest import Shard
 from overton.hosts.local.running import check_same
 from overton.hosts.local.session import needs_asking, run_session
 from overton.hosts.local.splitting import plan_digest
 from overton.retrieval.limits import ARCHIVE
 from overton.studies.study import AnyStudy
-from overton.untrusted.writing import cannot_be_written
 
 __all__ = ["merge"]
 

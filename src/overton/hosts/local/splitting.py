@@ -20,10 +20,10 @@ import msgspec
 from overton.calls import Ask, Conduct, Message, Question, Reply
 from overton.engine import Limits, Patience, digest
 from overton.errors import InputError, Problem, RunError, Stopped
+from overton.files.atomic import cannot_be_written, new_folder
 from overton.hosts.local.counting import trials_by_item
 from overton.hosts.local.folder import Manifest, RunFolder, write_manifest
 from overton.hosts.local.machine import check_machine
-from overton.hosts.local.making import new_folder
 from overton.hosts.local.manifest import Shard
 from overton.hosts.local.opening import Opened, Wanted
 from overton.hosts.local.progress import Watch
@@ -32,7 +32,6 @@ from overton.hosts.local.session import run_session
 from overton.hosts.local.trusting import note_used
 from overton.retrieval.limits import ARCHIVE
 from overton.studies.study import AnyStudy
-from overton.untrusted.writing import cannot_be_written
 
 __all__ = ["plan_digest", "split"]
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from overton.errors import RunError, StudyError
+from overton.files.atomic import write_atomic
 from overton.untrusted import visible
-from overton.untrusted.writing import write_whole
 
 __all__ = ["TRACEBACK", "traceback_kept"]
 
@@ -30,7 +30,7 @@ def traceback_kept(run: Path) -> Iterator[None]:
         if error.kept is not None or not (run / "manifest.json").is_file():
             raise
         try:
-            kept = write_whole(run / TRACEBACK, [visible("".join(traceback.format_exception(error))).encode()])
+            kept = write_atomic(run / TRACEBACK, [visible("".join(traceback.format_exception(error))).encode()])
         except RunError:  # the disk is full, say: the error itself matters more
             raise error from error.__cause__
         raise error.kept_in(kept) from error.__cause__

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from overton.corpora.opening import FileText, text_beside, texts_at, write_objects
 from overton.errors import InputError, Problem, RunError
+from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
 
 
 def filled(folder: Path, *names: str) -> Path:
@@ -66,7 +66,7 @@ def test_folders_without_what_is_meant_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overton.corpora.opening._MOST_FILES", 2)
+    monkeypatch.setattr("overton.files.texts._MOST_FILES", 2)
     assert refused(filled(tmp_path, "a.jsonl", "b.jsonl", "c.jsonl")) == "contains more than 2 files"
 
 
@@ -92,12 +92,12 @@ def test_a_folder_that_came_with_a_package_is_read_from_its_archive(tmp_path: Pa
 def test_lines_are_numbered_and_those_that_cannot_be_used_are_problems(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(b"\xef\xbb\xbfone\r\n\n \n\xffx\n" + b"y" * 10 + b"\n" + b"z" * 11 + b"\nlost\n")
-    assert list(FileText(file, largest=10).lines()) == [
+    assert list(ItemFile(file, largest=10).lines()) == [
         (1, "one"),
         (4, Problem(str(file), "line 4, byte 0", "is not UTF-8 (byte 0xff); save the file as UTF-8")),
         (5, Problem(str(file), "line 5", "is longer than 10 bytes")),
     ]
-    ((number, problem),) = FileText(tmp_path / "none.jsonl").lines()
+    ((number, problem),) = ItemFile(tmp_path / "none.jsonl").lines()
     assert number == 1
     assert problem == Problem(str(tmp_path / "none.jsonl"), "", "cannot be read: No such file or directory")
 
@@ -113,7 +113,7 @@ def test_lines_are_numbered_and_those_that_cannot_be_used_are_problems(tmp_path:
 def test_an_unreadable_file_is_reported(tmp_path: Path, content: bytes, key: str, reason: str) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(InputError) as error:
-        FileText(tmp_path / "a", largest=10).read()
+        ItemFile(tmp_path / "a", largest=10).read()
     assert error.value.problems == [Problem(str(tmp_path / "a"), key, reason)]
 
 

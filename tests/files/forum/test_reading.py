@@ -12,9 +12,9 @@ from damage import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overton.corpora.forum import Tally, read_comments, read_posts
-from overton.corpora.forum import reading as reading_module
 from overton.errors import InputError
+from overton.files import forum as reading_module
+from overton.files.forum import ReadCounts, read_comments, read_posts
 from overton.studies.forum import Comment, Post
 
 Make = Callable[..., dict[str, Any]]
@@ -74,7 +74,7 @@ def test_several_files_are_read_one_after_the_other(dump: Write, post: Make) -> 
     ],
 )
 def test_a_line_that_cannot_be_read_is_counted_and_skipped(dump: Write, post: Make, line: bytes, reason: str) -> None:
-    tally = Tally()
+    tally = ReadCounts()
     assert ids(read_posts(dump([post(), line, b"", post(id="p2")]), tally=tally)) == ["p1", "p2"]
     (skipped,) = tally.skipped.values()
     assert (skipped.reason, skipped.count, skipped.first) == (reason, 1, ["dump line 2"])
@@ -82,7 +82,7 @@ def test_a_line_that_cannot_be_read_is_counted_and_skipped(dump: Write, post: Ma
 
 
 def test_the_first_five_places_are_named_and_all_are_counted(dump: Write, post: Make) -> None:
-    tally = Tally()
+    tally = ReadCounts()
     list(read_posts(dump([post(), *[b"?"] * 7]), tally=tally))
     assert str(tally.skipped["not JSON"]) == (
         "7 skipped: not JSON (dump line 2, dump line 3, dump line 4, dump line 5, dump line 6, ...)"
@@ -90,7 +90,7 @@ def test_the_first_five_places_are_named_and_all_are_counted(dump: Write, post: 
 
 
 def test_a_last_line_that_is_cut_off_is_said_to_be(plain_dump: Write, post: Make) -> None:
-    tally = Tally()
+    tally = ReadCounts()
     data = json.dumps(post()).encode()
     assert ids(read_posts(plain_dump(data + b"\n" + data[:30]), tally=tally)) == ["p1"]
     assert tally.skipped["cut off at the end"].first == ["dump line 2"]
@@ -101,7 +101,7 @@ def test_a_last_line_without_a_line_break_is_read(plain_dump: Write, post: Make)
 
 
 def test_windows_line_breaks_are_line_breaks(plain_dump: Write, post: Make) -> None:
-    tally = Tally()
+    tally = ReadCounts()
     data = b"\r\n".join([json.dumps(post()).encode(), b"?", json.dumps(post(id="p2")).encode(), b""])
     assert ids(read_posts(plain_dump(data), tally=tally)) == ["p1", "p2"]
     assert tally.skipped["not JSON"].first == ["dump line 2"]
@@ -111,7 +111,7 @@ def test_a_line_that_is_too_long_is_counted_and_skipped(
     dump: Write, post: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading_module, "LONGEST_LINE", 300_000)
-    tally = Tally()
+    tally = ReadCounts()
     lines = [post(), post(id="long", selftext="x" * 900_000), post(id="p2"), b"?"]
     assert ids(read_posts(dump(lines), tally=tally)) == ["p1", "p2"]
     assert tally.skipped["longer than 300,000 bytes"].first == ["dump line 2"]
@@ -124,7 +124,7 @@ def test_a_truncated_zstandard_file_gives_what_it_has(
 ) -> None:
     lines = [json.dumps(post(id=f"p{number}", selftext=str(number**9))).encode() for number in range(20_000)]
     packed = long_window(b"\n".join(lines) + b"\n")
-    tally = Tally()
+    tally = ReadCounts()
     found = ids(read_posts(plain_dump(packed[: len(packed) * 3 // 4]), tally=tally))
     assert found == [f"p{number}" for number in range(len(found))]
     assert 1_000 < len(found) < 20_000
@@ -134,7 +134,7 @@ def test_a_truncated_zstandard_file_gives_what_it_has(
 
 def test_a_community_is_recognised_in_any_case(dump: Write, post: Make) -> None:
     path = dump([post(), post(id="p2", subreddit="relationship_advice"), post(id="p3", subreddit=None)])
-    tally = Tally()
+    tally = ReadCounts()
     assert ids(read_posts(path, community="r/amitheasshole", tally=tally)) == ["p1"]
     assert (tally.records, tally.lost) == (1, 0)
 
@@ -144,7 +144,7 @@ def test_no_post_at_all_is_an_error_that_says_what_was_there(dump: Write, commen
         list(read_posts(dump([comment(), comment()])))
     with pytest.raises(InputError, match="there is no post of r/other in 1 lines"):
         list(read_posts(dump([post()]), community="r/other"))
-    tally = Tally()
+    tally = ReadCounts()
     list(read_posts(dump([post()]), tally=tally))
     with pytest.raises(InputError, match="there is no comment"):
         list(read_comments(dump([post()]), tally=tally))
@@ -169,7 +169,7 @@ class TestTheAPI:
             assert [one.top_level for one in read_comments(page)] == [True, False, True, False]
 
     def test_a_listing_a_line_is_read_and_a_bad_line_skipped(self, dump: Write, post: Make) -> None:
-        tally = Tally()
+        tally = ReadCounts()
         lines = [listing(("t3", post())), b'{"kind": "Listing", "data"', listing(("t3", post(id="p2")))]
         assert ids(read_posts(dump(lines), tally=tally)) == ["p1", "p2"]
         assert tally.skipped["not JSON"].first == ["dump line 2"]
@@ -179,7 +179,7 @@ class TestTheAPI:
         assert ids(read_posts(dump(lines))) == ["p1", "p2"]
 
     def test_one_bad_thing_costs_no_other(self, plain_dump: Write, comment: Make) -> None:
-        tally = Tally()
+        tally = ReadCounts()
         bad = comment(id="c2", body=7, replies=listing(("t1", comment(id="c3"))))
         worse = comment(id="c4", replies={"kind": "Listing", "data": {"children": "none"}})
         page = listing(("t1", comment()), ("t1", bad), ("t1", worse), ("t1", comment(id="c5")))
@@ -195,7 +195,7 @@ class TestTheAPI:
         nested: Any = ""
         for number in range(150, 0, -1):
             nested = listing(("t1", {**comment(id=f"c{number}"), "replies": nested}))
-        tally = Tally()
+        tally = ReadCounts()
         found = ids(read_comments(plain_dump(json.dumps(nested).encode()), tally=tally))
         assert found == [f"c{number}" for number in range(1, len(found) + 1)]
         assert 50 < len(found) < 150
@@ -227,7 +227,7 @@ def test_whatever_stands_around_it_a_good_line_is_read(
     plain_dump: Write, post: Make, lines: list[bytes], place: int, end: bytes
 ) -> None:
     lines.insert(place, json.dumps(post(id="good")).encode())
-    tally = Tally()
+    tally = ReadCounts()
     data = b"\n" + b"\n".join(lines) + end  # no garbage may look like the start of a compressed file
     found = ids(read_posts(plain_dump(data), tally=tally))
     assert "good" in found
@@ -241,7 +241,7 @@ def test_of_a_damaged_dump_the_rest_is_read_and_counted(data: st.DataObject, tmp
     listing = b'{"kind":"Listing","data":{"children":[{"kind":"t3","data":%s}]}}' % lines.split(b"\n")[0]
     pack = data.draw(st.sampled_from([bytes, gzip.compress, zstandard.ZstdCompressor().compress]))
     (tmp_path / "dump").write_bytes(data.draw(damaged(pack(data.draw(st.sampled_from([lines, listing]))))))
-    tally = Tally()
+    tally = ReadCounts()
     try:
         posts = list(read_posts(tmp_path / "dump", tally=tally))
     except InputError as refused:

@@ -10,8 +10,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.corpora.forum.unpacking import BLOCK, Damaged, unpack, whole_lines
 from overton.errors import InputError
+from overton.files.forum import BLOCK, Damaged, unpack, whole_lines
 
 Pack = Callable[[bytes], bytes]
 DATA = b"".join(b"%d, a line of some length\n" % number for number in range(40_000))

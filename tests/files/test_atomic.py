@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from overton.errors import RunError
-from overton.untrusted.writing import unfinished, write_whole
+from overton.files.atomic import replacing, write_atomic
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -19,8 +19,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_file_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
-    assert write_whole(tmp_path / "file", [b"one"]) == tmp_path / "file"
-    write_whole(tmp_path / "file", iter([b"t", b"wo"]))
+    assert write_atomic(tmp_path / "file", [b"one"]) == tmp_path / "file"
+    write_atomic(tmp_path / "file", iter([b"t", b"wo"]))
     assert contents(tmp_path) == {"file": b"two"}
 
 
@@ -29,16 +29,16 @@ def test_what_fails_while_it_is_made_changes_nothing(tmp_path: Path) -> None:
         yield b"new"
         raise LookupError
 
-    write_whole(tmp_path / "file", [b"old"])
+    write_atomic(tmp_path / "file", [b"old"])
     with pytest.raises(LookupError):
-        write_whole(tmp_path / "file", pieces())
+        write_atomic(tmp_path / "file", pieces())
     assert contents(tmp_path) == {"file": b"old"}
 
 
 def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside").write_bytes(b"kept")
     (tmp_path / "file").symlink_to(tmp_path / "outside")
-    write_whole(tmp_path / "file", [b"new"])
+    write_atomic(tmp_path / "file", [b"new"])
     assert contents(tmp_path) == {"outside": b"kept", "file": b"new"}
     assert not (tmp_path / "file").is_symlink()
 
@@ -47,7 +47,7 @@ def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> Non
 def test_it_has_the_mode_asked_for_but_for_the_users_mask(tmp_path: Path, mode: int) -> None:
     before = os.umask(0o027)
     try:
-        write_whole(tmp_path / "file", [b""], mode=mode)
+        write_atomic(tmp_path / "file", [b""], mode=mode)
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode & ~0o027
@@ -64,16 +64,16 @@ def test_what_cannot_be_written_is_reported_with_its_path(tmp_path: Path) -> Non
         (Path("/dev/full"), "is not a file"),
     ):
         with pytest.raises(RunError, match=f"{path} cannot be written: .*{why}"):
-            write_whole(path, [b"new"])
+            write_atomic(path, [b"new"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing_behind(processes: Any, tmp_path: Path) -> None:
-    write_whole(tmp_path / "file", [b"old"])
+    write_atomic(tmp_path / "file", [b"old"])
 
     def work() -> int:
         with pytest.raises(RunError, match="file cannot be written: File too large"):
-            write_whole(tmp_path / "file", [b"x" * 1_000] * 100)
+            write_atomic(tmp_path / "file", [b"x" * 1_000] * 100)
         return 3
 
     assert processes.with_room_for(50_000, work) == 3
@@ -83,9 +83,9 @@ def test_a_full_disk_is_reported_and_leaves_nothing_behind(processes: Any, tmp_p
 def test_killed_at_any_step_it_is_whole_and_what_is_left_goes_with_the_next(processes: Any, tmp_path: Path) -> None:
     file, steps = tmp_path / "file", 0
     for steps in count():
-        write_whole(file, [b"old"])
+        write_atomic(file, [b"old"])
         assert contents(tmp_path) == {"file": b"old"}
-        if not processes.killed_at(steps, lambda: write_whole(file, [b"new"])):
+        if not processes.killed_at(steps, lambda: write_atomic(file, [b"new"])):
             break
         assert file.read_bytes() in (b"old", b"new")
     assert steps > 5
@@ -97,9 +97,9 @@ def test_what_a_living_process_writes_is_left_alone_and_so_are_names_of_others(p
     for name in theirs:
         (tmp_path / name).write_bytes(b"")
     (tmp_path / ".file.0123456789ab.new").symlink_to(tmp_path / ".file.new")
-    with unfinished(tmp_path / "file") as (fresh, file):
+    with replacing(tmp_path / "file") as (fresh, file):
         file.write(b"slow")
-        assert processes.run(lambda: write_whole(tmp_path / "file", [b"quick"])) == 0
+        assert processes.run(lambda: write_atomic(tmp_path / "file", [b"quick"])) == 0
         assert fresh.exists()
     assert contents(tmp_path).pop("file") == b"slow"
     assert {path.name for path in tmp_path.iterdir()} == {"file", ".file.0123456789ab.new", *theirs}

@@ -17,9 +17,9 @@ from damage import damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overton.corpora.parquet import check_parquet
-from overton.corpora.tables import open_table, read_table
 from overton.errors import InputError, Problem, Unreadable
+from overton.files.parquet import check_parquet
+from overton.files.tables import open_table, read_table
 from overton.studies import table_frames
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
@@ -138,7 +138,7 @@ BOMBS: dict[Callable[[], bytes], str] = {
 _WITHIN = """
 import resource, sys
 from pathlib import Path
-from overton.corpora.tables import read_table
+from overton.files.tables import read_table
 from overton.errors import InputError
 import polars
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from overton.corpora.forum import Tally, read_comments, read_posts
+from overton.files.forum import ReadCounts, read_comments, read_posts
 from overton.studies.deliberation.posts import SelectionOptions
 from overton.studies.deliberation.selection import Selection, select, survey
 
@@ -41,7 +41,7 @@ def comments(comment: Make) -> list[dict[str, Any] | bytes]:
     return [reply, b"\xff\xfe", *made, comment(id="u", link_id="t3_split", parent_id="t3_split", body=7)]
 
 
-def chosen(posts: Path, comments: Path, tally: Tally) -> Selection:
+def chosen(posts: Path, comments: Path, tally: ReadCounts) -> Selection:
     options = SelectionOptions(first=date(2025, 1, 1), last=date(2025, 3, 30), fewest=1)
     surveyed = survey(read_posts(posts, tally=tally), read_comments(comments, tally=tally), options)
     return select(surveyed, read_posts(posts))
@@ -62,7 +62,7 @@ def check(found: Selection) -> None:
 def test_damaged_dumps_become_dilemmas(
     dump: Callable[..., Path], posts: list[dict[str, Any] | bytes], comments: list[dict[str, Any] | bytes]
 ) -> None:
-    tally = Tally()
+    tally = ReadCounts()
     check(chosen(dump(posts, "posts"), dump(comments, "comments"), tally))
     assert {reason: skipped.first for reason, skipped in tally.skipped.items()} == {
         "not JSON": ["posts line 2", "comments line 2"],
@@ -78,4 +78,4 @@ def test_answers_of_the_api_become_the_same_dilemmas(
         return {"kind": "Listing", "data": {"after": None, "children": children}}
 
     page = plain_dump(json.dumps([listing("t3", posts), listing("t1", comments)], indent=1).encode())
-    check(chosen(page, page, Tally()))
+    check(chosen(page, page, ReadCounts()))

@@ -1,25 +1,36 @@
-"""Files written entirely or not at all: under a temporary name in the same folder, then renamed."""
+"""A file or a folder is written whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from overton.errors import RunError, Unreadable, reason_of
+from filelock import FileLock, Timeout
+
+from overton.errors import RunError, RunExists, Unreadable, reason_of
 from overton.untrusted.files import opened
 
-__all__ = ["cannot_be_written", "make_folder", "sync_folder", "unfinished", "write_whole"]
+__all__ = [
+    "cannot_be_written",
+    "make_folder",
+    "new_folder",
+    "replacing",
+    "sync_folder",
+    "write_atomic",
+]
 
-_MADE = re.compile(r"[0-9a-f]{12}\.new")
+
+_FILE_SUFFIX = re.compile(r"[0-9a-f]{12}\.new")
 
 
-def write_whole(path: Path, pieces: Iterable[bytes], *, mode: int = 0o666) -> Path:
+def write_atomic(path: Path, pieces: Iterable[bytes], *, mode: int = 0o666) -> Path:
     """Write a file, replacing an earlier one: it is completely on disk, or nothing has changed.
 
     A link at its path is not followed, and a missing folder is not made. Returns `path`.
@@ -27,13 +38,13 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, mode: int = 0o666) -> Pa
     Raises:
         RunError: it cannot be written; says why.
     """
-    with unfinished(path, mode=mode) as (_, file):
+    with replacing(path, mode=mode) as (_, file):
         file.writelines(pieces)
     return path
 
 
 @contextmanager
-def unfinished(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO]]:
+def replacing(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO]]:
     """A new file next to `path`, by name and open for writing; it replaces `path` if the block succeeds.
 
     If the block fails, it is removed; if the process is killed, the next write to the same path removes it.
@@ -44,7 +55,7 @@ def unfinished(path: Path, *, mode: int = 0o666) -> Iterator[tuple[Path, BinaryI
     fresh = None
     try:
         _check_place(path)
-        _clear(path)
+        _clear_files(path)
         fresh, file = _made(path, mode)
         with file:
             yield fresh, file
@@ -114,12 +125,12 @@ def _made(path: Path, mode: int) -> tuple[Path, BinaryIO]:
         file.close()  # another process took it for a leftover just before we locked it
 
 
-def _clear(path: Path) -> None:
+def _clear_files(path: Path) -> None:
     """Remove killed processes' leftovers for this path: files with such a name that nobody has locked."""
     start = f".{path.name}."
     with suppress(OSError):  # it may be writable but not readable; other errors appear when the file is made
         for name in os.listdir(path.parent):
-            if name.startswith(start) and _MADE.fullmatch(name.removeprefix(start)):
+            if name.startswith(start) and _FILE_SUFFIX.fullmatch(name.removeprefix(start)):
                 _clear_one(path.with_name(name))
 
 
@@ -148,3 +159,85 @@ def _locked(descriptor: int, *, surely: bool = False) -> bool:
     except OSError:
         return not surely
     return True
+
+
+_LOCK_SUFFIX = re.compile(r"[0-9a-f]{12}\.lock")
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill next to `path`, renamed to it if the block succeeds; otherwise nothing is left of it.
+
+    Missing parent folders are made. Leftovers of killed processes that were making the same `path` are removed: those
+    that are ours by name and locked by no living process.
+
+    Raises:
+        RunExists: something already exists at `path`, or has appeared meanwhile.
+        RunError: it cannot be made.
+    """
+    _check_free(path)
+    lock: FileLock | None = None
+    try:
+        make_folder(path.parent)
+        _clear_folders(path)
+        lock, fresh = _locked_folder(path)
+        fresh.mkdir()
+        yield fresh
+        sync_folder(fresh)
+        _check_free(path)
+        fresh.rename(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        _check_free(path)  # it appeared at this very moment
+        raise cannot_be_written(path, error) from error
+    finally:
+        if lock is not None:
+            _removed(lock)
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise RunExists(str(path), is_run=(path / "manifest.json").is_file())
+
+
+def _locked_folder(path: Path) -> tuple[FileLock, Path]:
+    """A lock that we have taken, and the name of its folder.
+
+    The lock is made before the folder and removed after it, so that no folder exists without one.
+    """
+    while True:
+        lock = FileLock(path.with_name(f".{path.name}.{secrets.token_hex(6)}.lock"))
+        with suppress(Timeout):  # another process took it for a leftover just before we locked it
+            lock.acquire(timeout=0)
+            return lock, _folder_of(lock)
+
+
+def _folder_of(lock: FileLock) -> Path:
+    return Path(lock.lock_file).with_suffix(".new")
+
+
+def _clear_folders(path: Path) -> None:
+    start = f".{path.name}."
+    for name in os.listdir(path.parent):
+        left = path.with_name(name)
+        if name.startswith(start) and _LOCK_SUFFIX.fullmatch(name.removeprefix(start)) and _is_ours(left):
+            lock = FileLock(left)
+            with suppress(Timeout):  # a living process is making a folder for the same path
+                lock.acquire(timeout=0)
+                _removed(lock)
+
+
+def _is_ours(left: Path) -> bool:
+    """Whether it is a file, not a link, of the current user."""
+    with suppress(OSError):  # its process has just ended
+        status = os.lstat(left)
+        return stat.S_ISREG(status.st_mode) and (os.name == "nt" or status.st_uid == os.geteuid())
+    return False
+
+
+def _removed(lock: FileLock) -> None:
+    """Remove what is left of a folder whose lock we have, and the lock; no link in it is followed."""
+    shutil.rmtree(_folder_of(lock), ignore_errors=True)  # usually it has been renamed
+    lock.release()
+    with suppress(OSError):  # the next process clears it
+        Path(lock.lock_file).unlink()

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from overton.corpora.tables import open_table
 from overton.errors import InputError
+from overton.files.tables import open_table
 
 TABLE = pl.DataFrame({"a": ["1", "2"], "b": ["x", None]})
 

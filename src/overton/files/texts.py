@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import msgspec
 
-from overton.corpora.tables import column_names, read_table
 from overton.errors import InputError, Problem, Unreadable, reason_of
+from overton.files.atomic import make_folder, write_atomic
+from overton.files.tables import column_names, read_table
 from overton.untrusted import decode_text
-from overton.untrusted.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MAX_BYTES", "FileText", "text_beside", "texts_at", "write_objects"]
+__all__ = ["MAX_BYTES", "ItemFile", "text_beside", "texts_at", "write_objects"]
 
 MAX_BYTES = 5_000_000
 """A file that is read whole, or a line of one that is not, is at most this long."""
@@ -30,7 +30,7 @@ _JOURNAL = "journal.db"
 _MANIFEST = "manifest.json"
 
 
-class FileText:
+class ItemFile:
     """A file, perhaps from a package, as studies read it; see `overton.studies.parsing.Text`.
 
     Nothing is opened before it is needed.
@@ -87,12 +87,12 @@ class FileText:
             yield number + 1, self._unread(error)
 
     def columns(self) -> list[str]:
-        """The columns of the table in it; see `overton.corpora.tables.column_names`."""
+        """The columns of the table in it; see `overton.files.tables.column_names`."""
         with as_file(self._file) as path:
             return column_names(path)
 
     def table(self) -> pl.DataFrame:
-        """The table in it; see `overton.corpora.tables.read_table`."""
+        """The table in it; see `overton.files.tables.read_table`."""
         with as_file(self._file) as path:
             return read_table(path)
 
@@ -112,7 +112,7 @@ class FileText:
             return Problem(self.name, f"{where}byte {offset}", reason)
 
 
-def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "") -> list[FileText]:
+def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str = "") -> list[ItemFile]:
     """What is to be read at `path`: the file itself; in a folder, its file `dataset`, otherwise the files whose names
     end in one of the `suffixes`, sorted, without hidden ones.
 
@@ -125,19 +125,19 @@ def texts_at(path: Path | Traversable, *, suffixes: Sequence[str], dataset: str 
             # A name with a suffix is opened, for a better error; without one, a folder may have been meant.
             if isinstance(path, Path) and not path.suffix and not path.exists():
                 raise _refused(path, "does not exist")
-            return [FileText(path)]
-        return [FileText(file, in_folder=True) for file in _files(path, suffixes, dataset)]
+            return [ItemFile(path)]
+        return [ItemFile(file, in_folder=True) for file in _files(path, suffixes, dataset)]
     except OSError as error:
         raise _refused(path, f"cannot be read: {reason_of(error)}") from error
 
 
-def text_beside(path: Path | Traversable, name: str) -> FileText | None:
+def text_beside(path: Path | Traversable, name: str) -> ItemFile | None:
     """The file called `name` in the folder `path`, or next to the file `path`; otherwise in the parent folder."""
     try:
         inside = [path] if path.is_dir() else []
         around = list(path.parents)[: 2 - len(inside)] if isinstance(path, Path) else []
         return next(
-            (FileText(folder / name, in_folder=True) for folder in [*inside, *around] if (folder / name).is_file()),
+            (ItemFile(folder / name, in_folder=True) for folder in [*inside, *around] if (folder / name).is_file()),
             None,
         )
     except OSError:
@@ -155,7 +155,7 @@ def write_objects(items: Iterable[msgspec.Struct], file: Path, *, replace: bool 
         raise InputError([Problem(str(file), "", "exists already; nothing is ever overwritten")])
     encoder = msgspec.json.Encoder()
     make_folder(file.parent)
-    return write_whole(file, (encoder.encode(item) + b"\n" for item in items))
+    return write_atomic(file, (encoder.encode(item) + b"\n" for item in items))
 
 
 def _files(folder: Path | Traversable, suffixes: Sequence[str], dataset: str) -> list[Path | Traversable]:

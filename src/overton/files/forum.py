@@ -1,0 +1,452 @@
+"""Dumps of forums, streamed.
+
+The input is hostile text: only the fields used are decoded, lines and nesting have limits, and what cannot be read is
+counted and skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import BinaryIO, Generic, TypeVar
+
+import msgspec
+
+from overton.errors import InputError, Problem, Unreadable, reason_of
+from overton.studies.forum import Comment, Post
+from overton.untrusted import Limit, decode_json, inflated, zstandard_inflated
+
+__all__ = [
+    "BLOCK",
+    "Damaged",
+    "ReadCounts",
+    "is_document",
+    "notes_on",
+    "read_comments",
+    "read_posts",
+    "things",
+    "unpack",
+    "whole_lines",
+]
+
+
+_DEEPEST = 200
+"""Most levels of nested things. A reply adds two, and pages show replies at most ten deep."""
+
+_BEGIN = re.compile(rb'\s*(?:\[|\{\s*"(?:kind|data)"\s*:)')
+
+
+class _Thing(msgspec.Struct, frozen=True):
+    kind: str | None = None
+    data: msgspec.Raw = msgspec.Raw()  # a union of Raw and None would never give Raw
+
+
+class _Listing(msgspec.Struct, frozen=True):
+    children: list[msgspec.Raw] = []
+
+
+class _Answered(msgspec.Struct, frozen=True):
+    replies: msgspec.Raw = msgspec.Raw()
+
+
+_THING = msgspec.json.Decoder(_Thing).decode
+_LISTING = msgspec.json.Decoder(_Listing).decode
+_ANSWERED = msgspec.json.Decoder(_Answered).decode
+_MEMBERS = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def is_document(begin: bytes) -> bool:
+    """Whether a file with this start is an API response; a dump's lines start with a post's or comment's fields."""
+    return _BEGIN.match(begin) is not None
+
+
+def things(document: bytes) -> Iterator[tuple[str, bytes | memoryview] | Unreadable]:
+    """Every thing of a document, in order, with its kind ('t3' a post, 't1' a comment, '' unknown).
+
+    Accepted are a listing, a list of listings (as for a page of comments), replies nested in comments, and plain
+    objects in a list or under 'data', as from other archives. What cannot be read is yielded as the error.
+    """
+    waiting: list[tuple[int, bytes | memoryview]] = [(0, document)]
+    while waiting:
+        depth, value = waiting.pop()
+        try:
+            if depth > _DEEPEST:
+                raise Unreadable("is nested too deeply")
+            kind, data, inner = _taken_apart(value)
+        except Unreadable as error:
+            yield error
+            continue
+        if data is not None:
+            yield kind, data
+        waiting += [(depth + 1, memoryview(member)) for member in reversed(inner)]
+
+
+def _taken_apart(value: bytes | memoryview) -> tuple[str, bytes | memoryview | None, list[msgspec.Raw]]:
+    """A value's kind, its data if it is a thing, and the values inside that may be or contain things."""
+    if _first(value) == b"[":
+        return "", None, decode_json(value, _MEMBERS)
+    thing = decode_json(value, _THING)
+    data = memoryview(thing.data)
+    if not data:
+        return ("", value, []) if thing.kind is None else ("", None, [])
+    if thing.kind == "Listing":
+        return "", None, decode_json(data, _LISTING).children
+    if thing.kind is None:
+        return "", None, [thing.data]
+    return thing.kind, data, _replies(data) if thing.kind == "t1" else []
+
+
+def _replies(data: memoryview) -> list[msgspec.Raw]:
+    replies = decode_json(data, _ANSWERED).replies
+    return [replies] if _first(memoryview(replies)) == b"{" else []
+
+
+def _first(value: bytes | memoryview) -> bytes:
+    return bytes(value[:64]).lstrip()[:1]
+
+
+BLOCK = 1 << 18
+"""Blocks are at most this many bytes."""
+
+_PIECE = 1 << 14
+"""Compressed bytes taken at a time."""
+
+_LIMIT = Limit(1 << 44, ratio=400, free=1 << 26)
+"""Dumps of tens of gigabytes unpack to ten or twenty times their size, a bomb to a thousand times or more."""
+
+_GZIP = 31
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Damaged(Exception):
+    """The compressed data ends early, is invalid, or expands far too much; what precedes it is good."""
+
+
+def unpack(path: Path) -> Iterator[bytes]:
+    """The file in blocks of at most `BLOCK` bytes: plain, zstandard or gzip, recognised by its first bytes.
+
+    Raises:
+        InputError: it cannot be opened, or is packed in another format.
+        Damaged: after the last good block.
+    """
+    try:
+        with path.open("rb") as file:
+            yield from _blocks(_unpacked(file, path))
+    except OSError as error:
+        raise InputError([Problem(str(path), "", f"cannot be read: {reason_of(error)}")]) from error
+
+
+def _unpacked(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    begin = file.read(6)
+    for magic, unpacked in _PACKED:
+        if begin.startswith(magic):
+            return unpacked(chain([begin], iter(lambda: file.read(_PIECE), b"")))
+    for magic, name in _UNKNOWN:
+        if begin.startswith(magic):
+            reason = f"is packed with {name}; only zstandard and gzip are supported: unpack it first"
+            raise InputError([Problem(str(path), "", reason)])
+    return chain([begin.removeprefix(_BYTE_ORDER_MARK)], iter(lambda: file.read(BLOCK), b""))
+
+
+def _blocks(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks of equal size; what precedes damage is yielded first."""
+    buffered: list[bytes] = []
+    size = 0
+    try:
+        for part in parts:
+            buffered.append(part)
+            size += len(part)
+            if size >= BLOCK:
+                yield from _cut(buffered)
+                size = 0
+    except Damaged:
+        yield from _cut(buffered)
+        raise
+    yield from _cut(buffered)
+
+
+def _cut(buffered: list[bytes]) -> Iterator[bytes]:
+    data = b"".join(buffered)
+    buffered.clear()
+    for start in range(0, len(data), BLOCK):
+        yield data[start : start + BLOCK]
+
+
+def _zstandard(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from zstandard_inflated(pieces, _LIMIT)
+    except Unreadable as error:
+        raise Damaged(f"the zstandard data {_said(error)}") from error
+
+
+def _gzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from inflated(pieces, _GZIP, _LIMIT)
+    except Unreadable as error:
+        raise Damaged(f"the gzip data {_said(error)}") from error
+
+
+def _said(error: Unreadable) -> str:
+    return error.reason.removeprefix("its compressed data ")
+
+
+_PACKED: list[tuple[bytes, Callable[[Iterator[bytes]], Iterator[bytes]]]] = [
+    (b"\x28\xb5\x2f\xfd", _zstandard),
+    (b"\x1f\x8b", _gzip),
+    *((bytes([0x50 + number, 0x2A, 0x4D, 0x18]), _zstandard) for number in range(16)),  # frames to be skipped
+]
+_UNKNOWN = [(b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"7z\xbc\xaf", "7z")]
+
+
+def whole_lines(blocks: Iterable[bytes], longest: int, skip: Callable[[int], None]) -> Iterator[tuple[int, bytes]]:
+    """The same lines, in blocks that end where a line ends, each with the number of its first line (from 1).
+
+    A line of more than `longest` bytes (give or take a block) is left out and never kept; `skip` gets its number.
+    Only the last block may end without a line break.
+    """
+    number, buffered, size = 1, list[bytes](), 0
+    for block in blocks:
+        first = block.find(b"\n") + 1
+        if not first:
+            size += len(block)
+            buffered = [*buffered, block] if size <= longest else []
+            continue
+        if size > longest:
+            skip(number)
+            number, block = number + 1, block[first:]  # noqa: PLW2901
+        last = block.rfind(b"\n") + 1
+        if last:
+            whole = b"".join([*buffered, block[:last]])
+            yield number, whole
+            number += whole.count(b"\n")
+        buffered, size = ([block[last:]], len(block) - last) if last < len(block) else ([], 0)
+    if size > longest:
+        skip(number)
+    elif buffered:
+        yield number, b"".join(buffered)
+
+
+_RAW = msgspec.json.Decoder(msgspec.Raw).decode
+
+LONGEST_LINE = 1 << 24
+"""A post or a comment is at most this many bytes of JSON; longer lines are skipped."""
+
+LONGEST_DOCUMENT = 1 << 26
+"""A response of the API is at most this many bytes."""
+
+_NOT_JSON = "not JSON"
+_WRONG_TYPE = "a field is missing or of the wrong type"
+
+T = TypeVar("T", Post, Comment)
+
+
+def read_posts(
+    paths: Path | Sequence[Path], *, community: str | None = None, tally: ReadCounts | None = None
+) -> Iterator[Post]:
+    """The posts in NDJSON dumps (plain, zstandard or gzip) or in saved responses of the API, in file order.
+
+    `community` keeps those of one community ('AmItheAsshole', in any case). Unreadable lines are counted in `tally` and
+    skipped; other things in responses of the API are ignored.
+
+    Raises:
+        InputError: a file cannot be read, or none contains a post.
+    """
+    return _read(_listed(paths), _Kind(Post, "t3", "post", community), tally or ReadCounts())
+
+
+def read_comments(
+    paths: Path | Sequence[Path], *, community: str | None = None, tally: ReadCounts | None = None
+) -> Iterator[Comment]:
+    """The comments in the same kinds of files, including replies nested in responses of the API. See `read_posts`."""
+    return _read(_listed(paths), _Kind(Comment, "t1", "comment", community), tally or ReadCounts())
+
+
+class _Kind(Generic[T]):
+    """Which things are wanted, and how they are decoded."""
+
+    def __init__(self, type_: type[T], thing: str, name: str, community: str | None) -> None:
+        self.name = name
+        self.thing = thing
+        self.community = None if community is None else community.removeprefix("r/").casefold()
+        self.shown = "" if community is None else f" of {community}"
+        self.decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(type_)
+
+    def wanted(self, records: list[T]) -> list[T]:
+        if self.community is None:
+            return records
+        return [record for record in records if (record.subreddit or "").casefold() == self.community]
+
+
+def _listed(paths: Path | Sequence[Path]) -> Sequence[Path]:
+    return [paths] if isinstance(paths, Path) else paths
+
+
+def _read(paths: Sequence[Path], kind: _Kind[T], tally: ReadCounts) -> Iterator[T]:
+    before = tally.records
+    for path in paths:
+        for records in _of_file(path, kind, tally):
+            wanted = kind.wanted(records)
+            tally.records += len(wanted)
+            yield from wanted
+    if tally.records == before:
+        raise InputError([Problem(", ".join(map(str, paths)), "", _nothing(kind, tally))])
+
+
+def _nothing(kind: _Kind[T], tally: ReadCounts) -> str:
+    found = "".join(f"; {skipped}" for skipped in tally.skipped.values())
+    hint = "; are posts and comments swapped?" if _WRONG_TYPE in tally.skipped else ""
+    return f"there is no {kind.name}{kind.shown} in {tally.lines:,} lines{found}{hint}"
+
+
+def _of_file(path: Path, kind: _Kind[T], tally: ReadCounts) -> Iterator[list[T]]:
+    blocks = _counted(path, tally)
+    begin = list(islice(blocks, 1))
+    blocks = chain(begin, blocks)
+    if begin and is_document(begin[0]):
+        return _of_documents(_lines(blocks, LONGEST_DOCUMENT, path, tally), path, kind, tally)
+    return _of_dump(_lines(blocks, LONGEST_LINE, path, tally), path, kind, tally)
+
+
+def _counted(path: Path, tally: ReadCounts) -> Iterator[bytes]:
+    try:
+        for block in unpack(path):
+            tally.bytes += len(block)
+            yield block
+    except Damaged as damage:
+        tally.skip(f"{damage}, the rest of the file is lost", f"{path.name} after line {tally.lines:,}")
+
+
+def _lines(blocks: Iterable[bytes], longest: int, path: Path, tally: ReadCounts) -> Iterator[tuple[int, bytes]]:
+    def skip(number: int) -> None:
+        tally.lines += 1
+        tally.skip(f"longer than {longest:,} bytes", f"{path.name} line {number:,}")
+
+    for number, block in whole_lines(blocks, longest, skip):
+        tally.lines += block.count(b"\n") + (not block.endswith(b"\n"))
+        yield number, block
+
+
+def _of_dump(lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: ReadCounts) -> Iterator[list[T]]:
+    """Lines decoded a block at a time, or one by one if that fails."""
+    for number, block in lines:
+        try:
+            yield decode_json(block, kind.decoder.decode_lines)
+        except Unreadable:
+            yield list(_one_by_one(number, block, path, kind, tally))
+
+
+def _one_by_one(number: int, block: bytes, path: Path, kind: _Kind[T], tally: ReadCounts) -> Iterator[T]:
+    lines = block.split(b"\n")
+    for offset, line in enumerate(lines):
+        if line and not line.isspace():
+            try:
+                yield decode_json(line, kind.decoder.decode)
+            except Unreadable as error:
+                cut = offset == len(lines) - 1 and _reason(error) == _NOT_JSON
+                tally.skip("cut off at the end" if cut else _reason(error), f"{path.name} line {number + offset:,}")
+
+
+def _of_documents(
+    lines: Iterator[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: ReadCounts
+) -> Iterator[list[T]]:
+    """One document per line; or, if the first line is not JSON by itself, the whole file as one, if that is JSON."""
+    buffered = list(islice(lines, 1))
+    if buffered and _is_json(buffered[0][1].split(b"\n", 1)[0]):
+        yield from _of_document_lines(chain(buffered, lines), path, kind, tally)
+        return
+    size = sum(len(block) for _, block in buffered)
+    while size <= LONGEST_DOCUMENT and (more := next(lines, None)):
+        buffered.append(more)
+        size += len(more[1])
+    document = b"".join(block for _, block in buffered) if size <= LONGEST_DOCUMENT else b""
+    if document and _is_json(document):
+        yield list(_of_document(document, path.name, kind, tally))
+    else:
+        yield from _of_document_lines(chain(buffered, lines), path, kind, tally)
+
+
+def _of_document_lines(
+    lines: Iterable[tuple[int, bytes]], path: Path, kind: _Kind[T], tally: ReadCounts
+) -> Iterator[list[T]]:
+    for number, block in lines:
+        for offset, line in enumerate(block.split(b"\n")):
+            if line and not line.isspace():
+                yield list(_of_document(line, f"{path.name} line {number + offset:,}", kind, tally))
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        decode_json(text, _RAW)
+    except Unreadable:
+        return False
+    return True
+
+
+def _of_document(document: bytes, place: str, kind: _Kind[T], tally: ReadCounts) -> Iterator[T]:
+    for thing in things(document):
+        if isinstance(thing, Unreadable):
+            tally.skip(_reason(thing), place)
+        elif thing[0] in (kind.thing, ""):
+            try:
+                yield decode_json(thing[1], kind.decoder.decode)
+            except Unreadable as error:
+                tally.skip(_reason(error), place)
+
+
+def _reason(error: Unreadable) -> str:
+    """Why something cannot be read, as one of a few countable reasons."""
+    if error.wrong_form:
+        return _WRONG_TYPE
+    known = ("is not UTF-8", "is nested too deeply")
+    return next((reason.removeprefix("is ") for reason in known if error.reason.startswith(reason)), _NOT_JSON)
+
+
+_PLACES_NAMED = 5
+
+
+@dataclass
+class Skipped:
+    """How many lines were skipped for one reason, and the places of the first five."""
+
+    reason: str
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        more = ", ..." if self.count > len(self.first) else ""
+        return f"{self.count:,} skipped: {self.reason} ({', '.join(self.first)}{more})"
+
+
+@dataclass
+class ReadCounts:
+    """Counts of one reading; they grow during it.
+
+    `bytes` and `lines` are those of the unpacked text, `records` the posts or comments returned.
+    """
+
+    bytes: int = 0
+    lines: int = 0
+    records: int = 0
+    skipped: dict[str, Skipped] = field(default_factory=dict)
+
+    def skip(self, reason: str, place: str) -> None:
+        """Count one thing that could not be read."""
+        skipped = self.skipped.setdefault(reason, Skipped(reason))
+        skipped.count += 1
+        if len(skipped.first) < _PLACES_NAMED:
+            skipped.first.append(place)
+
+    @property
+    def lost(self) -> int:
+        """How many things were skipped, for all reasons together."""
+        return sum(one.count for one in self.skipped.values())
+
+
+def notes_on(tallies: tuple[ReadCounts, ReadCounts]) -> Iterator[str]:
+    """How much of the posts' and comments' dumps was read, and why the rest was not."""
+    for what, tally in zip(("posts", "comments"), tallies, strict=True):
+        yield f"{what}: {tally.records:,} read of {tally.lines:,} lines"
+        yield from (f"{what}: {skipped}" for skipped in tally.skipped.values())
