@@ -143,8 +143,10 @@ class Asked(Protocol):
 
 
 class Shared:
-    """The answerer whose calls several servers share. An engine calls them through their `ServerList`; if a call comes to
-    this one, as from a host with its own pacing, they are used in turn, those that failed lately after the rest.
+    """The answerer whose calls several servers share.
+
+    An engine calls them through their `ServerList`. If a call comes to this one, as from a host with its own pacing,
+    they are used in turn, those that failed lately after the rest.
     """
 
     def __init__(self, one: Answerer, several: Asked, *, connections: int | None = None) -> None:
