@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from overton.calls import Draw, Form, Message, Question, Reply, Request, Settings, Trial
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.records import columns_of, record_type_columns
 from overton.statistics import Estimate
 from overton.studies.even_handedness import Options, Pair, Record
 from overton.studies.even_handedness.measures import analyze

@@ -63,16 +63,16 @@ def journal_rows(count: int) -> dict[str, float]:
     """What the journal takes for replies of 300 characters: seconds, bytes per row, and memory to open it."""
     from overton.calls import Reply, Settings, Usage, user
     from overton.engine import Journal
-    from overton.engine.identity import Place, identify
-    from overton.engine.journal import Entry
+    from overton.engine.identity import CallKey, identify
+    from overton.engine.journal import JournalEntry
 
     async def write(path: Path) -> float:
         reply = Reply("x" * 300, usage=Usage(600, 80), model="m-2026", fingerprint="fp_0123456789")
         with closing(Journal(path)) as journal:
             begin = perf_counter()
             for number in range(count):
-                place = Place(f"an-issue-of-usual-length/balanced/3/{number}", "subject", 0, "vllm/m")
-                entry = Entry(identify(place, (user("q"),), Settings(), None), place, reply)
+                place = CallKey(f"an-issue-of-usual-length/balanced/3/{number}", "subject", 0, "vllm/m")
+                entry = JournalEntry(identify(place, (user("q"),), Settings(), None), place, reply)
                 await journal.append(entry)
             journal.finish()
             return perf_counter() - begin

@@ -67,7 +67,7 @@ def _asked(case: Case) -> tuple[dict[str, Any], list[str]]:
 
 def _run(case: Case, url: str, out: Path) -> Any:
     import overton
-    from overton.engine import Patience
+    from overton.engine import RetryPolicy
 
     options, only = _asked(case)
     return overton.run(
@@ -76,7 +76,7 @@ def _run(case: Case, url: str, out: Path) -> Any:
         only=only,
         max_calls=case.max_calls,
         max_cost=case.max_cost,
-        patience=Patience(2 if case.door in BAD_DOORS else _ATTEMPTS, 0.002, 0.02, refuse_after=5),
+        patience=RetryPolicy(2 if case.door in BAD_DOORS else _ATTEMPTS, 0.002, 0.02, refuse_after=5),
         **_models(case, url),
         **options,
     )
@@ -84,10 +84,15 @@ def _run(case: Case, url: str, out: Path) -> Any:
 
 def resumed(out: Path) -> Any:
     import overton
-    from overton.engine import Patience
+    from overton.engine import RetryPolicy
 
     return overton.resume(
-        out, trust=True, retry_failed=True, max_calls=1_000_000, max_cost=1e6, patience=Patience(_ATTEMPTS, 0.002, 0.02)
+        out,
+        trust=True,
+        retry_failed=True,
+        max_calls=1_000_000,
+        max_cost=1e6,
+        patience=RetryPolicy(_ATTEMPTS, 0.002, 0.02),
     )
 
 

@@ -142,7 +142,7 @@ def _serving(endpoint: Endpoint) -> Iterator[str]:
 def _asked(url: str, out: Path, connections: int, *names: str, **more: Any) -> str:
     """A run; gives what it said at its end."""
     import overton
-    from overton.engine import Patience
+    from overton.engine import RetryPolicy
     from overton.errors import OvertonError
 
     arguments = {"connections": str(connections), "max_tokens": str(_ALLOWED), **more.pop("arguments", {})}
@@ -155,7 +155,7 @@ def _asked(url: str, out: Path, connections: int, *names: str, **more: Any) -> s
             only=[item.id for item in overton.items.read(more.pop("items", "open-mindedness"))[:2]],
             model_args=dict.fromkeys((*names, "judge") if roles else names, arguments),
             prices=dict.fromkeys((*names, "judge") if roles else names, (0.0, _PRICE)),
-            patience=Patience(2, 0.002, 0.02),
+            patience=RetryPolicy(2, 0.002, 0.02),
             trials=1,
             **roles,
             **more,

@@ -121,10 +121,10 @@ def _wrong(ended: Ended, ends: str) -> list[str]:
 
 
 def _hurry() -> Any:
-    from overton.engine import Patience, batches, courier
+    from overton.engine import RetryPolicy, batch_sender, batches
 
-    courier.FIRST_LOOK, courier.LAST_LOOK, batches.QUIET, courier.SETTLES = 0.01, 0.05, 0.05, 0.4
-    return Patience(ATTEMPTS, 0.002, 0.02, refusals=REFUSALS)
+    batch_sender.FIRST_LOOK, batch_sender.LAST_LOOK, batches.QUIET, batch_sender.SETTLES = 0.01, 0.05, 0.05, 0.4
+    return RetryPolicy(ATTEMPTS, 0.002, 0.02, refusals=REFUSALS)
 
 
 def _started(case: RefusalCase, url: str, out: Path) -> Any:

@@ -15,7 +15,7 @@ from fuzz.room import ended
 from fuzz.trying import Target
 from overton.api.items import read_items
 from overton.calls import Form, Hit, Hits, Message, Page, Question, Reply, Settings
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.records import columns_of, record_type_columns
 from overton.errors import OvertonError
 from overton.judging import parse_json, read_choice
 from overton.key_values import by_key, pairs_of

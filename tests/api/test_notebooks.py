@@ -53,13 +53,13 @@ def test_elsewhere_nothing_is_shown(where: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_hostile_in_a_trouble_stays_text_in_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    from overton.engine import Tally
+    from overton.engine import Counters
     from overton.hosts.local import Progress
 
     cell = notebook(monkeypatch, object())
     watch = progress.in_notebook("run")
     assert watch is not None
-    watch(Progress(0, 9, Tally(last_trouble="<script>\x1b[2J"), 0.0, 1.0, 1, 1))
+    watch(Progress(0, 9, Counters(last_trouble="<script>\x1b[2J"), 0.0, 1.0, 1, 1))
     assert "&lt;script&gt;[U+001B]" in cell.shown[0]
 
 

@@ -13,7 +13,7 @@ import overton
 from overton.api.analyses import Outcome, chosen_how
 from overton.api.results import measuring_of, results_of
 from overton.api.runs import Run, open_run
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.hosts.local import Manifest, ModelEntry, RunFolder
 from overton.judging.agreement import SheetAgreement

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from overton.calls import Price, Reply, Request, Settings, Trial, user
-from overton.engine import Bound, Budget, Desk, Journal, Lane, Limits, Outcomes, Pacer, Patience
-from overton.engine.conducting import TrialAsk
+from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, RateLimiter, RecordWriter, RetryPolicy, Seat
+from overton.engine.ask import TrialAsk
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -50,13 +50,13 @@ class Bench:
     path: Path
     journals: list[Journal] = field(default_factory=list)
 
-    def desk(self, *, retry_failed: bool = False, patience: Patience | None = None, **more: Any) -> Desk:
+    def desk(self, *, retry_failed: bool = False, patience: RetryPolicy | None = None, **more: Any) -> Dispatcher:
         journal = Journal(self.path, retry_failed=retry_failed)
         self.journals.append(journal)
         limits = more.pop("limits", Limits())
-        return Desk(journal, Budget(limits), patience or Patience(4, 0.001, 0.002), **more)
+        return Dispatcher(journal, Budget(limits), patience or RetryPolicy(4, 0.001, 0.002), **more)
 
-    def again(self, **more: Any) -> Desk:
+    def again(self, **more: Any) -> Dispatcher:
         """A desk for the next session."""
         self.close()
         return self.desk(**more)
@@ -85,16 +85,16 @@ def puppet() -> Callable[..., Puppet]:
 
 
 @pytest.fixture
-def bind() -> Callable[..., Bound]:
-    def make(answerer: Any, *, most: int = 8, price: Price | None = None, **settings: Any) -> Bound:
-        return Bound(answerer, Settings(**settings), Pacer(most), price)
+def bind() -> Callable[..., Seat]:
+    def make(answerer: Any, *, most: int = 8, price: Price | None = None, **settings: Any) -> Seat:
+        return Seat(answerer, Settings(**settings), RateLimiter(most), price)
 
     return make
 
 
 @pytest.fixture
 def asking() -> Callable[..., TrialAsk]:
-    def make(desk: Desk, bound: Bound, trial: str = "t", **bindings: Bound) -> TrialAsk:
+    def make(desk: Dispatcher, bound: Seat, trial: str = "t", **bindings: Seat) -> TrialAsk:
         return TrialAsk(desk, trial, {"subject": bound, **bindings})
 
     return make
@@ -111,8 +111,8 @@ def study(tmp_path: Path) -> SimpleNamespace:
         reply = await ask("subject", (user(trial.name),))
         return [Row(trial.name, reply.text)]
 
-    def lane(bound: Bound, planned: list[Trial], **more: Any) -> Lane:
-        outcomes = Outcomes(tmp_path / "parts", Row, {"model": bound.answerer.name}, **more)
+    def lane(bound: Seat, planned: list[Trial], **more: Any) -> Lane:
+        outcomes = RecordWriter(tmp_path / "parts", Row, {"model": bound.answerer.name}, **more)
         return Lane({"subject": bound}, lambda: planned, outcomes, Counter(trial.item for trial in planned))
 
     return SimpleNamespace(trials=trials, conduct=conduct, lane=lane, Row=Row)

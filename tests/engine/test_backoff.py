@@ -14,7 +14,7 @@ from fuzz.hostile.batching import Provider
 from tests.engine.simulated_time import per_minute, run_simulated
 
 from overton.calls import Reply, Settings, Usage
-from overton.engine import Bound, Journal, Pacer, Patience, batch, batches, conduct_lanes, courier
+from overton.engine import Journal, RateLimiter, RetryPolicy, Seat, batch_notes, batch_sender, batches, run_lanes
 from overton.errors import AnswerError, CallFailed, OvertonError, Stopped, UnavailableError
 from overton.models.endpoints import Secret
 from overton.models.registry import open_model
@@ -63,10 +63,10 @@ def simulated(bench: Any, puppet: Any, study: Any, behave: Behave, *, trials: in
         return await behave(found.times[-1])
 
     async def run() -> None:
-        desk = bench.desk(patience=Patience())
-        bound = Bound(puppet(answer), Settings(), Pacer(CONNECTIONS))
+        desk = bench.desk(patience=RetryPolicy())
+        bound = Seat(puppet(answer), Settings(), RateLimiter(CONNECTIONS))
         try:
-            await conduct_lanes([study.lane(bound, study.trials(trials))], conduct, desk)
+            await run_lanes([study.lane(bound, study.trials(trials))], conduct, desk)
         except OvertonError as error:
             found.stopped = error
         found.answered, found.failed = desk.tally.asked - desk.tally.failed, desk.tally.failed
@@ -211,7 +211,12 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
             sleep(0.0005)  # noqa: ASYNC251 (no other task may run meanwhile)
 
     monkeypatch.setattr(Journal, "keep", keep)
-    for module, name in ((batch, "time"), (courier, "time"), (courier, "monotonic"), (batches, "monotonic")):
+    for module, name in (
+        (batch_notes, "time"),
+        (batch_sender, "time"),
+        (batch_sender, "monotonic"),
+        (batches, "monotonic"),
+    ):
         monkeypatch.setattr(module, name, clock)
     spec = "anthropic/claude-x" if request.param == "anthropic" else "http://127.0.0.1:1/v1#m"
 
@@ -222,15 +227,15 @@ def in_batches(request: Any, bench: Any, study: Any, monkeypatch: pytest.MonkeyP
             model = open_model(spec, (("max_tokens", "40"),))
             assert model.batching is not None
             model.batching._service = Service(provider, found.times)
-            bound = Bound(
-                model.answerer, Settings(max_tokens=40), Pacer(CONNECTIONS), batching=model.batching, batched=True
+            bound = Seat(
+                model.answerer, Settings(max_tokens=40), RateLimiter(CONNECTIONS), batching=model.batching, batched=True
             )
-            desk = bench.again(patience=Patience())
+            desk = bench.again(patience=RetryPolicy())
             desk.take_up(batches.Batches(desk), [bound])
             lane = study.lane(bound, study.trials(trials))
             lane.at_once = lambda: 20_000
             try:
-                await conduct_lanes([lane], study.conduct, desk)
+                await run_lanes([lane], study.conduct, desk)
             except OvertonError as error:
                 found.stopped = error
             found.answered, found.failed = desk.tally.asked - desk.tally.failed, desk.tally.failed

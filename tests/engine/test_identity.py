@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.calls import Form, Settings, system, user
-from overton.engine.identity import Identity, Place, Placing, call_seed, differing_parts, digest, identify
+from overton.engine.ask import Placing
+from overton.engine.identity import CallKey, Identity, call_seed, differing_parts, digest, identify
 
-PLACE = Place("i/c/w1/t1/r1", "subject", 0, "openai/gpt-4o")
+PLACE = CallKey("i/c/w1/t1/r1", "subject", 0, "openai/gpt-4o")
 MESSAGES = (user("Hello"),)
 SETTINGS = Settings(temperature=1.0, max_tokens=10)
 FORM = Form(choices=("A", "B"))
@@ -82,7 +83,7 @@ def test_identities_do_not_depend_on_the_hash_seed() -> None:
     script = (
         "from overton.calls import *; from overton.engine.identity import *\n"
         "s = Settings(extra={c: {d: 1 for d in {'p', 'q', 'r'}} for c in {'x', 'y', 'z', 'w'}})\n"
-        "i = identify(Place('t', 's', 0, 'm'), [user('u')], s, Form(schema={k: 1 for k in {'a', 'b', 'c'}}))\n"
+        "i = identify(CallKey('t', 's', 0, 'm'), [user('u')], s, Form(schema={k: 1 for k in {'a', 'b', 'c'}}))\n"
         "print(i, call_seed(i, 3))"
     )
     said = {

@@ -18,18 +18,18 @@ import msgspec
 import pytest
 
 from overton.calls import Failure, Form, Reply, Settings, Usage, user
-from overton.engine import Journal, Mark, Spending, entries
+from overton.engine import Journal, JournalMark, Spending, entries
 from overton.engine import journal as room
-from overton.engine.identity import Place, identify
-from overton.engine.journal import Entry
+from overton.engine.identity import CallKey, identify
+from overton.engine.journal import JournalEntry
 from overton.errors import JournalError, RunLocked, RunMismatch
 
 HOSTILE = "</script>\x00\u2028'; DROP TABLE calls; -- \U0001f600"
 
 
-def entry(trial: str, outcome: Reply | Failure | None = None, *, said: str = "q", number: int = 0) -> Entry:
-    place = Place(trial, "subject", number, "test/model")
-    return Entry(identify(place, (user(said),), Settings(), None), place, outcome or Reply(f"re: {trial}"))
+def entry(trial: str, outcome: Reply | Failure | None = None, *, said: str = "q", number: int = 0) -> JournalEntry:
+    place = CallKey(trial, "subject", number, "test/model")
+    return JournalEntry(identify(place, (user(said),), Settings(), None), place, outcome or Reply(f"re: {trial}"))
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.undo()
 
 
-async def written(path: Path, *given: Entry, retry_failed: bool = False) -> None:
+async def written(path: Path, *given: JournalEntry, retry_failed: bool = False) -> None:
     journal = Journal(path, retry_failed=retry_failed)
     for one in given:
         await journal.append(one)
@@ -89,7 +89,7 @@ async def test_many_outcomes_keep_the_order_in_which_they_came(path: Path) -> No
 async def test_other_content_in_the_same_place_is_a_mismatch_that_names_it(path: Path) -> None:
     await written(path, entry("i/c/r1"))
     journal = Journal(path)
-    place = Place("i/c/r1", "subject", 0, "test/model")
+    place = CallKey("i/c/r1", "subject", 0, "test/model")
     with pytest.raises(RunMismatch, match=r"i/c/r1.*ask 0 of subject.*messages and form differ"):
         journal.recall(identify(place, (user("other"),), Settings(), Form(choices=("A",))))
     with pytest.raises(RunMismatch, match="its settings differ"):
@@ -252,18 +252,18 @@ async def test_a_journal_that_is_not_the_one_that_the_run_knows_is_refused(path:
     known = journal.mark
     journal.close()
     Journal(path, since=known).close()
-    Journal(path, since=Mark(2)).close()  # an earlier version kept no checksum in its manifest
+    Journal(path, since=JournalMark(2)).close()  # an earlier version kept no checksum in its manifest
     with pytest.raises(JournalError, match=r"has 3 outcomes, but the run had journaled 4 .* Restore the run's own"):
-        Journal(path, since=Mark(4))
+        Journal(path, since=JournalMark(4))
     other = path.with_name("other.db")
     await written(other, *[entry(name) for name in "axc"])
     shutil.copy(other, path)
     with pytest.raises(JournalError, match="has different outcomes, but the run had journaled 3"):
-        Journal(path, since=Mark(3, known.last + 1))
+        Journal(path, since=JournalMark(3, known.last + 1))
     for emptied in (b"", None):
         path.unlink() if emptied is None else path.write_bytes(emptied)
         with pytest.raises(JournalError, match="is missing or empty"):
-            Journal(path, since=Mark())
+            Journal(path, since=JournalMark())
     assert not path.exists()
 
 
@@ -282,7 +282,7 @@ CREATE TABLE IF NOT EXISTS calls (
 """
 
 
-def made_old(path: Path, given: list[Entry]) -> None:
+def made_old(path: Path, given: list[JournalEntry]) -> None:
     """A journal as versions before checksums wrote it."""
     changed(path, OLD, "PRAGMA user_version=1")
     with closing(sqlite3.connect(path)) as connection:
@@ -305,7 +305,7 @@ async def test_a_journal_of_the_first_format_is_read_and_gets_checksums_when_it_
     given = [entry("t"), entry("u", Failure("timeout", HOSTILE)), entry("", Reply("shared"))]
     made_old(path, given)
     assert list(entries(path)) == given
-    journal = Journal(path, since=Mark(3))
+    journal = Journal(path, since=JournalMark(3))
     assert [journal.recall(one.identity) for one in given] == [one.outcome for one in given]
     assert (journal.failed, journal.left) == (1, None)
     await journal.append(entry("v"))

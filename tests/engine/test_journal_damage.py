@@ -10,30 +10,30 @@ from pathlib import Path
 import pytest
 
 from overton.calls import Failure, Reply, Settings, Usage, user
-from overton.engine import Journal, Mark, entries
-from overton.engine.identity import Place, identify
-from overton.engine.journal import Entry
+from overton.engine import Journal, JournalMark, entries
+from overton.engine.identity import CallKey, identify
+from overton.engine.journal import JournalEntry
 from overton.errors import JournalError
 
 PAGE = 4096
 EACH = 60
 
 
-def entry(number: int, chance: random.Random) -> Entry:
+def entry(number: int, chance: random.Random) -> JournalEntry:
     shared = number % 7 == 0
-    place = Place("" if shared else f"t{number}", "subject", 0 if shared else number % 3, "test/model")
+    place = CallKey("" if shared else f"t{number}", "subject", 0 if shared else number % 3, "test/model")
     text = f"re: {number} {'é' * chance.randrange(400)}" + "x" * chance.choice([0, 0, 0, 9_000])
     outcome = Failure("timeout", text, 3) if number % 11 == 0 else Reply(text, usage=Usage(number, 3), model="m-1")
-    return Entry(identify(place, (user(f"q{number}"),), Settings(), None), place, outcome)
+    return JournalEntry(identify(place, (user(f"q{number}"),), Settings(), None), place, outcome)
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[Entry], Mark]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[JournalEntry], JournalMark]:
     """A closed journal's file, its content, and how far its run knows it to have come."""
     path, chance = tmp_path_factory.mktemp("whole") / "journal.db", random.Random(1)
     given = [entry(number, chance) for number in range(80)]
 
-    async def write() -> Mark:
+    async def write() -> JournalMark:
         journal = Journal(path)
         for one in given:
             await journal.append(one)
@@ -88,7 +88,7 @@ def write_over(file: bytearray, chance: random.Random) -> None:
     file[start : start + size] = chance.randbytes(size)
 
 
-def outcomes_of(path: Path, given: list[Entry], mark: Mark) -> list[Reply | Failure | None]:
+def outcomes_of(path: Path, given: list[JournalEntry], mark: JournalMark) -> list[Reply | Failure | None]:
     journal = Journal(path, since=mark)
     try:
         return [journal.recall(one.identity) for one in given]
@@ -99,7 +99,9 @@ def outcomes_of(path: Path, given: list[Entry], mark: Mark) -> list[Reply | Fail
 @pytest.mark.parametrize(
     "damage", [flip_a_bit, change_a_byte_of_a_head, cut_it, zero_a_page, swap_pages, swap_cells, write_over]
 )
-def test_damage_is_reported_or_harmless(tmp_path: Path, kept: tuple[bytes, list[Entry], Mark], damage: Damage) -> None:
+def test_damage_is_reported_or_harmless(
+    tmp_path: Path, kept: tuple[bytes, list[JournalEntry], JournalMark], damage: Damage
+) -> None:
     whole, given, mark = kept
     told, path = 0, tmp_path / "journal.db"
     for seed in range(EACH):

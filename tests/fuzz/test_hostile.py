@@ -12,7 +12,7 @@ from fuzz.hostile.server import DOORS, KEY, Hostile, hostile
 
 import overton
 from overton.calls import Failure
-from overton.engine import Patience, entries
+from overton.engine import RetryPolicy, entries
 
 SOME = (
     "resets_after_reading",
@@ -49,7 +49,7 @@ def asked(server: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
     def run(out: str, **more: Any) -> Any:
         name = f"m={server.url()}#m"
         arguments = {"seed": "5", "connections": "8", "timeout": "2", "key_env": "OPENAI_API_KEY"}
-        how = {"trials": 1, "templates": [1], "conditions": ["balanced"], "patience": Patience(6, 0.002, 0.02)}
+        how = {"trials": 1, "templates": [1], "conditions": ["balanced"], "patience": RetryPolicy(6, 0.002, 0.02)}
         return overton.run(
             "open-mindedness", models=[name], out=tmp_path / out, model_args={"m": arguments}, **how, **more
         )

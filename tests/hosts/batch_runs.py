@@ -11,7 +11,7 @@ import pytest
 from tests.hosts.batch_endpoint import BatchEndpoint
 
 from overton.calls import Price
-from overton.engine import Patience, batches, courier
+from overton.engine import RetryPolicy, batch_sender, batches
 from overton.hosts.local import Manifest, ModelRequest, RunFolder, resume, start
 from overton.studies.open_mindedness import STUDY, Options
 
@@ -20,12 +20,14 @@ CALLS = 11 * 6
 PRICE = Price(10.0, 100.0, batch=0.5)
 QUICK = (0.01, 0.05, 0.4)
 """Seconds: the first wait between polls, the silence before a batch is sent, how long a new batch may be unlisted."""
-PATIENCE = Patience(8, 0.002, 0.02)
+PATIENCE = RetryPolicy(8, 0.002, 0.02)
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have batches polled and sent after `QUICK`."""
-    for module, name, value in zip((courier, batches, courier), ("FIRST_LOOK", "QUIET", "SETTLES"), QUICK, strict=True):
+    for module, name, value in zip(
+        (batch_sender, batches, batch_sender), ("FIRST_LOOK", "QUIET", "SETTLES"), QUICK, strict=True
+    ):
         monkeypatch.setattr(module, name, value)
 
 

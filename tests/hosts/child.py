@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from overton.calls import Price
-from overton.engine import Limits, Patience, batches, courier
+from overton.engine import Limits, RetryPolicy, batch_sender, batches
 from overton.errors import OvertonError
 from overton.hosts.local import ModelRequest, Progress, resume, start
 from overton.studies.open_mindedness import STUDY, Issue, Options
@@ -47,7 +47,7 @@ def do(job: dict) -> int:
 def call(study: str, given: dict) -> int:
     import overton
 
-    out, patience = Path(given["out"]), Patience(6, 0.005, 0.05)
+    out, patience = Path(given["out"]), RetryPolicy(6, 0.005, 0.05)
     try:
         if (out / "manifest.json").is_file():
             run = overton.resume(out, patience=patience)
@@ -67,9 +67,9 @@ async def cell(job: dict) -> int:
 
 def work(job: dict) -> int:
     watch = announce if job.get("announce") else None
-    out, patience = Path(job["out"]), Patience(job.get("attempts", 6), 0.005, 0.05)
+    out, patience = Path(job["out"]), RetryPolicy(job.get("attempts", 6), 0.005, 0.05)
     if "quick" in job:
-        courier.FIRST_LOOK, batches.QUIET, courier.SETTLES = job["quick"]
+        batch_sender.FIRST_LOOK, batches.QUIET, batch_sender.SETTLES = job["quick"]
     limits = Limits(job.get("max_cost"), job.get("max_calls"))
     price = Price(*job["price"]) if "price" in job else None
     try:

@@ -24,7 +24,7 @@ from tests.hosts.batch_endpoint import BatchEndpoint
 from tests.hosts.batch_runs import KEY, BatchRuns, hurry
 
 from overton.calls import Failure, Reply
-from overton.engine import Journal, Patience, entries
+from overton.engine import Journal, RetryPolicy, entries
 from overton.engine.identity import call_seed
 from overton.hosts.local import Manifest, ModelRequest, RunFolder, extend, resume, start
 from overton.studies.open_mindedness import STUDY, Argument, Issue, Options
@@ -196,7 +196,7 @@ class Runs:
     endpoint: Endpoint
     folder: Path
     issues: list[Issue]
-    patience: Patience = field(default_factory=lambda: Patience(6, 0.002, 0.02))
+    patience: RetryPolicy = field(default_factory=lambda: RetryPolicy(6, 0.002, 0.02))
 
     def spec(self, name: str = "m") -> str:
         return f"{self.endpoint.url}#{name}"

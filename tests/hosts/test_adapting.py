@@ -19,7 +19,7 @@ import pytest
 from aiohttp import web
 from tests.hosts.test_kill_and_resume import Nursery
 
-from overton.engine import Budget, Desk, Limits, entries, rehearse
+from overton.engine import Budget, Dispatcher, Limits, count_missing, entries
 from overton.errors import InputError, JournalError, Stopped
 from overton.hosts.local import Manifest, RunFolder
 from overton.hosts.local.adapting import decision_of
@@ -60,7 +60,9 @@ def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> lis
                 return made[-1]
 
             lane.rounds._deciding.decision = decided  # type: ignore[union-attr,method-assign]
-            assert await rehearse([lane], study.conduct, Desk(journal, Budget(Limits()), recall_only=True)) == 0
+            assert (
+                await count_missing([lane], study.conduct, Dispatcher(journal, Budget(Limits()), recall_only=True)) == 0
+            )
 
     asyncio.run(again())
     return made
@@ -139,13 +141,13 @@ def test_a_stop_while_earlier_rounds_are_replayed_loses_no_records(
     runs_until(whole, len(endpoint.asked) - 1)
     before, noted = whole.records("cut"), decisions(whole.folder / "cut")
     assert len(noted) > 2
-    answer = Desk.outcome
+    answer = Dispatcher.outcome
 
-    async def stop_at_once(desk: Desk, *call: Any) -> Any:
+    async def stop_at_once(desk: Dispatcher, *call: Any) -> Any:
         desk.stop(Stopped("interrupted"))
         return await answer(desk, *call)
 
-    monkeypatch.setattr(Desk, "outcome", stop_at_once)
+    monkeypatch.setattr(Dispatcher, "outcome", stop_at_once)
     assert whole.resume("cut", limits=Limits(calls=99_000)).status == "stopped"
     assert whole.records("cut").equals(before)
     monkeypatch.undo()

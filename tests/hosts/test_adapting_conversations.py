@@ -20,12 +20,12 @@ from tests.hosts.test_stance_stability import ONLY
 from tests.hosts.test_stance_stability import completion as talked
 
 import overton
-from overton.engine import Patience, entries
+from overton.engine import RetryPolicy, entries
 from overton.errors import InputError
 from overton.hosts.local import RunFolder
 from overton.studies.registry import study_named
 
-PATIENCE = Patience(4, 0.002, 0.02)
+PATIENCE = RetryPolicy(4, 0.002, 0.02)
 WANTED = {"deliberation": {"consensus": 0.27}, "stance-stability": {"change_rate": 0.25}}
 
 

@@ -18,12 +18,12 @@ import pytest
 import overton
 from overton.api.results import results_of
 from overton.calls import Reply, Request
-from overton.engine import Limits, Patience, entries
+from overton.engine import Limits, RetryPolicy, entries
 from overton.errors import InputError
 from overton.hosts.local import ModelRequest
 from overton.models import registry
 
-PATIENCE = Patience(4, 0.002, 0.02)
+PATIENCE = RetryPolicy(4, 0.002, 0.02)
 RUN = """
 import json, sys, overton
 from overton.engine import Patience

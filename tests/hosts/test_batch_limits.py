@@ -18,7 +18,7 @@ from tests.hosts.batch_endpoint import BatchEndpoint, answered
 from tests.hosts.conftest import CHILD
 
 from overton.calls import Price
-from overton.engine import Limits, batches, courier
+from overton.engine import Limits, batch_sender, batches
 from overton.errors import AccessError
 from overton.hosts.local import Manifest, ModelRequest, RunFolder, resume, start
 from overton.studies.open_mindedness import STUDY, Options
@@ -113,7 +113,9 @@ class Served:
 @pytest.fixture
 def served(tmp_path: Path, runs: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for module, name, value in zip((courier, batches, courier), ("FIRST_LOOK", "QUIET", "SETTLES"), QUICK, strict=True):
+    for module, name, value in zip(
+        (batch_sender, batches, batch_sender), ("FIRST_LOOK", "QUIET", "SETTLES"), QUICK, strict=True
+    ):
         monkeypatch.setattr(module, name, value)
     made = Served(tmp_path, runs.issues[:1])
     yield made

@@ -10,7 +10,7 @@ import pytest
 from tests.hosts.batch_endpoint import BatchEndpoint
 
 from overton.api.items import read_items
-from overton.engine import batches, courier
+from overton.engine import batch_sender, batches
 from overton.hosts.local import Manifest, ModelRequest, RunFolder, start
 from overton.studies.even_handedness import STUDY
 
@@ -21,7 +21,9 @@ ROLES = {"subject": ("subject",), "judge": ("judge-one", "judge-two")}
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[BatchEndpoint]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for module, name, value in zip((courier, batches, courier), ("FIRST_LOOK", "QUIET", "SETTLES"), QUICK, strict=True):
+    for module, name, value in zip(
+        (batch_sender, batches, batch_sender), ("FIRST_LOOK", "QUIET", "SETTLES"), QUICK, strict=True
+    ):
         monkeypatch.setattr(module, name, value)
     made = BatchEndpoint()
     made.start()

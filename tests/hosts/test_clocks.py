@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.hosts.batch_runs import CALLS, BatchRuns
 
-from overton.engine import batch, courier
+from overton.engine import batch_notes, batch_sender
 from overton.hosts.local import RunFolder
 
 pytestmark = pytest.mark.hostile
@@ -21,7 +21,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ahead = 0.0
-        for module in (courier, batch):
+        for module in (batch_sender, batch_notes):
             monkeypatch.setattr(module, "time", lambda: time.time() + self.ahead)
 
     def jump_at(self, served: Any, step: str, seconds: float) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.hosts.batch_runs import CALLS, BatchRuns
 from tests.hosts.test_kill_and_resume import Nursery
 
-from overton.engine import courier
+from overton.engine import batch_sender
 from overton.hosts.local import RunFolder
 
 pytestmark = pytest.mark.hostile
@@ -205,4 +205,4 @@ def test_anothers_batch_of_the_same_size_is_not_taken_for_ours(asked: BatchRuns)
     assert asked.records("run").equals(plain)
     assert provider.paid.total() == CALLS
     assert len(provider.batches) == 2
-    assert courier.SETTLES < 1
+    assert batch_sender.SETTLES < 1

@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 
 import overton
-from overton.engine import Patience, entries
+from overton.engine import RetryPolicy, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError
 from overton.studies.deliberation import Dilemma
@@ -103,7 +103,7 @@ def test_rounds_that_were_paid_for_are_not_asked_again_after_a_kill(endpoint: An
     asked_before = len(endpoint.asked)
 
     folder = Path(given("killed")["out"])
-    resumed = overton.resume(folder, patience=Patience(4, 0.002, 0.02))
+    resumed = overton.resume(folder, patience=RetryPolicy(4, 0.002, 0.02))
     assert resumed.manifest.status == "finished"
     assert resumed.records().equals(whole.records())
     kept = {call_seed(entry.identity, SEED) for entry in list(entries(folder / "journal.db"))}

@@ -12,7 +12,7 @@ from aiohttp import web
 from tests.hosts.labelled_texts import Label, Text, labelled
 
 from overton.calls import Form, Price, Trial, user
-from overton.engine import Patience
+from overton.engine import RetryPolicy
 from overton.engine.first_calls import unsupported
 from overton.errors import AccessError, CallFailed, RejectedError
 from overton.hosts.local import Manifest, ModelRequest, resume, start
@@ -94,10 +94,10 @@ class Server:
         """A run in which a judge, whose temperature is given, labels texts."""
         wanted = {"subject": [self.request("m")], "judge": [self.request("j", ("temperature", "0"), *args)]}
         items = [Text(f"t{number}") for number in range(texts)]
-        return start(labelling(form), items, wanted, self.folder / "run", patience=Patience(3, 0.002, 0.02))
+        return start(labelling(form), items, wanted, self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))
 
     def again(self, form: Form | None) -> Manifest:
-        return resume(labelling(form), self.folder / "run", patience=Patience(3, 0.002, 0.02))
+        return resume(labelling(form), self.folder / "run", patience=RetryPolicy(3, 0.002, 0.02))
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_a_finished_run_is_resumed_without_a_request_and_a_stopped_one_tries_aga
 def test_an_endpoint_that_fails_at_first_delays_no_call_for_long(runs: Any, server: Server) -> None:
     """Each attempt without a reply lets one more call go."""
     server.fails_first = 20
-    runs.patience = Patience(8, 0.002, 0.02)
+    runs.patience = RetryPolicy(8, 0.002, 0.02)
     assert probabilities(runs).status == "finished"
     assert server.endpoint.most_under_way > 8
     assert len(server.bodies) == 132 + 20

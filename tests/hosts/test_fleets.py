@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from tests.hosts.conftest import SEED, Asked, Endpoint, Runs
 
-from overton.engine import Rhythm, fleet
+from overton.engine import PollIntervals, servers
 from overton.errors import AccessError, Notice
 from overton.hosts.local import ModelRequest, Progress
 
@@ -32,7 +32,7 @@ def four() -> Iterator[list[Endpoint]]:
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet, "USUAL", Rhythm(tick=0.02, first=0.02, longest=0.1, silent=0.3, patience=0.5))
+    monkeypatch.setattr(servers, "USUAL", PollIntervals(tick=0.02, first=0.02, longest=0.1, silent=0.3, patience=0.5))
 
 
 def request(servers: list[Endpoint], *more: tuple[str, str], listed: Path | None = None) -> ModelRequest:

@@ -14,7 +14,7 @@ from aiohttp import web
 from tests.hosts.labelled_texts import Label, Labels, Text, labelled
 
 from overton.calls import Price, Trial, user
-from overton.engine import Limits, Patience, entries
+from overton.engine import Limits, RetryPolicy, entries
 from overton.errors import AccessError, RunMismatch
 from overton.hosts.local import Manifest, ModelRequest, RunFolder, Trust, extend, open_models, plan, resume, start
 from overton.hosts.local.probing import PROBE
@@ -42,7 +42,7 @@ async def conduct(trial: Trial, ask: Any) -> list[Label]:
 
 STUDY = labelled(conduct)
 TEXTS = [Text("one"), Text("two"), Text("three")]
-PATIENCE = Patience(2, 0.002, 0.02)
+PATIENCE = RetryPolicy(2, 0.002, 0.02)
 
 
 class Judges:

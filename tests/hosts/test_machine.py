@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from overton.engine import Limits
+from overton.engine import budget as reserves
 from overton.engine import journal as journals
-from overton.engine import reserve as reserves
-from overton.engine.reserve import Reserve
+from overton.engine.budget import Reserve
 from overton.errors import DiskError, RunError
 from overton.hosts.local import machine
 

@@ -21,7 +21,7 @@ from aiohttp import web
 
 import overton
 from overton.api.items import read_items
-from overton.engine import Patience, entries
+from overton.engine import RetryPolicy, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError
 from overton.studies.pluralism import STUDY
@@ -151,7 +151,7 @@ def test_what_was_paid_for_is_not_asked_again_after_a_kill(served: Any, given: A
     asked_before = len(served.asked)
 
     folder = Path(given("killed")["out"])
-    resumed = overton.resume(folder, patience=Patience(4, 0.002, 0.02))
+    resumed = overton.resume(folder, patience=RetryPolicy(4, 0.002, 0.02))
     assert resumed.manifest.status == "finished"
     assert resumed.records().equals(whole.records())
     kept = {call_seed(entry.identity, SEED) for entry in list(entries(folder / "journal.db"))}

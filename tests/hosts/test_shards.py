@@ -20,8 +20,8 @@ from tests.hosts.conftest import SEED, Endpoint, Runs
 import overton
 from overton.calls import Reply, Settings, user
 from overton.engine import Journal, entries
-from overton.engine.identity import Place, identify
-from overton.engine.journal import Entry
+from overton.engine.identity import CallKey, identify
+from overton.engine.journal import JournalEntry
 from overton.errors import InputError, JournalError
 from overton.hosts.local import RunFolder, run_to_end
 from overton.hosts.local.folder import write_manifest
@@ -217,9 +217,9 @@ def test_different_answers_to_a_shared_call_are_not_merged(runs: Runs, split: li
 
 
 async def told(shard: Path, text: str) -> None:
-    place = Place("", "pages", 0, "web")
+    place = CallKey("", "pages", 0, "web")
     with closing(Journal(shard / "journal.db")) as journal:
-        await journal.append(Entry(identify(place, (user("http://a"),), Settings(), None), place, Reply(text)))
+        await journal.append(JournalEntry(identify(place, (user("http://a"),), Settings(), None), place, Reply(text)))
 
 
 def test_what_trials_share_is_asked_once_and_before_the_split(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from aiohttp import web
 import overton
 from overton.api.items import read_items
 from overton.calls import Reply
-from overton.engine import Patience, entries
+from overton.engine import RetryPolicy, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, RunMismatch
 from overton.hosts.local import Progress
@@ -147,7 +147,7 @@ def test_a_conversation_killed_in_its_middle_goes_on_where_it_was(endpoint: Any,
     folder = Path(given("killed")["out"])
     held = set(contents_of(folder / "pages.warc.gz").hits)
 
-    resumed = overton.resume(folder, patience=Patience(4, 0.002, 0.02))
+    resumed = overton.resume(folder, patience=RetryPolicy(4, 0.002, 0.02))
     assert resumed.finished
     assert resumed.records().equals(whole.records())
     assert calls_of(folder / "journal.db") == calls

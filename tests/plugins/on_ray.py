@@ -15,7 +15,7 @@ import pytest
 from ray_engine import reply_to, stub
 
 from overton.calls import Reply, Request
-from overton.engine import Rhythm, fleet
+from overton.engine import PollIntervals, servers
 from overton.models import cluster, worker
 
 STORE = 80 * 2**20
@@ -83,7 +83,7 @@ def tiny_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "tiny.gguf"
     monkeypatch.setattr(EmbeddedModel, "answer", answer)
     monkeypatch.setattr(worker, "llama", partial(stub, latency=0.01, heard=str(path.with_suffix(".heard"))))
-    monkeypatch.setattr(fleet, "USUAL", Rhythm(tick=0.1))
+    monkeypatch.setattr(servers, "USUAL", PollIntervals(tick=0.1))
     return write_gguf(path)
 
 

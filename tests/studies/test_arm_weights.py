@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import overton
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.records import columns_of, record_type_columns
 from overton.hosts.local import RunFolder
 from overton.studies.arm_weights import LEFT_OUT, with_weights
 from overton.studies.plain import plain

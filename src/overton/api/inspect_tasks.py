@@ -110,7 +110,7 @@ def figures_of_records(
 
 def table_of(study: str, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """The outcome table of records as stored in scores' metadata."""
-    from overton.engine.outcomes import columns_of, record_type_columns
+    from overton.engine.records import columns_of, record_type_columns
 
     kind = study_named(study).record
     return columns_of([converted(record, kind) for record in records], record_type_columns(kind))

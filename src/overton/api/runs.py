@@ -20,7 +20,7 @@ from overton.hosts.local import (
     Limits,
     Manifest,
     ModelEntry,
-    Patience,
+    RetryPolicy,
     RunFolder,
     Trust,
     Watch,
@@ -169,7 +169,7 @@ def run(
     precision: Mapping[str, float] | None = None,
     at_most_calls: int | None = None,
     left_out: str = "",
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
     **options: Any,
 ) -> Run:
@@ -247,7 +247,7 @@ def resume(
     model_args: Arguments | None = None,
     trust: bool = False,
     confirm: Confirm | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
 ) -> Run:
     """Resume a run. What was asked before is answered from its journal; limits count over all sessions.
@@ -293,7 +293,7 @@ def extend(
     max_calls: int | None = None,
     trust: bool = False,
     confirm: Confirm | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
     **options: Any,
 ) -> Run:

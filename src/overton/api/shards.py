@@ -12,7 +12,7 @@ from overton.api.runs import Run, open_run
 from overton.api.setting_up import set_up
 from overton.errors import InputError, Problem
 from overton.hosts import local
-from overton.hosts.local import Limits, Patience, Watch
+from overton.hosts.local import Limits, RetryPolicy, Watch
 from overton.studies.registry import study_named
 
 __all__ = ["merge", "split"]
@@ -38,7 +38,7 @@ def split(
     left_out: str = "",
     precision: Mapping[str, float] | None = None,
     at_most_calls: int | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
     **options: Any,
 ) -> list[Run]:

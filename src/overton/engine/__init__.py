@@ -1,37 +1,37 @@
 """How calls are made: journal, scheduling, pacing, budget, replay. Knows trials and answerers but no study."""
 
-from overton.engine.conducting import Lane, conduct_lanes, rehearse
-from overton.engine.desk import Bound, Desk, Tally
-from overton.engine.fleet import Fleet, Rhythm
+from overton.engine.budget import Budget, Limits, Spending
+from overton.engine.dispatcher import Counters, Dispatcher, Seat
 from overton.engine.identity import digest
 from overton.engine.journal import Journal, entries
-from overton.engine.journal_file import Mark
-from overton.engine.keeping import keeping
-from overton.engine.limits import Budget, Limits, Spending
-from overton.engine.outcomes import Outcomes
-from overton.engine.pacing import Pacer, Patience
+from overton.engine.journal_file import JournalMark
+from overton.engine.rate_limit import RateLimiter
+from overton.engine.records import RecordWriter
+from overton.engine.retry import RetryPolicy
 from overton.engine.rounds import Deciding, Rounds
+from overton.engine.servers import PollIntervals, ServerPool, watching_servers
+from overton.engine.trials import Lane, count_missing, run_lanes
 
 __all__ = [
-    "Bound",
     "Budget",
+    "Counters",
     "Deciding",
-    "Desk",
-    "Fleet",
+    "Dispatcher",
     "Journal",
+    "JournalMark",
     "Lane",
     "Limits",
-    "Mark",
-    "Outcomes",
-    "Pacer",
-    "Patience",
-    "Rhythm",
+    "PollIntervals",
+    "RateLimiter",
+    "RecordWriter",
+    "RetryPolicy",
     "Rounds",
+    "Seat",
+    "ServerPool",
     "Spending",
-    "Tally",
-    "conduct_lanes",
+    "count_missing",
     "digest",
     "entries",
-    "keeping",
-    "rehearse",
+    "run_lanes",
+    "watching_servers",
 ]

@@ -12,8 +12,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from overton.calls import Reply, Request
-from overton.engine.batch import Batch, Found, call_id, new_name, noted_batches
-from overton.engine.courier import Box, Courier, Queued, is_refusal, refusal
+from overton.engine.batch_notes import Batch, Found, call_id, new_name, noted_batches
+from overton.engine.batch_sender import BatchQueue, BatchSender, QueuedCall, is_refusal, refusal
 from overton.engine.identity import Identity
 from overton.errors import (
     AccessError,
@@ -26,7 +26,7 @@ from overton.errors import (
 )
 
 if TYPE_CHECKING:
-    from overton.engine.desk import Bound, Desk
+    from overton.engine.dispatcher import Dispatcher, Seat
 
 __all__ = ["Batches"]
 
@@ -48,9 +48,9 @@ _AGAIN = {EXPIRED, *_UNSENT}
 class Batches:
     """The batches of a run: those that earlier sessions left, and those of this one."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Dispatcher) -> None:
         self._desk = desk
-        self._boxes: dict[str, Box] = {}
+        self._boxes: dict[str, BatchQueue] = {}
         self._batches: dict[str, Batch] = {}
         self._batch_of: dict[bytes, Batch] = {}
         self._reserved = 0
@@ -59,12 +59,12 @@ class Batches:
         self._waiter: asyncio.Task[None] | None = None
         self._wanted = False
         self._retry_failed = False
-        self._courier = Courier(desk, self._ids, self._looked)
+        self._courier = BatchSender(desk, self._ids, self._looked)
 
     def __bool__(self) -> bool:
         return self._wanted or bool(self._batches)
 
-    def open(self, bounds: Iterable[Bound], *, retry_failed: bool = False) -> None:
+    def open(self, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
         """Resume what earlier sessions left; without `bounds` only its cost is kept on the books. Batches that were
         refused or cancelled are created again with `retry_failed`, or asked without batches if `bounds` say so."""
         self._retry_failed = retry_failed
@@ -73,7 +73,7 @@ class Batches:
                 who = bound.answerer.identity
                 self._wanted = self._wanted or bound.batched
                 most = min(bound.batching.most_bytes, _MOST_BYTES)
-                self._boxes.setdefault(who, Box(who, bound.answerer.name, bound.batching, most))
+                self._boxes.setdefault(who, BatchQueue(who, bound.answerer.name, bound.batching, most))
                 self._boxes[who].batched |= bound.batched
         for batch in noted_batches(self._desk.journal.notes()):
             batch.open = {slot for slot in batch.open if not self._desk.journal.has(slot)}
@@ -91,7 +91,7 @@ class Batches:
                         self._settle(slot, worst)
                     self._forget(batch)
 
-    async def outcome(self, bound: Bound, identity: Identity, request: Request) -> Reply | None:
+    async def outcome(self, bound: Seat, identity: Identity, request: Request) -> Reply | None:
         """The reply to a call that is in a batch or goes into one; None if it has to be sent alone.
 
         Raises:
@@ -119,7 +119,7 @@ class Batches:
         """Whether a call is in a batch."""
         return slot in self._batch_of
 
-    def raise_reserved(self, bound: Bound, times: float) -> float:
+    def raise_reserved(self, bound: Seat, times: float) -> float:
         """Set aside `times` as much for calls in flight to an answerer that has billed more than expected, and at least
         its largest bill; returns the additional dollars."""
         if (box := self._boxes.get(bound.answerer.identity)) is not None:
@@ -134,7 +134,7 @@ class Batches:
                 self._task(self._noted_raised(batch))
         return more
 
-    def _reserve_again(self, box: Box) -> None:
+    def _reserve_again(self, box: BatchQueue) -> None:
         """Have the calls that are not yet in a batch reserve more before they are sent."""
         queue, box.queue, box.size = box.queue, [], 0
         for one in queue:
@@ -208,7 +208,7 @@ class Batches:
             self._watch_for_quiet()
         return await future
 
-    async def _queued(self, box: Box, bound: Bound, identity: Identity, request: Request) -> Found:
+    async def _queued(self, box: BatchQueue, bound: Seat, identity: Identity, request: Request) -> Found:
         """The outcome of a call that is sent with others."""
         desk = self._desk
         try:
@@ -222,7 +222,7 @@ class Batches:
             self._send_queue(box)
         if not box.queue:
             box.since = monotonic()
-        box.queue.append(Queued(identity, request, worst, size, future))
+        box.queue.append(QueuedCall(identity, request, worst, size, future))
         box.size += size
         self._watch_for_quiet()
         return await future
@@ -256,14 +256,14 @@ class Batches:
         """A refused batch whose calls are being waited for."""
         return next((batch for batch in self._batches.values() if batch.refused and batch.waiting), None)
 
-    def _send_queue(self, box: Box) -> None:
+    def _send_queue(self, box: BatchQueue) -> None:
         """Send the waiting calls; only one batch of them if the provider's queue was full lately, none if it is."""
         if box.cautious and not box.held:
             box.held, box.trial = True, self._flush(box)
         while box.queue and not box.held:
             self._flush(box)
 
-    def _flush(self, box: Box) -> Batch:
+    def _flush(self, box: BatchQueue) -> Batch:
         """Make a batch of the first waiting calls and send it."""
         count, size = 0, 0
         for one in box.queue[: box.batching.most_calls]:
@@ -283,7 +283,7 @@ class Batches:
 
     # A batch
 
-    async def _carry(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> None:
+    async def _carry(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> None:
         """Note a batch, send it, and wait for it to finish."""
         desk = self._desk
         await desk.budget.cover()
@@ -297,7 +297,7 @@ class Batches:
         await self._courier.send(box, batch, lines)
         await self._watch(box, batch)
 
-    async def _take_up(self, box: Box, batch: Batch) -> None:
+    async def _take_up(self, box: BatchQueue, batch: Batch) -> None:
         """Continue a batch that an earlier session left."""
         if not batch.id:
             batch.others = await self._courier.listed(box, batch)
@@ -318,7 +318,7 @@ class Batches:
                 return
         await self._watch(box, batch)
 
-    async def _watch(self, box: Box, batch: Batch) -> None:
+    async def _watch(self, box: BatchQueue, batch: Batch) -> None:
         """Wait until a batch is over, and hand out its outcomes."""
         while (looked := await self._courier.ended(box, batch)) is not None:
             if looked.refused:
@@ -342,18 +342,18 @@ class Batches:
                 self._deal(box, batch, {}, _never())
                 return
 
-    def _creates_again(self, box: Box, batch: Batch) -> bool:
+    def _creates_again(self, box: BatchQueue, batch: Batch) -> bool:
         """Whether the user has asked for the calls of a batch that was refused or cancelled."""
         return batch.earlier and (self._retry_failed or not box.batched)
 
-    async def _refuse(self, box: Box, batch: Batch, reason: str) -> None:
+    async def _refuse(self, box: BatchQueue, batch: Batch, reason: str) -> None:
         """The provider made nothing of a batch: note that, so that later sessions do not repeat it, and stop."""
         batch.refused = reason
         self._withdraw(batch)
         await self._desk.journal.keep(batch.state())
         self._desk.stop(refusal(box, batch))
 
-    def _cancelled(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
+    def _cancelled(self, box: BatchQueue, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
         """Hand out what a cancelled batch answered. If calls are left, stop, since nobody wants them sent again."""
         left = {slot for slot in batch.open if _is_unstarted(results.get(slot, (b"", missing))[1])}
         for slot in left:
@@ -372,7 +372,7 @@ class Batches:
 
     # A provider's queue that is full
 
-    def _no_room(self, box: Box, batch: Batch, message: str) -> None:
+    def _no_room(self, box: BatchQueue, batch: Batch, message: str) -> None:
         """The provider has no room for a batch: its calls wait, and go into smaller ones, one at a time."""
         self._desk.tally.last_trouble = f"{box.name}: no room for a batch of {_calls(batch.calls)}: {message}"
         if not box.held or batch is box.trial:
@@ -382,7 +382,7 @@ class Batches:
             self._task(self._try_again_later(box, message))
         self._deal(box, batch, {}, UnavailableError(_NO_ROOM, message))
 
-    async def _try_again_later(self, box: Box, message: str) -> None:
+    async def _try_again_later(self, box: BatchQueue, message: str) -> None:
         """Send one more batch after a while, or as soon as a batch of ours has left the provider's queue."""
         if any(batch.is_out and batch.answerer == box.answerer for batch in self._batches.values()):
             box.eased.clear()
@@ -401,7 +401,7 @@ class Batches:
             if box.queue:
                 self._send_queue(box)
 
-    def _accepted(self, box: Box) -> None:
+    def _accepted(self, box: BatchQueue) -> None:
         """The provider has taken up a trial batch: send another, larger one."""
         box.trial, box.held = None, False
         box.most_bytes = min(2 * box.most_bytes, box.full_bytes)
@@ -409,13 +409,13 @@ class Batches:
         if box.queue:
             self._send_queue(box)
 
-    def _looked(self, box: Box, batch: Batch) -> None:
+    def _looked(self, box: BatchQueue, batch: Batch) -> None:
         """A batch was polled."""
         if batch is box.trial and batch.looked is not None and batch.looked.begun and not batch.looked.refused:
             self._accepted(box)
         self._report_progress()
 
-    def _deal(self, box: Box, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
+    def _deal(self, box: BatchQueue, batch: Batch, results: dict[bytes, Found], missing: AnswerError) -> None:
         """Give all present and future waiters the outcome of a call."""
         batch.results = {slot: results.get(slot, (b"", missing)) for slot in batch.open}
         for slot, future in batch.waiting.items():
@@ -443,7 +443,7 @@ class Batches:
     # The outcome of a call
 
     def _read(
-        self, box: Box, bound: Bound, identity: Identity, request: Request, found: bytes | AnswerError
+        self, box: BatchQueue, bound: Seat, identity: Identity, request: Request, found: bytes | AnswerError
     ) -> Reply | None:
         """The reply found, with its cost; None if there is none."""
         batch = self._batch_of.get(identity.slot)
@@ -540,7 +540,7 @@ class Batches:
         if not made:
             self._forget(batch)
 
-    def _gone(self, box: Box, batch: Batch) -> None:
+    def _gone(self, box: BatchQueue, batch: Batch) -> None:
         """The provider does not know a batch any more: its calls may have been paid for."""
         batch_of = f"{box.name}: the provider no longer has the batch {batch.id}"
         if self._creates_again(box, batch):
@@ -581,7 +581,7 @@ def _calls(count: int) -> str:
     return "1 call" if count == 1 else f"{count:,} calls"
 
 
-def _share(bound: Bound) -> float:
+def _share(bound: Seat) -> float:
     price = bound.price
     return 1.0 if price is None or price.batch is None else price.batch
 

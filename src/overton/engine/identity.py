@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
-from overton.calls import Form, Message, Request, Settings
+from overton.calls import Form, Message, Settings
 
 __all__ = [
+    "CallKey",
     "Identity",
-    "Place",
-    "Placing",
-    "S",
     "call_seed",
     "differing_parts",
     "digest",
     "identify",
-    "seat_name",
     "slot_of",
 ]
 
@@ -45,7 +42,7 @@ class Identity(msgspec.Struct, frozen=True, gc=False):
         return (self.slot + self.content).hex()
 
 
-class Place(NamedTuple):
+class CallKey(NamedTuple):
     """A call's place in a run: the `number`-th ask (from 0) of `speaker` by `trial`, and who answers.
 
     A call that all trials share belongs to none: its `trial` is empty, its number 0.
@@ -57,14 +54,14 @@ class Place(NamedTuple):
     answerer: str
 
 
-def identify(place: Place, messages: Sequence[Message], settings: Settings, form: Form | None) -> Identity:
+def identify(place: CallKey, messages: Sequence[Message], settings: Settings, form: Form | None) -> Identity:
     """The identity of a call; nothing in it depends on order or time. A shared call's slot follows from its content."""
     said = blake2b(b"".join(map(_said, messages)), digest_size=_WIDTH).digest()
     content = said + _how(_encode(settings), _encode(form))
     return Identity(slot_of(place, content), content)
 
 
-def slot_of(place: Place, content: bytes) -> bytes:
+def slot_of(place: CallKey, content: bytes) -> bytes:
     """The slot of a call with this content at this place."""
     where = "\0".join(map(str, place)).encode() + (b"" if place.trial else content)
     return blake2b(where, digest_size=16).digest()
@@ -100,87 +97,3 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 @lru_cache(maxsize=1024)
 def _how(settings: bytes, form: bytes) -> bytes:
     return b"".join(blake2b(part, digest_size=_WIDTH).digest() for part in (settings, form))
-
-
-class Identified(Protocol):
-    """An answerer, as far as a call's identity is concerned."""
-
-    @property
-    def identity(self) -> str:
-        """See `Answerer`."""
-        ...
-
-
-class Seat(Protocol):
-    """Who answers under a name, and with which settings."""
-
-    @property
-    def answerer(self) -> Identified:
-        """Who answers."""
-        ...
-
-    @property
-    def settings(self) -> Settings:
-        """The settings if a call gives none."""
-        ...
-
-
-S = TypeVar("S", bound=Seat)
-
-
-def seat_name(seats: Container[str], role: str, speaker: str) -> str:
-    """The name under which a speaker's answerer is listed: the speaker's own, or the part of it before a '/', or the
-    role's. So 'judge/again' is the judge, and 'judge/1/again' the first of several."""
-    while speaker not in seats and "/" in speaker:
-        speaker = speaker.rpartition("/")[0]
-    return speaker if speaker in seats else role
-
-
-class Placing(Generic[S]):
-    """Numbers the asks of one trial as they are made, so that parallel asks are numbered as sequential ones.
-
-    `seats` are by role or speaker; `own` is the identity of the answerer that belongs to the trial's lane alone, '' if
-    the run has only one lane.
-    """
-
-    __slots__ = ("_numbers", "_own", "_seats", "_trial")
-
-    def __init__(self, trial: str, seats: Mapping[str, S], own: str = "") -> None:
-        self._trial = trial
-        self._seats = seats
-        self._own = own
-        self._numbers: dict[str, int] = {}
-
-    @property
-    def calls(self) -> int:
-        """How many calls it has made; those that trials share do not count."""
-        return sum(self._numbers.values())
-
-    def call(  # noqa: PLR0917
-        self,
-        role: str,
-        messages: Sequence[Message],
-        speaker: str | None,
-        form: Form | None,
-        settings: Settings | None,
-        shared: bool,
-        head: int = 0,
-    ) -> tuple[S, Identity, Place, Request]:
-        """The call for an ask, and who is to answer it."""
-        who = speaker or role
-        name = seat_name(self._seats, role, who)
-        if name not in self._seats:
-            raise ValueError(f"asks {name!r}, but nobody has this role; roles are {', '.join(self._seats)}")
-        seat = self._seats[name]
-        how = seat.settings if settings is None else seat.settings.but(settings)
-        if shared:
-            place = Place("", who, 0, seat.answerer.identity)
-        else:
-            answerer = seat.answerer.identity
-            # A judge's call in a trial of one model differs from that in the same trial of another model.
-            trial = self._trial if self._own in ("", answerer) else f"{self._trial} of {self._own}"
-            place = Place(trial, who, self._numbers.get(who, 0), answerer)
-            self._numbers[who] = place.number + 1
-        identity = identify(place, messages, how, form)
-        seed = None if how.seed is None else call_seed(identity, how.seed)
-        return seat, identity, place, Request(tuple(messages), how, form, seed, head)

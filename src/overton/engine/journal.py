@@ -14,11 +14,12 @@ from time import monotonic
 from filelock import FileLock, Timeout
 
 from overton.calls import Failure, Reply
-from overton.engine.identity import Identity, Place, differing_parts
+from overton.engine.budget import Reserve, Spending
+from overton.engine.identity import CallKey, Identity, differing_parts
 from overton.engine.journal_file import (
-    Entry,
-    Mark,
-    State,
+    JournalEntry,
+    JournalMark,
+    SpentRow,
     connect,
     damaged,
     decoded,
@@ -33,11 +34,9 @@ from overton.engine.journal_file import (
     state_of,
     unusable,
 )
-from overton.engine.limits import Spending
-from overton.engine.reserve import Reserve
 from overton.errors import DiskError, JournalError, RunLocked, RunMismatch
 
-__all__ = ["NOTE", "Entry", "Journal", "entries"]
+__all__ = ["NOTE", "Journal", "JournalEntry", "entries"]
 
 _WINDOW = 0.02
 """Least seconds between commits: outcomes that arrive in between share one."""
@@ -73,7 +72,7 @@ class Journal:
         JournalError: it is not a journal, has another format, is damaged, or is not the one of `since`.
     """
 
-    def __init__(self, path: Path, *, retry_failed: bool = False, since: Mark | None = None) -> None:
+    def __init__(self, path: Path, *, retry_failed: bool = False, since: JournalMark | None = None) -> None:
         self._lock = FileLock(path.with_suffix(".lock"))
         try:
             self._lock.acquire(timeout=0)
@@ -83,7 +82,7 @@ class Journal:
             raise JournalError(f"{path.parent} cannot be written to: {error.strerror}") from error
         self.path = path
         self.commits = 0
-        self._queue: queue.SimpleQueue[Entry | _Signal] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[JournalEntry | _Signal] = queue.SimpleQueue()
         self._appended = 0
         self._written = 0
         self._closed = False
@@ -99,7 +98,7 @@ class Journal:
                 self._check_there(since)
                 self._reader = connect(path)
                 try:
-                    self._mark, self.left = self._read(retry_failed, since or Mark())
+                    self._mark, self.left = self._read(retry_failed, since or JournalMark())
                 except JournalError:
                     self._reader.close()
                     raise
@@ -131,11 +130,11 @@ class Journal:
         return self._written
 
     @property
-    def mark(self) -> Mark:
+    def mark(self) -> JournalMark:
         """How far the journal has come."""
         return self._mark
 
-    def notes(self) -> list[Entry]:
+    def notes(self) -> list[JournalEntry]:
         """The engine's own notes from earlier sessions, the last of each slot, in row order.
 
         Raises:
@@ -143,9 +142,9 @@ class Journal:
         """
         rows = (row_at(self._reader, number, self.path) for number in sorted(self._notes.values()))
         return [
-            Entry(
+            JournalEntry(
                 Identity(row.slot, row.content),
-                Place(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode()),
+                CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode()),
                 decoded(row, self.path),
             )
             for row in rows
@@ -183,7 +182,7 @@ class Journal:
         """
         self._reserve.take(size)
 
-    async def append(self, entry: Entry) -> None:
+    async def append(self, entry: JournalEntry) -> None:
         """Pass an outcome to the writer; returns at once unless the disk is far behind.
 
         Raises:
@@ -200,7 +199,7 @@ class Journal:
         (self._failures.add if isinstance(entry.outcome, Failure) else self._failures.discard)(entry.identity.slot)
         self._queue.put(entry)
 
-    async def keep(self, entry: Entry) -> None:
+    async def keep(self, entry: JournalEntry) -> None:
         """Append an entry and wait, no longer than needed, until it is on disk.
 
         Raises:
@@ -271,11 +270,11 @@ class Journal:
             self._reserve.free()
             self._lock.release()
 
-    def _check_there(self, since: Mark | None) -> None:
+    def _check_there(self, since: JournalMark | None) -> None:
         if since is not None and not (self.path.is_file() and self.path.stat().st_size):
             raise self._not_it("is missing or empty", since)
 
-    def _read(self, retry_failed: bool, since: Mark) -> State:
+    def _read(self, retry_failed: bool, since: JournalMark) -> SpentRow:
         """The row of each slot's outcome, the later one if there are two; the slots whose last one is a failure."""
         count = checksum = 0
         with damaged(self.path):
@@ -296,7 +295,7 @@ class Journal:
                 raise self._not_it("has different outcomes", since)
             return state_of(self._reader, self.path)
 
-    def _not_it(self, what: str, since: Mark) -> JournalError:
+    def _not_it(self, what: str, since: JournalMark) -> JournalError:
         return JournalError(
             f"{self.path} {what}, but the run had journaled {since.outcomes:,} outcomes when its manifest was written:"
             " the file was cut, emptied or replaced. Restore the run's own, or start a new run; no call was made."
@@ -334,13 +333,13 @@ class Journal:
             self._error = error
             self._wake_waiters()
 
-    def _next_batch(self) -> tuple[list[Entry], bool]:
+    def _next_batch(self) -> tuple[list[JournalEntry], bool]:
         """What has arrived since the last commit, once the interval is over or a caller waits; False at the end."""
-        batch: list[Entry] = []
+        batch: list[JournalEntry] = []
         one = self._queue.get()
         self._hurry.wait(max(0.0, self._due - monotonic()))
         while one is not _Signal.END:
-            if isinstance(one, Entry):
+            if isinstance(one, JournalEntry):
                 batch.append(one)
             if len(batch) == _BACKLOG:
                 break
@@ -350,7 +349,7 @@ class Journal:
                 break
         return batch, one is not _Signal.END
 
-    def _commit_somehow(self, connection: sqlite3.Connection, batch: list[Entry]) -> None:
+    def _commit_somehow(self, connection: sqlite3.Connection, batch: list[JournalEntry]) -> None:
         """Commit a batch; on a full disk into the space set aside, once it is freed."""
         try:
             self._commit(connection, batch)
@@ -362,7 +361,7 @@ class Journal:
                 connection.execute("ROLLBACK")
             self._commit(connection, batch)
 
-    def _commit(self, connection: sqlite3.Connection, batch: list[Entry]) -> None:
+    def _commit(self, connection: sqlite3.Connection, batch: list[JournalEntry]) -> None:
         self._renewing = False
         self._hurry.clear()
         allowed, mark, shared = self._proposed, self._mark, list[tuple[bytes, int]]()
@@ -380,7 +379,7 @@ class Journal:
                 if not one.place.trial and not one.place.speaker.startswith(NOTE)
             ]
             mark = insert(connection, mark, some)
-        keep(connection, State(mark, allowed))
+        keep(connection, SpentRow(mark, allowed))
         connection.execute("COMMIT")
         self._mark, self._kept, self.allowed = mark, allowed, allowed or Spending()
         self._rows.update(shared)

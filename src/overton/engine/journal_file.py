@@ -18,16 +18,16 @@ from zlib import crc32
 import msgspec
 
 from overton.calls import Failure, Reply
-from overton.engine.identity import Identity, Place, slot_of
-from overton.engine.limits import Spending
+from overton.engine.budget import Spending
+from overton.engine.identity import CallKey, Identity, slot_of
 from overton.errors import DamagedJournal, DiskError, JournalError, Unreadable
 from overton.untrusted import decode_json
 
 __all__ = [
-    "Entry",
-    "Mark",
+    "JournalEntry",
+    "JournalMark",
     "Row",
-    "State",
+    "SpentRow",
     "connect",
     "damaged",
     "decoded",
@@ -85,11 +85,11 @@ _failure = msgspec.json.Decoder(Failure)
 _encode = msgspec.json.Encoder().encode
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """One outcome and where it belongs."""
 
     identity: Identity
-    place: Place
+    place: CallKey
     outcome: Reply | Failure
 
 
@@ -108,17 +108,17 @@ class Row(NamedTuple):
     checksum: int
 
 
-class Mark(NamedTuple):
+class JournalMark(NamedTuple):
     """How far a journal has come: its number of outcomes, and the checksum of the last (0 if none was recorded)."""
 
     outcomes: int = 0
     last: int = 0
 
 
-class State(NamedTuple):
+class SpentRow(NamedTuple):
     """The content of `spent`: how far the journal goes, and what the run may have spent, None if no session counted."""
 
-    mark: Mark
+    mark: JournalMark
     spent: Spending | None
 
 
@@ -140,7 +140,7 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[JournalEntry]:
     """All entries of a closed journal in the order written, without locking or changing it.
 
     Raises:
@@ -154,8 +154,8 @@ def entries(path: Path) -> Iterator[Entry]:
         if not found:
             raise JournalError(f"{path} is empty. {_ADVICE}")
         for row in rows_of(connection, path, found):
-            place = Place(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
-            yield Entry(Identity(row.slot, row.content), place, decoded(row, path))
+            place = CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
+            yield JournalEntry(Identity(row.slot, row.content), place, decoded(row, path))
 
 
 @contextmanager
@@ -220,11 +220,11 @@ def rows_of(connection: sqlite3.Connection, path: Path, found: int = FORMAT) -> 
     Raises:
         JournalError: a row is damaged or missing.
     """
-    mark = Mark()
+    mark = JournalMark()
     check, rows = (_check, _ROWS) if found == FORMAT else (_check_old, _OLD_ROWS)
     for number, values in enumerate(connection.execute(f"{rows} ORDER BY row"), 1):
         row = check(values, number, path)
-        mark = Mark(number, row.checksum)
+        mark = JournalMark(number, row.checksum)
         yield row
     if found == FORMAT and (counted := state_of(connection, path).mark) != mark:
         counts = f"it has {mark.outcomes:,} outcomes, but its own count says {counted.outcomes:,}"
@@ -254,7 +254,7 @@ def decoded(row: Row, path: Path) -> Reply | Failure:
         raise _damage(path, row.row, f"its outcome {error.reason}") from None
 
 
-def insert(connection: sqlite3.Connection, mark: Mark, batch: Sequence[Entry]) -> Mark:
+def insert(connection: sqlite3.Connection, mark: JournalMark, batch: Sequence[JournalEntry]) -> JournalMark:
     """Append outcomes to a journal that has come to `mark`; returns its new mark."""
     values: list[str | bytes | int] = []
     for number, entry in enumerate(batch, mark.outcomes + 1):
@@ -262,10 +262,10 @@ def insert(connection: sqlite3.Connection, mark: Mark, batch: Sequence[Entry]) -
     # One statement for many rows: each statement hands over the interpreter lock, and the other thread is busy.
     marks = ", ".join([_MARKS] * len(batch))
     connection.execute(f"INSERT INTO calls ({', '.join(_CALLS)}) VALUES {marks}", values)
-    return Mark(mark.outcomes + len(batch), checksum)
+    return JournalMark(mark.outcomes + len(batch), checksum)
 
 
-def state_of(connection: sqlite3.Connection, path: Path) -> State:
+def state_of(connection: sqlite3.Connection, path: Path) -> SpentRow:
     """The content of `spent`.
 
     Raises:
@@ -275,11 +275,11 @@ def state_of(connection: sqlite3.Connection, path: Path) -> State:
     if len(found) == 1:
         one, outcomes, last, requests, cost, checksum = found[0]
         if checksum == _sum_of_state(outcomes, last, requests, cost) and one == 1:
-            return State(Mark(outcomes, last), None if requests is None else Spending(requests, cost))
+            return SpentRow(JournalMark(outcomes, last), None if requests is None else Spending(requests, cost))
     raise JournalError(f"{path} is damaged: its own record of outcomes and spending is unreadable. {_ADVICE}")
 
 
-def keep(connection: sqlite3.Connection, state: State) -> None:
+def keep(connection: sqlite3.Connection, state: SpentRow) -> None:
     """Replace the content of `spent` with this state."""
     requests, cost = state.spent or (None, None)
     values = (*state.mark, requests, cost if cost is None else float(cost))
@@ -313,7 +313,7 @@ def _check_old(values: tuple[Any, ...], number: int, path: Path) -> Row:
         raise _damage(path, number, "it has values of another type")
     row = Row._make(values)
     try:
-        place = Place(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
+        place = CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
     except UnicodeDecodeError:
         raise _damage(path, number, "its texts are not UTF-8") from None
     if row.row != number or row.slot != slot_of(place, row.content) or row.failed not in (0, 1):
@@ -322,7 +322,7 @@ def _check_old(values: tuple[Any, ...], number: int, path: Path) -> Row:
     return row
 
 
-def _add_values(values: list[str | bytes | int], number: int, entry: Entry) -> int:
+def _add_values(values: list[str | bytes | int], number: int, entry: JournalEntry) -> int:
     """Add the values of a new row; returns its checksum."""
     slot, content, place, outcome = entry.identity.slot, entry.identity.content, entry.place, _encode(entry.outcome)
     trial, speaker, answerer = place.trial.encode(), place.speaker.encode(), place.answerer.encode()
@@ -382,24 +382,24 @@ def _bring_up(connection: sqlite3.Connection, found: int, path: Path) -> None:
     """Make the tables, or upgrade those of an earlier format: in one step or not at all."""
     connection.execute("BEGIN IMMEDIATE")
     calls, spent = _SCHEMA
-    mark = Mark()
+    mark = JournalMark()
     if found:
         connection.execute("ALTER TABLE calls ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
         mark = _add_checksums(connection, path)
     else:
         connection.execute(calls)
     connection.execute(spent)
-    keep(connection, State(mark, None))
+    keep(connection, SpentRow(mark, None))
     connection.execute(f"PRAGMA user_version={FORMAT}")
     connection.execute("COMMIT")
 
 
-def _add_checksums(connection: sqlite3.Connection, path: Path) -> Mark:
-    mark = Mark()
+def _add_checksums(connection: sqlite3.Connection, path: Path) -> JournalMark:
+    mark = JournalMark()
     while some := connection.execute(f"{_OLD_ROWS} WHERE row > ? ORDER BY row LIMIT 1000", mark[:1]).fetchall():
         sums = []
         for number, values in enumerate(some, mark.outcomes + 1):
-            mark = Mark(number, _sum_of(_check_old(values, number, path)[:-1]))
+            mark = JournalMark(number, _sum_of(_check_old(values, number, path)[:-1]))
             sums.append((mark.last, number))
         connection.executemany("UPDATE calls SET checksum = ? WHERE row = ?", sums)
     return mark

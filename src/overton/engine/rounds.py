@@ -12,9 +12,9 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from overton.calls import Reply, Trial, Usage
-from overton.engine.identity import Identity, Place, slot_of
+from overton.engine.identity import CallKey, Identity, slot_of
 from overton.engine.journal import NOTE, Journal
-from overton.engine.journal_file import Entry
+from overton.engine.journal_file import JournalEntry
 
 __all__ = ["Deciding", "Rounds"]
 
@@ -109,8 +109,8 @@ class Rounds:
         if self.number not in self._noted:
             await journal.keep(self._entry())
 
-    def _entry(self) -> Entry:
+    def _entry(self) -> JournalEntry:
         content = blake2b(f"round/{self.number}/{self._own}".encode(), digest_size=24).digest()
-        place = Place("", _SPEAKER, self.number, self._own)
+        place = CallKey("", _SPEAKER, self.number, self._own)
         said = Reply(self.said, finish="note", usage=Usage(0, 0))
-        return Entry(Identity(slot_of(place, content), content), place, said)
+        return JournalEntry(Identity(slot_of(place, content), content), place, said)

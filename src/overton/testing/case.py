@@ -16,7 +16,7 @@ from typing import Any
 
 from overton.api.runs import Run, run
 from overton.calls import Answerer, Reply, Request
-from overton.engine import Limits, Patience
+from overton.engine import Limits, RetryPolicy
 from overton.errors import RejectedError
 from overton.hosts import local
 from overton.hosts.local import Manifest, RunFolder
@@ -27,7 +27,7 @@ __all__ = ["Case", "Ledger", "repeat", "require", "watched"]
 
 _A_COMMIT = 0.25
 """Seconds within which an answer reaches the journal's file, even on a slow disk."""
-_HURRIED = Patience(2, 0.001, 0.01)
+_HURRIED = RetryPolicy(2, 0.001, 0.01)
 
 
 def require(so: object, study: AnyStudy, otherwise: str) -> None:

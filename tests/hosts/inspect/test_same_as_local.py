@@ -15,7 +15,7 @@ from aiohttp import web
 import overton
 from overton.api.inspect_tasks import figures
 from overton.api.items import read_items
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.records import columns_of, record_type_columns
 from overton.hosts.inspect.layout import KEY, TaskData
 from overton.hosts.local.probing import PROBE
 from overton.studies.registry import study_named

@@ -13,7 +13,7 @@ import pytest
 
 from overton.api.items import read_items
 from overton.calls import Form, Message, Reply, Request, Settings
-from overton.engine.identity import Place, identify
+from overton.engine.identity import CallKey, identify
 from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.open_mindedness.measures import analyze
 from overton.studies.open_mindedness.protocol import ANSWER, WEIGHED, conduct, trials
@@ -54,7 +54,7 @@ def held(
 
 
 def test_requests_do_not_change_if_no_probabilities_are_requested() -> None:
-    place, messages = Place("t", "subject", 0, "m"), (Message("user", "A or B?"),)
+    place, messages = CallKey("t", "subject", 0, "m"), (Message("user", "A or B?"),)
     plain, weighed = (identify(place, messages, Settings(), form) for form in (ANSWER, WEIGHED))
     assert plain == identify(place, messages, Settings(), Form(choices=ANSWER.choices, weigh=()))
     assert plain != weighed

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from overton.calls import Form, Message, Question, Reply, Request, Settings, Usage
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.records import columns_of, record_type_columns
 from overton.errors import CallFailed
 from overton.studies.pluralism import Options, Record, ReferenceThread, Viewpoint
 from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials

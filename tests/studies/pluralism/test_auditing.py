@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 import pytest
 
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.measuring import How

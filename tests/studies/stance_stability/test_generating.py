@@ -240,7 +240,7 @@ def test_records_survive_a_table(tmp_path: Any) -> None:
     """As a run keeps them: the dataset is made of rows read back."""
     import msgspec
 
-    from overton.engine.outcomes import columns_of, record_type_columns
+    from overton.engine.records import columns_of, record_type_columns
     from overton.studies.stance_stability.items import ProbingQuestion
 
     row = MadeTopic(

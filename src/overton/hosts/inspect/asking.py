@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from overton.calls import Failure, Message, Reply, Request
-from overton.engine.conducting import Asking
+from overton.engine.ask import Asking
 from overton.engine.first_calls import FirstCalls, Sender, Turn, features_of, unsupported
-from overton.engine.identity import Identity, Place
+from overton.engine.identity import CallKey, Identity
 from overton.errors import AccessError, AnswerError, CallFailed, RejectedError, UnavailableError
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.privates import is_inspects_own
@@ -25,7 +25,7 @@ __all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
 _GIVE_UP_AFTER = 24
 """Rejected requests in a row, with none answered before, after which a model's settings are taken to be wrong."""
 
-Call = tuple[Seat, Identity, Place, Request]
+Call = tuple[Seat, Identity, CallKey, Request]
 Outcome = Reply | Failure
 
 
@@ -222,7 +222,7 @@ def _failed(seat: Seat, error: Exception, turn: Turn) -> Failure:
     return trouble
 
 
-def _data(identity: Identity, place: Place, found: Reply | Failure) -> CallData:
+def _data(identity: Identity, place: CallKey, found: Reply | Failure) -> CallData:
     reply, failure = (None, found) if isinstance(found, Failure) else (found, None)
     return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
 

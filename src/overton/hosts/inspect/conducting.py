@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from overton.calls import Ask, Conduct, Question, Reply, Trial
-from overton.engine.conducting import gravity
+from overton.engine.ask import gravity
 from overton.hosts.inspect.asking import Conversation, InspectAsk, Table
 from overton.hosts.inspect.layout import CallData, span_name
 from overton.studies.study import AnyStudy

@@ -11,8 +11,8 @@ from typing import Any
 
 from overton.calls import Failure, Reply, Usage
 from overton.engine import Journal, digest
-from overton.engine.identity import Identity, Place
-from overton.engine.journal import Entry
+from overton.engine.identity import CallKey, Identity
+from overton.engine.journal import JournalEntry
 from overton.errors import InputError, OvertonError, Problem, RunError, RunMismatch, Unreadable
 from overton.files.atomic import new_folder
 from overton.hosts.inspect.layout import CallData
@@ -92,7 +92,7 @@ def _check_fits(folder: RunFolder, study: AnyStudy, manifest: Manifest, log: Log
         raise InputError([Problem(str(log.path), "", f"is damaged: {reason}")]) from None
 
 
-async def _append(journal: Journal, entries: Sequence[Entry]) -> None:
+async def _append(journal: Journal, entries: Sequence[JournalEntry]) -> None:
     for entry in entries:
         await journal.append(entry)
 
@@ -196,7 +196,7 @@ class Gathered:
     _own: set[bytes] = field(default_factory=set)
     _shared: dict[bytes, tuple[str, Path]] = field(default_factory=dict)
 
-    def add(self, log: Log, sample: LoggedSample) -> list[Entry]:
+    def add(self, log: Log, sample: LoggedSample) -> list[JournalEntry]:
         """The rows that a sample adds to the journal.
 
         Raises:
@@ -236,7 +236,7 @@ class Gathered:
             reason = f"its item {name} differs from that of an earlier sample"
             raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)])
 
-    def _agrees(self, log: Log, sample: LoggedSample, entry: Entry) -> bool:
+    def _agrees(self, log: Log, sample: LoggedSample, entry: JournalEntry) -> bool:
         """Whether a shared call's outcome is the known one, if there is one."""
         if entry.place.trial or entry.identity.slot not in self._shared:
             return True
@@ -249,7 +249,7 @@ class Gathered:
             raise InputError([Problem(str(log.path), f"sample {sample.id}", reason)])
         return said == _said(entry.outcome)
 
-    def _is_new(self, log: Log, entry: Entry) -> bool:
+    def _is_new(self, log: Log, entry: JournalEntry) -> bool:
         slot = entry.identity.slot
         if slot in self._own or slot in self._shared:
             return False
@@ -265,7 +265,7 @@ def _said(outcome: Reply | Failure) -> str:
     return outcome.text if isinstance(outcome, Reply) else f"{outcome.kind}: {outcome.message}"
 
 
-def _entry(log: Log, sample: LoggedSample, call: CallData) -> Entry:
+def _entry(log: Log, sample: LoggedSample, call: CallData) -> JournalEntry:
     outcome = call.reply or call.failure
     try:
         identity = Identity(bytes.fromhex(call.slot), bytes.fromhex(call.content))
@@ -275,7 +275,7 @@ def _entry(log: Log, sample: LoggedSample, call: CallData) -> Entry:
         where = f"sample {sample.id}"
         reason = f"ask {call.number} of {call.speaker} in {call.trial or 'all trials'} is damaged"
         raise InputError([Problem(str(log.path), where, reason)])
-    return Entry(identity, Place(call.trial, call.speaker, call.number, call.answerer), outcome)
+    return JournalEntry(identity, CallKey(call.trial, call.speaker, call.number, call.answerer), outcome)
 
 
 def _sensible(call: CallData) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 
 from overton.calls import Settings
 from overton.engine import Lane, digest
-from overton.engine.outcomes import columns_of, record_type_columns, unfit
+from overton.engine.records import columns_of, record_type_columns, unfit
 from overton.hosts.inspect.layout import CALLS, KEY, SampleData, TaskData, location_of, null_scorer, viewer_config
 from overton.hosts.inspect.planning import condition_of, grouped
 from overton.hosts.inspect.privates import SAMPLES, START, SUMMARIES

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from overton.calls import Failure, Reply, Request
-from overton.engine import Patience
+from overton.engine import RetryPolicy
 from overton.errors import InputError, Problem, RejectedError, UnavailableError
 from overton.hosts.inspect.privates import runs_on_trio
 from overton.retrieval import Source
@@ -20,7 +20,7 @@ class Sources:
     """Sources by role, called in parallel as far as each allows, and open while any sample runs."""
 
     by_role: Mapping[str, Source] = field(default_factory=dict)
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     _limits: dict[str, Any] = field(default_factory=dict)
     _samples: int = 0
 

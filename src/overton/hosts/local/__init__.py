@@ -1,6 +1,6 @@
 """Runs in folders on this machine."""
 
-from overton.engine import Limits, Patience
+from overton.engine import Limits, RetryPolicy
 from overton.hosts.local.adapting import check_one_judge, design_of
 from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder, Spent
 from overton.hosts.local.loop import run_to_end
@@ -20,10 +20,10 @@ __all__ = [
     "ModelEntry",
     "ModelPlan",
     "ModelRequest",
-    "Patience",
     "Plan",
     "PrecisionPlan",
     "Progress",
+    "RetryPolicy",
     "RunFolder",
     "Spent",
     "Trust",

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from overton.calls import BatchApi
-from overton.engine.batch import noted_batches
+from overton.engine.batch_notes import noted_batches
 from overton.errors import AnswerError
 from overton.hosts.local.folder import RunFolder, open_journal
 from overton.hosts.local.loop import run_to_end

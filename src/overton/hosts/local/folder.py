@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from overton.calls import Price, Reply
-from overton.engine import Journal, Mark, Spending, entries
+from overton.engine import Journal, JournalMark, Spending, entries
 from overton.errors import InputError, Problem, Unreadable, UnreadableRun, command, reason_of
 from overton.files.atomic import new_folder, write_atomic
 from overton.files.tables import read_table
@@ -280,7 +280,7 @@ def open_journal(folder: RunFolder, manifest: Manifest, *, retry_failed: bool = 
         RunLocked: another process is using the run.
         JournalError: it is damaged, missing, or another one; see `Journal`.
     """
-    since = Mark(manifest.spent.outcomes, manifest.spent.last) if manifest.sessions else None
+    since = JournalMark(manifest.spent.outcomes, manifest.spent.last) if manifest.sessions else None
     return Journal(folder.journal, retry_failed=retry_failed, since=since)
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from overton.calls import Reply, Request
-from overton.engine import Bound, Fleet, Lane, Outcomes, Pacer, Rounds
+from overton.engine import Lane, RateLimiter, RecordWriter, Rounds, Seat, ServerPool
 from overton.errors import RejectedError
 from overton.files.atomic import cannot_be_written, replacing
 from overton.files.texts import write_objects
@@ -72,7 +72,7 @@ def lanes_of(
         Lane(
             bindings=bindings,
             trials=partial(_trials, study, items, options, manifest.seed, part),
-            outcomes=Outcomes(folder.path / "records.parts" / str(number), study.record, label, order=order),
+            outcomes=RecordWriter(folder.path / "records.parts" / str(number), study.record, label, order=order),
             planned=Counter() if design else planned,
             own="" if study.together else bindings[study.first].answerer.identity,
             at_once=partial(_at_once, study, bindings, len(seatings)),
@@ -93,7 +93,7 @@ def _trials(
     return trials if part is None else (trial for trial in trials if trial.item in part)
 
 
-def _at_once(study: AnyStudy, bindings: Mapping[str, Bound], lanes: int) -> int:
+def _at_once(study: AnyStudy, bindings: Mapping[str, Seat], lanes: int) -> int:
     """How many trials of a lane run at once: many more if they wait for batches."""
     asked = [bound for name, bound in bindings.items() if name not in study.retrieval]
     return max(BATCHED_AT_ONCE // lanes if bound.batched else bound.pace.most for bound in asked)
@@ -158,7 +158,7 @@ def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Non
 
 def _seatings(
     study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
-) -> list[tuple[dict[str, Bound], dict[str, str | bool]]]:
+) -> list[tuple[dict[str, Seat], dict[str, str | bool]]]:
     """For each lane, who answers under which name, and the labels of its records."""
     bound = {
         role: _bound(manifest.models.get(role, []), None if models is None else models[role])
@@ -170,7 +170,7 @@ def _seatings(
     first, *others = study.role_names
     shared = {role: bound[role][0] for role in others if bound[role]}
     label: dict[str, str | bool] = {}
-    found: list[tuple[dict[str, Bound], dict[str, str | bool]]] = []
+    found: list[tuple[dict[str, Seat], dict[str, str | bool]]] = []
     for place, judge in enumerate(manifest.models.get(study.several) or [None]):
         if judge is not None:
             shared = shared | {study.several: bound[study.several][place]}
@@ -185,19 +185,19 @@ def _seatings(
     return found
 
 
-def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Bound]:
+def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Seat]:
     """Each model with its settings and pacer; one that occurs several times has a single pacer."""
     if models is None:
         return [
-            Bound(Recorded(entry.name, entry.identity, entry.holds_form), entry.settings, Pacer(64), entry.price)
+            Seat(Recorded(entry.name, entry.identity, entry.holds_form), entry.settings, RateLimiter(64), entry.price)
             for entry in entries_
         ]
-    once: dict[int, Bound] = {}
+    once: dict[int, Seat] = {}
     for model, entry in zip(models, entries_, strict=True):
-        bound = Bound(model.answerer, entry.settings, Pacer(model.connections), model.price)
+        bound = Seat(model.answerer, entry.settings, RateLimiter(model.connections), model.price)
         if isinstance(model, Model):
             bound.batching, bound.batched = model.batching, entry.batched and model.batching is not None
             if model.serving is not None:
-                bound.fleet = Fleet(model.answerer.name, model.serving, model.connections)
+                bound.fleet = ServerPool(model.answerer.name, model.serving, model.connections)
         once.setdefault(id(model), bound)
     return [once[id(model)] for model in models]

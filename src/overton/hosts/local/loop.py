@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from overton.engine import Desk
+from overton.engine import Dispatcher
 from overton.errors import Stopped
 
 __all__ = ["few_collections", "run_to_end", "until_interrupted"]
@@ -113,7 +113,7 @@ def few_collections() -> Iterator[None]:
 _INTERRUPTED, _TERMINATED = "interrupted", "terminated"
 
 
-async def until_interrupted(work: Coroutine[None, None, None], desk: Desk) -> None:
+async def until_interrupted(work: Coroutine[None, None, None], desk: Dispatcher) -> None:
     """Do the work. Ctrl-C, SIGTERM or a cancellation of this task stops the desk; a second one cancels the work too.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from overton.engine import Journal, Spending, entries
-from overton.engine.journal import NOTE, Entry
+from overton.engine.journal import NOTE, JournalEntry
 from overton.errors import InputError, Problem, RunError, command
 from overton.files.atomic import cannot_be_written, new_folder
 from overton.hosts.local.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
@@ -199,7 +199,7 @@ async def _journaled(path: Path, parts: Sequence[_Part], spent: Spending) -> Spe
         return Spent(*spent, journal.failed, *journal.mark)
 
 
-def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: Entry, part: _Part) -> bool:
+def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: _Part) -> bool:
     """Whether this answer to a shared call is new; two different ones cannot both be the run's."""
     said = blake2b(msgspec.json.encode(entry.outcome), digest_size=16).digest()
     known, where = shared.setdefault(entry.identity.slot, (said, part.folder.path))

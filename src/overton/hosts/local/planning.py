@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
-from overton.engine.identity import seat_name
+from overton.engine.ask import seat_name
 from overton.hosts.local.counting import BATCHED_AT_ONCE, trials_by_item
 from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from overton.calls import Answerer, Reply, Request, Settings, Usage, user
-from overton.engine import Bound, Desk, Journal, Lane
-from overton.engine.desk import OVERLOAD, Answering
-from overton.engine.identity import Identity, Place, Placing, S
+from overton.engine import Dispatcher, Journal, Lane, Seat
+from overton.engine.ask import Placing, S
+from overton.engine.dispatcher import OVERLOAD, Answering
+from overton.engine.identity import CallKey, Identity
 from overton.errors import RejectedError, Stopped
 from overton.hosts.local.folder import Manifest, ModelEntry
 from overton.studies.study import AnyStudy
@@ -37,7 +38,7 @@ REFUSED = "temperature refused"
 _ABOUT_TEMPERATURE = re.compile(r"temperature|only the default( \(\S+\))? value is supported", re.IGNORECASE)
 
 
-def probe_call(seat: S) -> tuple[S, Identity, Place, Request]:
+def probe_call(seat: S) -> tuple[S, Identity, CallKey, Request]:
     """The request to a judge: one call for the whole run, whichever trials the judge serves."""
     return Placing("", {"probe": seat}).call("probe", PROBE, None, None, None, shared=True)
 
@@ -52,7 +53,7 @@ def sent(settings: Settings, not_sent: Sequence[str]) -> Settings:
     return msgspec.structs.replace(settings, **dict.fromkeys(not_sent)) if not_sent else settings
 
 
-async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], desk: Desk) -> None:
+async def probe_judges(study: AnyStudy, manifest: Manifest, lanes: Sequence[Lane], desk: Dispatcher) -> None:
     """Find out for each `unsure` judge whether it accepts a temperature, and update bindings and manifest.
 
     Raises:
@@ -84,10 +85,10 @@ class _Probe:
     role: str
     number: int
     entry: ModelEntry
-    bound: Bound
+    bound: Seat
 
     @property
-    def call(self) -> tuple[Bound, Identity, Place, Request]:
+    def call(self) -> tuple[Seat, Identity, CallKey, Request]:
         tried = _Tried(self.bound.answerer)
         alone = replace(self.bound, answerer=tried, through=_TriedServer, batching=None, batched=False, judges=False)
         return probe_call(alone)

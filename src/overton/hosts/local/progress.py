@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from overton.engine import Tally
+from overton.engine import Counters
 
 __all__ = ["Progress", "Watch"]
 
@@ -23,7 +23,7 @@ class Progress:
 
     done: int
     total: int
-    tally: Tally
+    tally: Counters
     cost: float
     seconds: float
     in_flight: int

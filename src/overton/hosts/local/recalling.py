@@ -10,10 +10,10 @@ from itertools import count
 from typing import Any
 
 from overton.calls import Failure, Reply, Request, Trial
-from overton.engine import Bound, Budget, Desk, Journal, Lane, Limits
-from overton.engine.conducting import TrialAsk
-from overton.engine.desk import NotRecalled
-from overton.engine.identity import Identity, Place
+from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, Seat
+from overton.engine.ask import TrialAsk
+from overton.engine.dispatcher import NotRecalled
+from overton.engine.identity import CallKey, Identity
 from overton.hosts.local.folder import Manifest, RunFolder, open_journal, spent_so_far, write_manifest
 from overton.hosts.local.lanes import lane_names, lanes_of, unmade_of, write_records
 from overton.hosts.local.loop import run_to_end
@@ -28,7 +28,7 @@ class Heard:
     """A call as sent and answered; `answerer` is the answerer's name."""
 
     identity: Identity
-    place: Place
+    place: CallKey
     answerer: str
     request: Request
     outcome: Reply | Failure
@@ -44,12 +44,12 @@ class Recalled:
 
 
 @dataclass
-class _Listening(Desk):
+class _Listening(Dispatcher):
     """A desk that records what was recalled."""
 
     heard: list[Heard] = field(default_factory=list)
 
-    async def outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
+    async def outcome(self, bound: Seat, identity: Identity, place: CallKey, request: Request) -> Reply | Failure:
         found = await super().outcome(bound, identity, place, request)
         self.heard.append(Heard(identity, place, bound.answerer.name, request, found))
         return found

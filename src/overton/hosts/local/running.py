@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from overton.calls import Price
-from overton.engine import Limits, Patience, digest
-from overton.engine.outcomes import record_type_columns
+from overton.engine import Limits, RetryPolicy, digest
+from overton.engine.records import record_type_columns
 from overton.errors import InputError, Notice, Problem, RunMismatch
 from overton.hosts.local.adapting import check_one_judge, design_of
 from overton.hosts.local.counting import trials_by_item
@@ -45,7 +45,7 @@ def start(
     left_out: str = "",
     batch: bool = False,
     precision: Precision | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
     """Make a new run in the folder `out` and run it to its end, or until it stops; with `batch` all models that allow
@@ -150,7 +150,7 @@ def resume(
     batch: bool | None = None,
     elsewhere: Sequence[ModelRequest] = (),
     trust: Trust | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
     """Resume a run: first everything journaled is replayed and compared, then the remaining calls are made.
@@ -196,7 +196,7 @@ def extend(
     more: Wanted | None = None,
     limits: Limits | None = None,
     trust: Trust | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
     """Add trials, conditions or models to a run; existing outcomes are kept and their calls not repeated.

@@ -10,15 +10,15 @@ from time import monotonic
 
 from overton.engine import (
     Budget,
-    Desk,
-    Fleet,
+    Dispatcher,
     Lane,
     Limits,
-    Pacer,
-    Patience,
-    conduct_lanes,
-    keeping,
-    rehearse,
+    RateLimiter,
+    RetryPolicy,
+    ServerPool,
+    count_missing,
+    run_lanes,
+    watching_servers,
 )
 from overton.engine.batches import Batches
 from overton.errors import (
@@ -63,7 +63,7 @@ def run_session(
     models: Mapping[str, Sequence[Opened]] | None,
     *,
     retry_failed: bool = False,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
 ) -> Manifest:
     """Run to the end, or until it stops; returns the updated manifest.
@@ -77,7 +77,7 @@ def run_session(
         JournalError: the disk is full, say. Nothing more is written, not even the records.
     """
     each = _calls_each(folder, study, manifest) if watch and models is not None else CallsEach(0.0, fixed=True)
-    return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or Patience(), watch, each))
+    return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or RetryPolicy(), watch, each))
 
 
 def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> CallsEach:
@@ -91,9 +91,9 @@ def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> Calls
 
 async def _rehearse(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
     with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
-        desk, lanes = Desk(journal, Budget(Limits()), recall_only=True), lanes_of(folder, study, manifest, None)
+        desk, lanes = Dispatcher(journal, Budget(Limits()), recall_only=True), lanes_of(folder, study, manifest, None)
         recall_probes(study, manifest, lanes, journal)
-        return await rehearse(lanes, study.conduct, desk)
+        return await count_missing(lanes, study.conduct, desk)
 
 
 async def _session(  # noqa: PLR0917
@@ -102,7 +102,7 @@ async def _session(  # noqa: PLR0917
     manifest: Manifest,
     models: Mapping[str, Sequence[Opened]] | None,
     retry_failed: bool,
-    patience: Patience,
+    patience: RetryPolicy,
     watch: Watch | None,
     each: CallsEach,
 ) -> Manifest:
@@ -119,7 +119,7 @@ async def _session(  # noqa: PLR0917
         lanes = lanes_of(folder, study, manifest, models)
         before = spent_so_far(folder, manifest, journal)
         budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
-        desk = Desk(journal, budget, patience)
+        desk = Dispatcher(journal, budget, patience)
         desk.take_up(
             Batches(desk),
             () if models is None else [one for lane in lanes for one in lane.bindings.values()],
@@ -154,7 +154,7 @@ def _check_unchanged(folder: RunFolder, manifest: Manifest) -> None:
 
 
 def _note_end(
-    manifest: Manifest, study: AnyStudy, lanes: Sequence[Lane], desk: Desk, error: OvertonError | None
+    manifest: Manifest, study: AnyStudy, lanes: Sequence[Lane], desk: Dispatcher, error: OvertonError | None
 ) -> None:
     """Update the manifest at the end of a session."""
     names = lane_names(study, manifest)
@@ -175,7 +175,7 @@ async def _conduct(  # noqa: PLR0917
     lanes: Sequence[Lane],
     study: AnyStudy,
     manifest: Manifest,
-    desk: Desk,
+    desk: Dispatcher,
     models: Mapping[str, Sequence[Opened]] | None,
     watch: Watch | None,
     clock: Clock,
@@ -183,7 +183,7 @@ async def _conduct(  # noqa: PLR0917
     """Conduct all lanes, once the judges' settings are known; returns what stopped them, None at their end."""
     began = monotonic()
     pacers = _pacers(study, lanes)
-    fleets = {id(one): one for one in pacers if isinstance(one, Fleet)}.values()
+    fleets = {id(one): one for one in pacers if isinstance(one, ServerPool)}.values()
 
     def progress() -> Progress:
         return _progress(desk, lanes, pacers, monotonic() - began, clock)
@@ -208,24 +208,24 @@ async def _ask_all(
     lanes: Sequence[Lane],
     study: AnyStudy,
     manifest: Manifest,
-    desk: Desk,
-    fleets: Collection[Fleet],
+    desk: Dispatcher,
+    fleets: Collection[ServerPool],
     *,
     asking: bool,
 ) -> None:
     try:
-        async with keeping(fleets):
+        async with watching_servers(fleets):
             if asking:
                 try:
                     await probe_judges(study, manifest, lanes, desk)
                 except OvertonError as error:
                     desk.stop(error)
-            await conduct_lanes(lanes, study.conduct, desk)
+            await run_lanes(lanes, study.conduct, desk)
     finally:
         _warn_of_refused(fleets)
 
 
-def _warn_of_refused(fleets: Collection[Fleet]) -> None:
+def _warn_of_refused(fleets: Collection[ServerPool]) -> None:
     """Warn of servers that were left out for good: the user may be able to fix it."""
     for fleet in fleets:
         for server in fleet.refused:
@@ -246,14 +246,14 @@ async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
         await asyncio.sleep(0.2)
 
 
-def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[Pacer | Fleet]:
+def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLimiter | ServerPool]:
     """The models' pacers, each once."""
     bound = [one for lane in lanes for role, one in lane.bindings.items() if role not in study.retrieval]
     return {id(one.pace): one.pace for one in bound}.values()
 
 
 def _progress(
-    desk: Desk, lanes: Sequence[Lane], pacers: Collection[Pacer | Fleet], seconds: float, clock: Clock
+    desk: Dispatcher, lanes: Sequence[Lane], pacers: Collection[RateLimiter | ServerPool], seconds: float, clock: Clock
 ) -> Progress:
     done, total = sum(lane.done for lane in lanes), sum(lane.total for lane in lanes)
     answered, in_flight = sum(pacer.answers for pacer in pacers), sum(pacer.in_flight for pacer in pacers)
@@ -271,5 +271,5 @@ def _progress(
         left=None
         if desk.tally.batches
         else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
-        fleets={one.model: one.summary() for one in pacers if isinstance(one, Fleet)},
+        fleets={one.model: one.summary() for one in pacers if isinstance(one, ServerPool)},
     )

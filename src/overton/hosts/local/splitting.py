@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from overton.calls import Ask, Conduct, Message, Question, Reply
-from overton.engine import Limits, Patience, digest
+from overton.engine import Limits, RetryPolicy, digest
 from overton.errors import InputError, Problem, RunError, Stopped
 from overton.files.atomic import cannot_be_written, new_folder
 from overton.hosts.local.counting import trials_by_item
@@ -45,7 +45,7 @@ def split(
     into: int,
     out: Path,
     *,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     watch: Watch | None = None,
     **run: Any,
 ) -> list[Path]:
@@ -147,7 +147,7 @@ def _answer_shared(
     study: AnyStudy,
     base: RunFolder,
     models: Mapping[str, Sequence[Opened]],
-    patience: Patience | None,
+    patience: RetryPolicy | None,
     watch: Watch | None,
 ) -> None:
     """Make the calls that all trials share, as far as they depend on no other.

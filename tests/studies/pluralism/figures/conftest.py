@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from overton.calls import Draw
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine.records import columns_of, record_type_columns
 from overton.studies.pluralism import Record, ReferenceThread, Viewpoint
 from overton.studies.pluralism.measures import Analysis, analyze
 from overton.studies.pluralism.options import ARMS, Condition

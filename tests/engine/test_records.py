@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from overton.calls import Trial
-from overton.engine import Outcomes
-from overton.engine.outcomes import columns_of, record_type_columns
+from overton.engine import RecordWriter
+from overton.engine.records import columns_of, record_type_columns
 from overton.errors import RunError
 
 
@@ -52,21 +52,21 @@ def trials(count: int, items: int = 1) -> list[Trial]:
 
 
 @pytest.fixture
-def outcomes(tmp_path: Path) -> Callable[..., Outcomes]:
-    def make(record: type[msgspec.Struct] = Row, **more: int) -> Outcomes:
-        return Outcomes(tmp_path / "parts", record, {"model": "test/model", "held": False}, **more)
+def outcomes(tmp_path: Path) -> Callable[..., RecordWriter]:
+    def make(record: type[msgspec.Struct] = Row, **more: int) -> RecordWriter:
+        return RecordWriter(tmp_path / "parts", record, {"model": "test/model", "held": False}, **more)
 
     return make
 
 
-def fill(outcomes: Outcomes, planned: list[Trial], order: Iterable[int], *, rows: int = 1) -> None:
+def fill(outcomes: RecordWriter, planned: list[Trial], order: Iterable[int], *, rows: int = 1) -> None:
     for position in order:
         trial = planned[position]
         outcomes.add(position, trial, [Row(trial.name, position * 10 + k) for k in range(rows)])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rows_are_in_plan_order_whatever_ends_first(outcomes: Callable[..., Outcomes], seed: int) -> None:
+def test_rows_are_in_plan_order_whatever_ends_first(outcomes: Callable[..., RecordWriter], seed: int) -> None:
     planned, kept = trials(12_000), outcomes()
     order = list(range(len(planned)))
     chance = random.Random(seed)
@@ -82,7 +82,7 @@ def test_rows_are_in_plan_order_whatever_ends_first(outcomes: Callable[..., Outc
     assert frame["held"].unique().to_list() == [False]
 
 
-def test_a_trial_may_have_many_records_or_none(outcomes: Callable[..., Outcomes]) -> None:
+def test_a_trial_may_have_many_records_or_none(outcomes: Callable[..., RecordWriter]) -> None:
     planned, kept = trials(3), outcomes()
     fill(kept, planned, [2], rows=2)
     fill(kept, planned, [1], rows=0)
@@ -91,26 +91,26 @@ def test_a_trial_may_have_many_records_or_none(outcomes: Callable[..., Outcomes]
     assert kept.done["i0"] == 3
 
 
-def test_rows_of_incomplete_items_are_left_out(outcomes: Callable[..., Outcomes]) -> None:
+def test_rows_of_incomplete_items_are_left_out(outcomes: Callable[..., RecordWriter]) -> None:
     planned, kept = trials(9, items=3), outcomes()
     fill(kept, planned, [0, 1, 2, 3, 5, 8, 7, 6])  # position 4, of item 1, never finishes
     frame = kept.close(["i1"]).collect()
     assert frame["trial"].to_list() == [planned[k].name for k in (0, 1, 2, 6, 7, 8)]
 
 
-def test_trials_that_wait_for_an_earlier_one_count_as_done(outcomes: Callable[..., Outcomes]) -> None:
+def test_trials_that_wait_for_an_earlier_one_count_as_done(outcomes: Callable[..., RecordWriter]) -> None:
     planned, kept = trials(9, items=3), outcomes()
     fill(kept, planned, [1, 2, 3, 4, 5, 6, 7, 8])
     assert kept.done == {"i0": 2, "i1": 3, "i2": 3}
 
 
-def test_no_rows_at_all_still_make_a_table_with_all_columns(outcomes: Callable[..., Outcomes]) -> None:
+def test_no_rows_at_all_still_make_a_table_with_all_columns(outcomes: Callable[..., RecordWriter]) -> None:
     frame = outcomes(Rich).close(["i0"]).collect()
     assert frame.height == 0
     assert frame.columns == ["model", "held", *record_type_columns(Rich)]
 
 
-def test_every_column_has_its_type_and_keeps_its_values(outcomes: Callable[..., Outcomes]) -> None:
+def test_every_column_has_its_type_and_keeps_its_values(outcomes: Callable[..., RecordWriter]) -> None:
     kept = outcomes(Rich)
     kept.add(0, trials(1)[0], list(RICH))
     frame = kept.close().collect()
@@ -146,7 +146,7 @@ def test_an_annotation_that_no_column_can_hold_is_refused() -> None:
         record_type_columns(Odd)
 
 
-async def test_the_window_holds_back_those_too_far_ahead(outcomes: Callable[..., Outcomes]) -> None:
+async def test_the_window_holds_back_those_too_far_ahead(outcomes: Callable[..., RecordWriter]) -> None:
     planned, kept = trials(10), outcomes(window=3)
     for position in range(3):
         await asyncio.wait_for(kept.admit(position), 5)
@@ -159,7 +159,7 @@ async def test_the_window_holds_back_those_too_far_ahead(outcomes: Callable[...,
     await asyncio.wait_for(ahead, 5)
 
 
-async def test_a_release_lets_everyone_go(outcomes: Callable[..., Outcomes]) -> None:
+async def test_a_release_lets_everyone_go(outcomes: Callable[..., RecordWriter]) -> None:
     kept = outcomes(window=2)
     waiting = [asyncio.create_task(kept.admit(position)) for position in (2, 3, 100)]
     await asyncio.sleep(0)
@@ -167,7 +167,7 @@ async def test_a_release_lets_everyone_go(outcomes: Callable[..., Outcomes]) -> 
     await asyncio.wait_for(asyncio.gather(*waiting), 5)
 
 
-def test_parts_are_removed_when_discarded(outcomes: Callable[..., Outcomes], tmp_path: Path) -> None:
+def test_parts_are_removed_when_discarded(outcomes: Callable[..., RecordWriter], tmp_path: Path) -> None:
     kept = outcomes()
     fill(kept, trials(1), [0])
     kept.close().collect()
@@ -175,7 +175,7 @@ def test_parts_are_removed_when_discarded(outcomes: Callable[..., Outcomes], tmp
     assert not (tmp_path / "parts").exists()
 
 
-def test_parts_that_a_killed_session_left_are_not_read(outcomes: Callable[..., Outcomes], tmp_path: Path) -> None:
+def test_parts_that_a_killed_session_left_are_not_read(outcomes: Callable[..., RecordWriter], tmp_path: Path) -> None:
     planned = trials(6_000)
     killed = outcomes()
     fill(killed, planned, range(6_000))
@@ -191,7 +191,7 @@ UNFIT = [Row("t", 2**63), Row("\ud800", 1), Row("t", 1.5), Row("t", "1"), Row("t
 @pytest.mark.parametrize("unfit", UNFIT)
 @pytest.mark.parametrize("count", [8, 5_100])
 def test_a_trial_whose_records_no_table_can_hold_is_left_out_and_named(
-    outcomes: Callable[..., Outcomes], unfit: Row, count: int
+    outcomes: Callable[..., RecordWriter], unfit: Row, count: int
 ) -> None:
     planned, kept = trials(count, items=4), outcomes()
     for position, trial in enumerate(planned):
@@ -210,7 +210,7 @@ def test_a_trial_whose_records_no_table_can_hold_is_left_out_and_named(
 
 
 @pytest.mark.parametrize("inner", [Inner("\ud800"), Inner("w", 2**63), Inner("w", "many")])  # type: ignore[arg-type]
-def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[..., Outcomes], inner: Inner) -> None:
+def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[..., RecordWriter], inner: Inner) -> None:
     planned, kept = trials(2), outcomes(Rich)
     kept.add(0, planned[0], [msgspec.structs.replace(RICH[0], inners=(inner,))])
     kept.add(1, planned[1], RICH)
@@ -221,9 +221,9 @@ def test_what_no_list_or_struct_can_hold_is_left_out_too(outcomes: Callable[...,
 
 def test_a_part_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "records.parts").write_bytes(b"")
-    outcomes = Outcomes(tmp_path / "records.parts" / "0", Row, {})
+    outcomes = RecordWriter(tmp_path / "records.parts" / "0", Row, {})
     with pytest.raises(RunError, match="is not a folder"):
         outcomes.close()
     (tmp_path / "1" / "000000.parquet").mkdir(parents=True)
     with pytest.raises(RunError, match=r"000000\.parquet cannot be written: "):
-        Outcomes(tmp_path / "1", Row, {}).close()
+        RecordWriter(tmp_path / "1", Row, {}).close()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from overton.calls import Question, Reply, Settings, user
-from overton.engine import Limits, Patience, conduct_lanes, entries, rehearse
+from overton.engine import Limits, RetryPolicy, count_missing, entries, run_lanes
 from overton.errors import (
     AccessError,
     CallFailed,
@@ -42,7 +42,7 @@ async def test_every_trial_is_conducted_once_and_records_are_in_plan_order(
 
     answerer, planned = puppet(behave), study.trials(300, items=3)
     lane = study.lane(bind(answerer, most=16), planned)
-    await conduct_lanes([lane], study.conduct, bench.desk())
+    await run_lanes([lane], study.conduct, bench.desk())
     assert sorted(answerer.asked) == sorted(trial.name for trial in planned)
     frame = lane.outcomes.close(lane.incomplete).collect()
     assert frame["trial"].to_list() == [trial.name for trial in planned]
@@ -56,7 +56,7 @@ async def test_a_second_session_asks_nothing_and_gives_the_same_records(
     answerer, planned, frames = puppet(), study.trials(500), []
     for _ in range(2):
         lane = study.lane(bind(answerer), planned)
-        await conduct_lanes([lane], study.conduct, bench.again())
+        await run_lanes([lane], study.conduct, bench.again())
         frames.append(lane.outcomes.close().collect())
     assert len(answerer.asked) == 500
     assert frames[0].equals(frames[1])
@@ -66,7 +66,7 @@ async def test_a_limit_ends_the_run_and_names_the_items_that_are_not_whole(
     bench: Any, puppet: Any, bind: Any, study: Any
 ) -> None:
     lane = study.lane(bind(puppet(), most=2), study.trials(30, items=3))
-    error = await ended(conduct_lanes([lane], study.conduct, bench.desk(limits=Limits(calls=25))))
+    error = await ended(run_lanes([lane], study.conduct, bench.desk(limits=Limits(calls=25))))
     assert isinstance(error, LimitReached)
     assert lane.incomplete == ["i2"]
     assert lane.outcomes.close(lane.incomplete).collect().height == 20
@@ -75,7 +75,7 @@ async def test_a_limit_ends_the_run_and_names_the_items_that_are_not_whole(
 async def test_items_behind_a_trial_that_never_ends_are_still_whole(
     bench: Any, puppet: Any, bind: Any, study: Any
 ) -> None:
-    desk = bench.desk(patience=Patience(9, 600, 600))
+    desk = bench.desk(patience=RetryPolicy(9, 600, 600))
 
     async def behave(text: str, attempt: int) -> Reply:
         if text == "i0/r2":
@@ -85,7 +85,7 @@ async def test_items_behind_a_trial_that_never_ends_are_still_whole(
         return Reply("yes")
 
     lane = study.lane(bind(puppet(behave), most=4), study.trials(30, items=3))
-    assert isinstance(await ended(conduct_lanes([lane], study.conduct, desk)), Stopped)
+    assert isinstance(await ended(run_lanes([lane], study.conduct, desk)), Stopped)
     assert lane.incomplete == ["i0"]
     frame = lane.outcomes.close(lane.incomplete).collect()
     assert frame["trial"].to_list() == [f"i{k // 10}/r{k}" for k in range(10, 30)]
@@ -97,7 +97,7 @@ async def test_no_access_is_what_the_run_raises(bench: Any, puppet: Any, bind: A
 
     answerer = puppet(behave)
     lane = study.lane(bind(answerer, most=8), study.trials(5000))
-    error = await ended(conduct_lanes([lane], study.conduct, bench.desk()))
+    error = await ended(run_lanes([lane], study.conduct, bench.desk()))
     assert isinstance(error, AccessError)
     assert "OPENAI_API_KEY" in str(error)
     assert len(answerer.asked) <= 8
@@ -124,7 +124,7 @@ async def test_an_error_in_one_conduct_lets_the_others_replies_reach_the_journal
         return list(records)
 
     lane = study.lane(bind(answerer, most=4), study.trials(100))
-    assert isinstance(await ended(conduct_lanes([lane], conduct, bench.desk())), ZeroDivisionError)
+    assert isinstance(await ended(run_lanes([lane], conduct, bench.desk())), ZeroDivisionError)
     bench.close()
     assert {one.place.trial for one in entries(bench.path)} == set(answerer.asked)
     assert len(answerer.asked) < 100
@@ -135,7 +135,7 @@ async def test_a_failure_that_a_study_lets_pass_stops_the_run(bench: Any, puppet
         raise RejectedError("filtered", "no")
 
     lane = study.lane(bind(puppet(behave)), study.trials(50))
-    assert isinstance(await ended(conduct_lanes([lane], study.conduct, bench.desk())), CallFailed)
+    assert isinstance(await ended(run_lanes([lane], study.conduct, bench.desk())), CallFailed)
 
 
 async def test_the_reply_of_an_abandoned_sibling_is_awaited(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
@@ -159,7 +159,7 @@ async def test_the_reply_of_an_abandoned_sibling_is_awaited(bench: Any, puppet: 
         return [study.Row(trial.name, "failed")]
 
     lane = study.lane(bind(puppet(behave)), study.trials(1))
-    assert await ended(conduct_lanes([lane], conduct, bench.desk())) is None
+    assert await ended(run_lanes([lane], conduct, bench.desk())) is None
     bench.close()
     assert {one.place.speaker: type(one.outcome).__name__ for one in entries(bench.path)} == {
         "one": "Reply",
@@ -180,9 +180,7 @@ async def test_a_cancellation_cuts_off_what_is_in_flight_and_leaves_no_task(
 
     answerer = puppet(behave)
     before = asyncio.all_tasks()
-    run = asyncio.create_task(
-        conduct_lanes([study.lane(bind(answerer, most=6), study.trials(50))], conduct, bench.desk())
-    )
+    run = asyncio.create_task(run_lanes([study.lane(bind(answerer, most=6), study.trials(50))], conduct, bench.desk()))
     await until(lambda: len(answerer.asked) == 6)
     run.cancel()
     await asyncio.wait([run], timeout=10)
@@ -199,7 +197,7 @@ async def test_a_stop_leaves_nobody_waiting_at_the_window(bench: Any, puppet: An
 
     answerer, desk = puppet(behave), bench.desk()
     run = asyncio.create_task(
-        conduct_lanes([study.lane(bind(answerer, most=8), study.trials(50), window=2)], study.conduct, desk)
+        run_lanes([study.lane(bind(answerer, most=8), study.trials(50), window=2)], study.conduct, desk)
     )
     await until(lambda: len(answerer.asked) == 2)
     desk.stop(Stopped("interrupted"))
@@ -219,7 +217,7 @@ async def test_a_disk_that_fills_up_stops_the_run(
     desk = bench.desk()
     monkeypatch.setattr(desk.journal, "_error", OSError(28, "No space left on device"))
     answerer = puppet(behave)
-    error = await ended(conduct_lanes([study.lane(bind(answerer), study.trials(5000))], study.conduct, desk))
+    error = await ended(run_lanes([study.lane(bind(answerer), study.trials(5000))], study.conduct, desk))
     assert isinstance(error, JournalError)
     assert "No space left" in str(error)
     assert len(answerer.asked) <= 8
@@ -230,29 +228,31 @@ async def test_a_rehearsal_counts_the_trials_that_cannot_end_and_asks_nothing(
     bench: Any, puppet: Any, bind: Any, study: Any
 ) -> None:
     answerer = puppet()
-    await conduct_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.desk())
+    await run_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.desk())
     assert (
-        await rehearse([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.again(recall_only=True))
+        await count_missing(
+            [study.lane(bind(answerer), study.trials(10))], study.conduct, bench.again(recall_only=True)
+        )
         == 0
     )
     more = study.lane(bind(answerer), [*study.trials(10), *study.trials(14)[10:]])
-    assert await rehearse([more], study.conduct, bench.again(recall_only=True)) == 4
+    assert await count_missing([more], study.conduct, bench.again(recall_only=True)) == 4
     assert len(answerer.asked) == 10
 
 
 async def test_a_rehearsal_names_what_no_longer_matches(bench: Any, puppet: Any, bind: Any, study: Any) -> None:
     answerer = puppet()
-    await conduct_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.desk())
+    await run_lanes([study.lane(bind(answerer), study.trials(10))], study.conduct, bench.desk())
 
     async def changed(trial: Any, ask: Any) -> list[Any]:
         await ask("subject", (user(trial.name + ("!" if trial.name == "i0/r7" else "")),))
         return []
 
     with pytest.raises(RunMismatch, match=r"trial i0/r7, ask 0 of subject: its messages differ"):
-        await rehearse([study.lane(bind(answerer), study.trials(10))], changed, bench.again(recall_only=True))
+        await count_missing([study.lane(bind(answerer), study.trials(10))], changed, bench.again(recall_only=True))
     warmer = bind(answerer, temperature=0.5)
     with pytest.raises(RunMismatch, match="its settings differ"):
-        await rehearse([study.lane(warmer, study.trials(10))], study.conduct, bench.again(recall_only=True))
+        await count_missing([study.lane(warmer, study.trials(10))], study.conduct, bench.again(recall_only=True))
 
 
 HELLO = (user("hello"),)

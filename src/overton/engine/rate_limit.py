@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Callable
 
-from overton.errors import UnavailableError
+from overton.engine.retry import RetryPolicy
 
-__all__ = ["OVERLOAD", "Backoff", "Pacer", "Patience"]
+__all__ = [
+    "OVERLOAD",
+    "Backoff",
+    "RateLimiter",
+]
 
 OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
 """Kinds of failure of an endpoint that answers no request at all."""
@@ -21,58 +24,6 @@ _REFUSED_IN_A_ROW = 8
 """Refusals for lack of capacity, with nothing answered in between, after which all requests to an endpoint wait."""
 _RECOVERED = 8
 """Answers in a row after which an endpoint that refused is taken to have capacity again."""
-
-
-class Patience:
-    """The one back-off policy, for calls, for requests about batches, and for a provider's full batch queue.
-
-    After the k-th failure the wait is `first` * 2**(k-1) seconds, at most `longest`, times a random factor in [0.5, 1),
-    so that requests which failed together do not return together. An endpoint's own Retry-After replaces it if it is
-    longer; one over `refuse_after` seconds is not waited for: the run stops. If another server is available at once
-    there is no wait.
-
-    A request is tried at most `attempts` times. An endpoint that refuses everything for lack of capacity is tried with
-    one request at a time, after growing waits, until it has refused `refusals` of them or these waits have reached
-    `refuse_after` seconds: then the run stops.
-    """
-
-    def __init__(
-        self,
-        attempts: int = 8,
-        first: float = 0.5,
-        longest: float = 60.0,
-        refuse_after: float = 900.0,
-        refusals: int = 20,
-    ) -> None:
-        self.attempts = attempts
-        self.first = first
-        self.longest = longest
-        self.refuse_after = refuse_after
-        self.refusals = refusals
-
-    def gap(self, number: int, retry_after: float | None = None) -> float:
-        """Seconds to wait after the `number`-th failure in a row."""
-        # 2.0**64 seconds are above any `longest`; larger powers need not fit into a float.
-        own: float = min(self.longest, self.first * 2.0 ** min(number - 1, 64)) * random.uniform(0.5, 1)
-        return max(own, retry_after or 0.0)
-
-    def wait(self, attempt: int, error: UnavailableError, *, refusing: bool = False) -> float | None:
-        """Seconds to wait after a request's `attempt`-th failure; None if it is given up.
-
-        If the endpoint is `refusing` everything, a refusal is not the request's own failure, and the endpoint's pacer
-        holds back the next attempt.
-        """
-        if refusing and error.busy:
-            return 0.0
-        if attempt >= self.attempts:
-            return None
-        if error.elsewhere:
-            return 0.0
-        return self.gap(attempt, error.retry_after)
-
-    def refuses(self, error: UnavailableError) -> bool:
-        """True if the endpoint asks for more patience than this (a used-up daily quota, say)."""
-        return not error.elsewhere and (error.retry_after or 0.0) > self.refuse_after
 
 
 class Backoff:
@@ -88,7 +39,7 @@ class Backoff:
         self.waited = 0.0
         self._answers = 0
 
-    def refused(self, patience: Patience, retry_after: float | None = None) -> float | None:
+    def refused(self, patience: RetryPolicy, retry_after: float | None = None) -> float | None:
         """Seconds until the next request, None if patience is over."""
         self.number += 1
         self.refusals += 1
@@ -107,7 +58,7 @@ class Backoff:
             self.refusals, self.waited = 0, 0.0
 
 
-class Pacer:
+class RateLimiter:
     """Admits at most `limit` requests at once to one endpoint.
 
     The limit starts at `most`. A sign of overload multiplies it by 0.7, once for all the requests that were in flight
@@ -171,7 +122,7 @@ class Pacer:
             self._backoff.succeeded()
 
     def overloaded(
-        self, ticket: int, retry_after: float | None, *, busy: bool = False, patience: Patience | None = None
+        self, ticket: int, retry_after: float | None, *, busy: bool = False, patience: RetryPolicy | None = None
     ) -> None:
         """The endpoint asked for less. `ticket` shows whether the request was sent before the last cut; `busy` says
         that the endpoint refused it for lack of capacity, after which `patience` says how long to wait."""

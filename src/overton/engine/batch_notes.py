@@ -16,9 +16,9 @@ from typing import TypeVar
 import msgspec
 
 from overton.calls import BatchStatus, Reply, Usage
-from overton.engine.identity import Identity, Place, slot_of
+from overton.engine.identity import CallKey, Identity, slot_of
 from overton.engine.journal import NOTE
-from overton.engine.journal_file import Entry
+from overton.engine.journal_file import JournalEntry
 from overton.errors import AnswerError, JournalError, Unreadable
 from overton.untrusted import decode_json
 
@@ -129,23 +129,25 @@ class Batch:
         """Whether it continues at the provider."""
         return bool(self.id) and self.results is None and not self.refused
 
-    def contents(self) -> Entry:
+    def contents(self) -> JournalEntry:
         """The note that lists its calls."""
         return self._entry(_CONTENTS, _Contents(_joined(list(self.reserved)), self.each))
 
-    def state(self, *, over: bool = False) -> Entry:
+    def state(self, *, over: bool = False) -> JournalEntry:
         """The note of its progress."""
         left = None if self.whole else _joined(list(self.reserved))
         return self._entry(_STATE, _State(time(), self.upload, self.id, left, over, self.raised, self.refused))
 
-    def _entry(self, number: int, note: msgspec.Struct) -> Entry:
-        place = Place("", _SPEAKER + self.name, number, self.answerer)
+    def _entry(self, number: int, note: msgspec.Struct) -> JournalEntry:
+        place = CallKey("", _SPEAKER + self.name, number, self.answerer)
         content = blake2b(f"{self.name}/{number}".encode(), digest_size=24).digest()
         text = _encode(note).decode()
-        return Entry(Identity(slot_of(place, content), content), place, Reply(text, finish="note", usage=Usage(0, 0)))
+        return JournalEntry(
+            Identity(slot_of(place, content), content), place, Reply(text, finish="note", usage=Usage(0, 0))
+        )
 
 
-def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
+def noted_batches(notes: Sequence[JournalEntry]) -> Iterator[Batch]:
     """The batches that an earlier session noted and that are not over, in the order sent.
 
     Raises:
@@ -180,7 +182,7 @@ def noted_batches(notes: Sequence[Entry]) -> Iterator[Batch]:
         )
 
 
-def _read(note: Entry, decode: Callable[[bytes | str], T]) -> T:
+def _read(note: JournalEntry, decode: Callable[[bytes | str], T]) -> T:
     text = note.outcome.text if isinstance(note.outcome, Reply) else ""
     try:
         return decode_json(text, decode)

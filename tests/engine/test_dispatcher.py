@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from overton.calls import Failure, Price, Question, Reply, Usage, user
-from overton.engine import Limits, Patience, entries
-from overton.engine.desk import NotRecalled
+from overton.engine import Limits, RetryPolicy, entries
+from overton.engine.dispatcher import NotRecalled
 from overton.errors import (
     AccessError,
     CallFailed,
@@ -22,7 +22,7 @@ from overton.errors import (
     UnavailableError,
 )
 
-SLOW = Patience(4, first=600, longest=600)
+SLOW = RetryPolicy(4, first=600, longest=600)
 
 
 def says(text: str) -> tuple[Any, ...]:
@@ -121,7 +121,10 @@ async def test_no_access_stops_the_run_and_journals_nothing(bench: Any, puppet: 
 async def test_an_endpoint_that_fails_call_after_call_is_given_up(
     bench: Any, puppet: Any, bind: Any, asking: Any, kind: str
 ) -> None:
-    desk, answerer = bench.desk(patience=Patience(2, 0.0001, 0.0002)), puppet(failing(99, UnavailableError(kind, "x")))
+    desk, answerer = (
+        bench.desk(patience=RetryPolicy(2, 0.0001, 0.0002)),
+        puppet(failing(99, UnavailableError(kind, "x"))),
+    )
     bound = bind(answerer)
     for number in range(100):
         with pytest.raises((CallFailed, Stopped)):
@@ -141,7 +144,7 @@ async def test_rejections_and_answers_between_are_no_sign_that_an_endpoint_is_do
             return Reply("yes")
         raise UnavailableError("server error", "x") if number % 2 else RejectedError("filtered", "y")
 
-    desk, bound = bench.desk(patience=Patience(1)), bind(puppet(behave))
+    desk, bound = bench.desk(patience=RetryPolicy(1)), bind(puppet(behave))
     for number in range(200):
         with suppress(CallFailed):
             await asking(desk, bound, f"t{number}")("subject", says(str(number)))
@@ -545,7 +548,7 @@ async def test_an_endpoint_that_bears_four_at_once_fails_no_call(
         finally:
             under_way -= 1
 
-    desk, bound = bench.desk(patience=Patience(8, 0.002, 0.1)), bind(puppet(behave), most=32)
+    desk, bound = bench.desk(patience=RetryPolicy(8, 0.002, 0.1)), bind(puppet(behave), most=32)
     asks = [asking(desk, bound, f"t{k}")("subject", says(f"q{k}")) for k in range(400)]
     replies = await asyncio.wait_for(asyncio.gather(*asks), 60)
     assert len(replies) == 400

@@ -1,18 +1,30 @@
-"""The budget: what a call waits for before it is sent, besides a place (see `pacing`)."""
+"""What a run may spend, and room on the disk to note it."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from overton.calls import Price, Request, Settings
-from overton.errors import LimitReached
+from overton.errors import DiskError, LimitReached
 
-__all__ = ["Billing", "Budget", "Ledger", "Limits", "Reserved", "Spending", "worst_case"]
+__all__ = [
+    "Billing",
+    "Budget",
+    "Ledger",
+    "Limits",
+    "Reserve",
+    "Reserved",
+    "Spending",
+    "worst_case",
+]
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -338,3 +350,40 @@ def _larger(one: Spending, other: Spending) -> Spending:
 
 def _smaller(one: Spending, other: Spending) -> Spending:
     return Spending(min(one.requests, other.requests), min(one.cost, other.cost))
+
+
+_BLOCK = bytes(1 << 16)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Reserve:
+    """A file that takes up space until it is freed. A killed process leaves it; the next one takes it over."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def take(self, size: int) -> None:
+        """Take up this many bytes on the disk; none if that is impossible for another reason than a full disk.
+
+        Raises:
+            DiskError: there is too little space.
+        """
+        try:
+            with self.path.open("wb") as file:
+                for _ in range(-(-size // len(_BLOCK))):
+                    file.write(_BLOCK)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            self.free()
+            if error.errno in _FULL:
+                reason = f"{size / 1e6:.1f} MB cannot be set aside in it. Nothing was asked"
+                raise DiskError(f"{self.path.parent}: the disk is full: {reason}") from error
+
+    def free(self) -> bool:
+        """Give the space back; False if none was taken."""
+        try:
+            self.path.unlink()
+        except OSError:
+            return False
+        return True

@@ -4,20 +4,19 @@ outcomes become replies or errors."""
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from overton.calls import Conduct, Failure, Form, Message, Question, Reply, Request, Settings, Trial
-from overton.engine.desk import Bound, Desk, NotRecalled
-from overton.engine.identity import Identity, Place, Placing, S
-from overton.engine.outcomes import Outcomes
+from overton.calls import Conduct, Trial
+from overton.engine.ask import TrialAsk
+from overton.engine.dispatcher import Dispatcher, NotRecalled, Seat
+from overton.engine.records import RecordWriter
 from overton.engine.rounds import Rounds
-from overton.errors import CallFailed, OvertonError, Stopped
+from overton.errors import OvertonError, Stopped
 
-__all__ = ["Asking", "Lane", "TrialAsk", "conduct_lanes", "gravity", "rehearse"]
+__all__ = ["Lane", "count_missing", "run_lanes"]
 
 
 @dataclass
@@ -33,9 +32,9 @@ class Lane:
     completed rounds: a round in which it is stopped leaves no trace in its records.
     """
 
-    bindings: dict[str, Bound]
+    bindings: dict[str, Seat]
     trials: Callable[[], Iterable[Trial]]
-    outcomes: Outcomes
+    outcomes: RecordWriter
     planned: Counter[str] = field(default_factory=Counter)
     own: str = ""
     at_once: Callable[[], int] | None = None
@@ -77,7 +76,7 @@ class Lane:
         return [item for item, count in self.planned.items() if done[item] < count or item in spoiled]
 
 
-async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> None:
+async def run_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Dispatcher) -> None:
     """Conduct every trial of every lane, with the lanes in parallel.
 
     Returns when all have finished, or, once the desk is stopped, when all calls in flight have. An error in `conduct`
@@ -105,7 +104,7 @@ async def conduct_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> 
         raise desk.stopped
 
 
-async def _conducted(lane: Lane, conduct: Conduct, desk: Desk) -> None:
+async def _conducted(lane: Lane, conduct: Conduct, desk: Dispatcher) -> None:
     """Run a lane, in one go or in rounds; raise what went wrong in a trial."""
     if lane.rounds is not None:
         await _in_rounds(lane, lane.rounds, conduct, desk)
@@ -113,7 +112,7 @@ async def _conducted(lane: Lane, conduct: Conduct, desk: Desk) -> None:
         await _Crew(lane, enumerate(lane.trials()), conduct, desk).through()
 
 
-async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Desk) -> None:
+async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Dispatcher) -> None:
     """Decide, run trials, and repeat until none are left or the run stops.
 
     A run that stops still replays the rounds of earlier sessions, so that their records are not lost.
@@ -144,7 +143,7 @@ async def _in_rounds(lane: Lane, rounds: Rounds, conduct: Conduct, desk: Desk) -
         raise
 
 
-async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
+async def count_missing(lanes: Iterable[Lane], conduct: Conduct, desk: Dispatcher) -> int:
     """Conduct every trial from the journal alone; returns how many cannot finish because an outcome is missing.
 
     Raises:
@@ -163,7 +162,7 @@ async def rehearse(lanes: Iterable[Lane], conduct: Conduct, desk: Desk) -> int:
     return missing
 
 
-async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: Desk) -> int:
+async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: Dispatcher) -> int:
     """How many of these trials cannot be completed from the journal."""
     missing = 0
     for trial in trials:
@@ -181,7 +180,7 @@ async def _lacking(lane: Lane, trials: Iterable[Trial], conduct: Conduct, desk: 
 class _Crew:
     """The workers that run a lane's trials, taken from one shared iterator."""
 
-    def __init__(self, lane: Lane, turns: Iterator[tuple[int, Trial]], conduct: Conduct, desk: Desk) -> None:
+    def __init__(self, lane: Lane, turns: Iterator[tuple[int, Trial]], conduct: Conduct, desk: Dispatcher) -> None:
         self._lane = lane
         self._turns = turns
         self._conduct = conduct
@@ -221,7 +220,7 @@ class _Crew:
         return ended
 
 
-async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, desk: Desk) -> None:
+async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct, desk: Dispatcher) -> None:
     """Take trials in turn until there are none, or the run stops.
 
     If it stops, trials that earlier sessions have finished are still taken from the journal: no record is lost because
@@ -249,77 +248,3 @@ async def _work(turns: Iterator[tuple[int, Trial]], lane: Lane, conduct: Conduct
         desk.stop(Stopped(f"{type(error).__name__} in a trial"))
         lane.outcomes.release()
         raise
-
-
-class Asking(Placing[S], ABC):
-    """An `Ask` for any host: subclasses say how one call is answered, and how several in parallel."""
-
-    __slots__ = ()
-
-    async def __call__(
-        self,
-        role: str,
-        messages: Sequence[Message],
-        *,
-        speaker: str | None = None,
-        form: Form | None = None,
-        settings: Settings | None = None,
-        shared: bool = False,
-        head: int = 0,
-    ) -> Reply:
-        """See `Ask`."""
-        return await self._answer(self.call(role, messages, speaker, form, settings, shared, head))
-
-    async def all(self, questions: Sequence[Question]) -> list[Reply]:
-        """See `Ask`."""
-        calls = [self.call(q.role, q.messages, q.speaker, q.form, q.settings, q.shared, q.head) for q in questions]
-        outcomes = await self._side_by_side(calls)
-        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        if errors:
-            raise min(errors, key=gravity)
-        return [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-
-    @abstractmethod
-    async def _answer(self, call: tuple[S, Identity, Place, Request]) -> Reply:
-        """The reply to a call, or what `Ask` raises."""
-
-    @abstractmethod
-    async def _side_by_side(
-        self, calls: Sequence[tuple[S, Identity, Place, Request]]
-    ) -> Sequence[Reply | BaseException]:
-        """The outcome of each call, in order, once all have finished."""
-
-
-class TrialAsk(Asking[Bound]):
-    """The `Ask` that one trial's `conduct` is given; `bindings` are the seats."""
-
-    __slots__ = ("_desk", "_meets", "_task")
-
-    def __init__(
-        self, desk: Desk, trial: str, bindings: dict[str, Bound], own: str = "", *, meets: bool = False
-    ) -> None:
-        super().__init__(trial, bindings, own)
-        self._desk = desk
-        self._meets = meets
-        self._task = asyncio.current_task()
-
-    async def _side_by_side(
-        self, calls: Sequence[tuple[Bound, Identity, Place, Request]]
-    ) -> Sequence[Reply | BaseException]:
-        return await asyncio.gather(*map(self._answer, calls), return_exceptions=True)
-
-    async def _answer(self, call: tuple[Bound, Identity, Place, Request]) -> Reply:
-        _, _, place, _ = call
-        alone = place.trial and not self._meets
-        asking = self._desk.outcome(*call) if alone else self._desk.shared_outcome(*call)
-        # A request that is sent is paid, so only the host may cut it off: if a study runs asks in tasks of its own,
-        # the failure of one task must not cancel the requests of its siblings.
-        found = await (asking if asyncio.current_task() is self._task else self._desk.shielded(asking))
-        if isinstance(found, Failure):
-            raise CallFailed(found.kind, found.message)
-        return found
-
-
-def gravity(error: BaseException) -> int:
-    """Which error is raised first if siblings fail: the run's own, then its stop, then a call's failure."""
-    return 2 if isinstance(error, CallFailed) else 1 if isinstance(error, Stopped) else 0

@@ -10,15 +10,15 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
 from overton.calls import BatchApi, BatchStatus, Request
-from overton.engine.batch import Batch, Found, identity_of
+from overton.engine.batch_notes import Batch, Found, identity_of
 from overton.engine.identity import Identity
-from overton.engine.pacing import OVERLOAD, Backoff, Pacer
+from overton.engine.rate_limit import OVERLOAD, Backoff, RateLimiter
 from overton.errors import AccessError, AnswerError, BatchRefused, RejectedError, Stopped, UnavailableError
 
 if TYPE_CHECKING:
-    from overton.engine.desk import Desk
+    from overton.engine.dispatcher import Dispatcher
 
-__all__ = ["Box", "Courier", "Queued", "is_refusal", "refusal"]
+__all__ = ["BatchQueue", "BatchSender", "QueuedCall", "is_refusal", "refusal"]
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ _ABOUT_BATCHES = {"no permission", "unknown model", "wrong address"}
 
 
 @dataclass
-class Queued:
+class QueuedCall:
     """A call that waits to be sent."""
 
     identity: Identity
@@ -48,7 +48,7 @@ class Queued:
 
 
 @dataclass
-class Box:
+class BatchQueue:
     """The calls that wait for one answerer, and the largest batch allowed.
 
     `batched` says whether new calls go into batches. After a provider's queue was full, `most_bytes` is less than
@@ -62,14 +62,14 @@ class Box:
     full_bytes: int
     batched: bool = False
     most_bytes: int = 0
-    queue: list[Queued] = field(default_factory=list)
+    queue: list[QueuedCall] = field(default_factory=list)
     size: int = 0
     since: float = 0.0
     eased: asyncio.Event = field(default_factory=asyncio.Event)
     held: bool = False
     trial: Batch | None = None
     backoff: Backoff = field(default_factory=Backoff)
-    pacer: Pacer = field(default_factory=lambda: Pacer(_AT_ONCE))
+    pacer: RateLimiter = field(default_factory=lambda: RateLimiter(_AT_ONCE))
 
     def __post_init__(self) -> None:
         self.most_bytes = self.full_bytes
@@ -80,15 +80,17 @@ class Box:
         return self.most_bytes < self.full_bytes
 
 
-class Courier:
+class BatchSender:
     """Carries batches for a desk. `ids` are those of the run's batches; `report` is called after each poll."""
 
-    def __init__(self, desk: Desk, ids: Callable[[], set[str]], report: Callable[[Box, Batch], None]) -> None:
+    def __init__(
+        self, desk: Dispatcher, ids: Callable[[], set[str]], report: Callable[[BatchQueue, Batch], None]
+    ) -> None:
         self._desk = desk
         self._ids = ids
         self._report = report
 
-    async def send(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> None:
+    async def send(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> None:
         """Upload the calls and make a batch of them, unless either is already done."""
         journal = self._desk.journal
         if not batch.others:
@@ -99,7 +101,7 @@ class Courier:
         batch.id = batch.others.pop(0)
         await journal.keep(batch.state())
 
-    async def _uploaded(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> str:
+    async def _uploaded(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> str:
         """The upload's id. If it is unclear whether it arrived, it is looked for before it is sent again."""
         attempt, unsure = 0, False
         while True:
@@ -115,7 +117,7 @@ class Courier:
             else:
                 return await self.found_upload(box, batch, made) if unsure and made else made
 
-    async def found_upload(self, box: Box, batch: Batch, made: str = "") -> str:
+    async def found_upload(self, box: BatchQueue, batch: Batch, made: str = "") -> str:
         """The upload of a batch's calls, '' if the provider lists none; others of that name than the one that is
         `made`, or the first, are deleted."""
         found = await self._tried(box, lambda: box.batching.find_uploads(batch.name, batch.at - _SKEW))
@@ -125,7 +127,7 @@ class Courier:
                 await self._tried_once(box, partial(box.batching.discard, extra))
         return kept
 
-    async def _made(self, box: Box, batch: Batch, lines: Sequence[bytes]) -> list[str]:
+    async def _made(self, box: BatchQueue, batch: Batch, lines: Sequence[bytes]) -> list[str]:
         """The id of the batch, made if need be. If it is unclear whether it was made, it is looked for first."""
         attempt = 0
         while True:
@@ -145,7 +147,7 @@ class Courier:
                 batch.unsure |= isinstance(stopped.__cause__, AnswerError) and _perhaps_done(stopped.__cause__)
                 raise
 
-    async def listed(self, box: Box, batch: Batch, seconds: float | None = None) -> list[str]:
+    async def listed(self, box: BatchQueue, batch: Batch, seconds: float | None = None) -> list[str]:
         """The ids that a batch may have been given, none if it was not made: it is not listed for `seconds`, by default
         for what is left of the time within which it must be."""
         known, wait = self._ids() | batch.disproved, FIRST_LOOK
@@ -162,7 +164,7 @@ class Courier:
             await self._desk.pause(min(rest, wait))
             wait *= 2
 
-    async def _cancel_extras(self, box: Box, batch: Batch) -> None:
+    async def _cancel_extras(self, box: BatchQueue, batch: Batch) -> None:
         """Cancel batches of this one's name besides it: it was perhaps made more than once."""
         batch.others += [
             one
@@ -174,7 +176,7 @@ class Courier:
                 batch.disproved.add(extra)
         batch.others = [one for one in batch.others if one not in batch.disproved]
 
-    async def ended(self, box: Box, batch: Batch) -> BatchStatus | None:
+    async def ended(self, box: BatchQueue, batch: Batch) -> BatchStatus | None:
         """Poll a batch until it is over; None if the run stops before."""
         desk, wait, blind = self._desk, FIRST_LOOK, 0
         until = monotonic() + _left(batch, 2 * SETTLES)
@@ -196,7 +198,7 @@ class Courier:
             wait = min(wait * 1.5, LAST_LOOK)
         return None
 
-    async def results(self, box: Box, batch: Batch, looked: BatchStatus) -> dict[bytes, Found] | None:
+    async def results(self, box: BatchQueue, batch: Batch, looked: BatchStatus) -> dict[bytes, Found] | None:
         """The outcomes of the calls of a finished batch, by slot; None if it turns out to be another batch. `batch.id`
         is then the next candidate, '' if there is none."""
         try:
@@ -220,7 +222,7 @@ class Courier:
             if identity.slot in batch.open
         }
 
-    async def _once(self, box: Box, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _once(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
         """The outcome of a request, as soon as the provider's pace allows.
 
         Raises:
@@ -244,7 +246,7 @@ class Courier:
         box.pacer.answered()
         return found
 
-    async def _tried(self, box: Box, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _tried(self, box: BatchQueue, attempt: Callable[[], Awaitable[T]]) -> T:
         """The outcome of a request, retried while that is worthwhile."""
         tries = 0
         while True:
@@ -254,7 +256,7 @@ class Courier:
                 tries += 1
                 await self._wait_to_try(box, tries, error)
 
-    async def _tried_once(self, box: Box, attempt: Callable[[], Awaitable[None]]) -> bool:
+    async def _tried_once(self, box: BatchQueue, attempt: Callable[[], Awaitable[None]]) -> bool:
         """Whether a request to clean up succeeded: if not, the run goes on all the same."""
         try:
             await self._once(box, attempt)
@@ -263,7 +265,7 @@ class Courier:
             return False
         return True
 
-    async def _wait_to_try(self, box: Box, attempt: int, error: AnswerError) -> None:
+    async def _wait_to_try(self, box: BatchQueue, attempt: int, error: AnswerError) -> None:
         desk, wait = self._desk, None
         desk.tally.last_trouble = f"{box.name}: {error}"
         if isinstance(error, UnavailableError) and not desk.patience.refuses(error):
@@ -279,7 +281,7 @@ def is_refusal(error: AnswerError) -> bool:
     return isinstance(error, RejectedError) or error.kind in _ABOUT_BATCHES
 
 
-def refusal(box: Box, batch: Batch) -> BatchRefused:
+def refusal(box: BatchQueue, batch: Batch) -> BatchRefused:
     """Why a run ends at a batch, and what to do."""
     return BatchRefused(
         f"{box.name}: {batch.refused}; 'overton resume' with --retry-failed creates it again, and with --no-batch asks"

@@ -21,7 +21,7 @@ from overton.calls import Trial
 from overton.files.atomic import cannot_be_written, make_folder
 from overton.untrusted import visible_line
 
-__all__ = ["Outcomes", "columns_of", "record_type_columns", "unfit"]
+__all__ = ["RecordWriter", "columns_of", "record_type_columns", "unfit"]
 
 _PART = 5_000
 _ITEM = "_item"
@@ -29,7 +29,7 @@ _PLACE = "_place"
 _REASON = 200
 
 
-class Outcomes:
+class RecordWriter:
     """The records of one lane: added as trials finish, in any order, and kept in plan order.
 
     Rows that wait for an earlier trial stay in memory; `admit` keeps trials from starting more than `window` ahead of

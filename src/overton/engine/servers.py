@@ -1,4 +1,4 @@
-"""Several servers of one model: each has its own pace, calls go to the least busy, lost servers are found again.
+"""Several servers of one model as one answerer, watched while a run goes.
 
 What is known of servers comes from their replies and from polling them, which costs nothing. A server that fails is
 left out, polled, and taken back when it is up; its call is worth retrying elsewhere, at once. A server that serves
@@ -8,16 +8,67 @@ something other than the rest is left out for good.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from overton.calls import Reply, Request, Server, ServerList
-from overton.engine.alike import Alike
-from overton.engine.pacing import Pacer
+from overton.engine.rate_limit import RateLimiter
 from overton.errors import AccessError, AnswerError, RejectedError, Stopped, UnavailableError
 
-__all__ = ["Fleet", "Member", "Rhythm"]
+__all__ = [
+    "Consensus",
+    "PollIntervals",
+    "PooledServer",
+    "ServerPool",
+    "watching_servers",
+]
+
+
+Report = Mapping[str, str]
+_LONGEST = 80
+
+
+class Consensus:
+    """What the servers of a model have in common, by property; the first servers to report a property settle it.
+
+    A property that a server does not report makes no difference.
+    """
+
+    def __init__(self, only: frozenset[str] | None = None) -> None:
+        self._only = only
+        self._settled: dict[str, str] = {}
+
+    def relevant(self, report: Report) -> dict[str, str]:
+        """The part of a server's report that counts."""
+        return {name: value for name, value in report.items() if self._only is None or name in self._only}
+
+    def settles(self, report: Report) -> bool:
+        """Whether all of it is settled, so that this server can be judged on its own."""
+        return all(name in self._settled for name in self.relevant(report))
+
+    def settle(self, reports: Iterable[Report]) -> str:
+        """Settle by majority what these servers report; returns what differs if no value has one, otherwise ''."""
+        parts = [self.relevant(one) for one in reports]
+        for name in dict.fromkeys(name for one in parts for name in one if name not in self._settled):
+            counts = Counter(one[name] for one in parts if name in one).most_common(2)
+            if len(counts) > 1 and counts[0][1] == counts[1][1]:
+                return f"{name} {_short(counts[0][0])} and {_short(counts[1][0])}"
+            self._settled[name] = counts[0][0]
+        return ""
+
+    def difference(self, report: Report) -> str:
+        """How a server differs from the others, '' if it does not."""
+        for name, value in self.relevant(report).items():
+            if self._settled.get(name, value) != value:
+                return f"it reports {name} {_short(value)}, the others {_short(self._settled[name])}"
+        return ""
+
+
+def _short(value: str) -> str:
+    return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...")
+
 
 _FAULTS = 3
 """Failed calls in a row after which a server is left out; if no connection to it can be made, one is enough."""
@@ -27,7 +78,7 @@ _LONGEST_REASON = 120
 
 
 @dataclass(frozen=True)
-class Rhythm:
+class PollIntervals:
     """When servers are polled; all in seconds.
 
     Every `tick` the list is read again. A server left out is polled after `first`, then after twice as long each time,
@@ -41,15 +92,15 @@ class Rhythm:
     patience: float = 300.0
 
 
-USUAL = Rhythm()
+USUAL = PollIntervals()
 
 
-class Member:
+class PooledServer:
     """A server in a fleet, with its pace; to its callers, an answerer like any other."""
 
-    def __init__(self, fleet: Fleet, server: Server, most: int) -> None:
+    def __init__(self, fleet: ServerPool, server: Server, most: int) -> None:
         self.server = server
-        self.pacer = Pacer(most, freed=fleet.wake)
+        self.pacer = RateLimiter(most, freed=fleet.wake)
         self.up = False
         self.refused = ""
         self.why = "not checked yet"
@@ -90,21 +141,21 @@ class Member:
 
 
 @dataclass
-class Fleet:
+class ServerPool:
     """The servers of one model. `most_each` calls go to each at a time; `model` is its name in errors; the functions in
     `grown` are called when servers have joined."""
 
     model: str
     serving: ServerList
     most_each: int
-    rhythm: Rhythm = field(default_factory=lambda: USUAL)
+    rhythm: PollIntervals = field(default_factory=lambda: USUAL)
     trouble: str = ""
-    members: list[Member] = field(default_factory=list)
+    members: list[PooledServer] = field(default_factory=list)
     grown: list[Callable[[], None]] = field(default_factory=list)
     _answers: int = 0
-    _alike: Alike = field(init=False)
-    _waiting: deque[asyncio.Future[tuple[Member, int]]] = field(default_factory=deque)
-    _undecided: dict[Member, dict[str, str]] = field(default_factory=dict)
+    _alike: Consensus = field(init=False)
+    _waiting: deque[asyncio.Future[tuple[PooledServer, int]]] = field(default_factory=deque)
+    _undecided: dict[PooledServer, dict[str, str]] = field(default_factory=dict)
     _decided: asyncio.Event = field(default_factory=asyncio.Event)
     _over: AnswerError | Stopped | None = None
     _agreed: tuple[str | None, str | None] | None = None
@@ -112,7 +163,7 @@ class Fleet:
     def __post_init__(self) -> None:
         if self.serving.patience is not None:
             self.rhythm = replace(self.rhythm, patience=self.serving.patience)
-        self._alike = Alike(None if self.serving.strict else _ONLY_MODEL)
+        self._alike = Consensus(None if self.serving.strict else _ONLY_MODEL)
 
     # For the desk and for displays of progress
 
@@ -161,7 +212,7 @@ class Fleet:
         said += [f"using the previous list, since {self.trouble}"] if self.trouble else []
         return "; ".join(said)
 
-    async def enter(self) -> tuple[Member, int]:
+    async def enter(self) -> tuple[PooledServer, int]:
         """Wait for a place; returns the least busy server and a ticket for its pacer.
 
         Raises:
@@ -172,7 +223,7 @@ class Fleet:
             raise self._over
         if not self._waiting and (member := self._free()) is not None:
             return member, member.pacer.take()
-        future: asyncio.Future[tuple[Member, int]] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[tuple[PooledServer, int]] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         try:
             return await future
@@ -202,7 +253,7 @@ class Fleet:
 
     # Outcomes of calls
 
-    async def answered(self, member: Member, reply: Reply) -> Reply:
+    async def answered(self, member: PooledServer, reply: Reply) -> Reply:
         """A server has replied; returns the reply once it is known to come from the model that the others serve.
 
         Raises:
@@ -227,7 +278,7 @@ class Fleet:
         self._agreed = reply.model, reply.fingerprint
         return reply
 
-    def failed(self, member: Member, error: AnswerError) -> AnswerError:
+    def failed(self, member: PooledServer, error: AnswerError) -> AnswerError:
         """A server has not answered; returns the error for the call, which another server may still answer."""
         now = asyncio.get_running_loop().time()
         member.heard_at = now
@@ -245,7 +296,7 @@ class Fleet:
             error.elsewhere = self._others(member)
         return error
 
-    def _note(self, member: Member, error: UnavailableError, now: float) -> None:
+    def _note(self, member: PooledServer, error: UnavailableError, now: float) -> None:
         if error.kind == "rate limit":
             if (error.retry_after or 0.0) > self.rhythm.patience:
                 self.leave_out(
@@ -256,14 +307,14 @@ class Fleet:
         if error.kind == "connection" or member.faults >= _FAULTS:
             self.leave_out(member, str(error))
 
-    def _other_model(self, member: Member) -> UnavailableError:
+    def _other_model(self, member: PooledServer) -> UnavailableError:
         message = f"{self.model}: {member.name} is left out: {member.refused}"
         return UnavailableError("other model", message, maybe_billed=True, elsewhere=self._others(member))
 
-    def _others(self, member: Member) -> bool:
+    def _others(self, member: PooledServer) -> bool:
         return any(one.up for one in self.members if one is not member)
 
-    def _free(self) -> Member | None:
+    def _free(self) -> PooledServer | None:
         """The least busy server with room."""
         best, least = None, 2.0
         for member in self.members:
@@ -273,7 +324,7 @@ class Fleet:
 
     # Which servers are up
 
-    def judge(self, looked: Mapping[Member, Mapping[str, str]]) -> None:
+    def judge(self, looked: Mapping[PooledServer, Mapping[str, str]]) -> None:
         """These were polled and are up: take in those that have the weights of the majority."""
         if differing := self._alike.settle(looked.values()):
             self._differ([member.name for member in looked], differing)
@@ -284,7 +335,7 @@ class Fleet:
                 member.up, member.why, member.heard_at = True, "", asyncio.get_running_loop().time()
         self.wake()
 
-    def leave_out(self, member: Member, why: str, until: float | None = None) -> None:
+    def leave_out(self, member: PooledServer, why: str, until: float | None = None) -> None:
         """Give a server no calls until it is polled again and found up."""
         now = asyncio.get_running_loop().time()
         pause: float = min(self.rhythm.first * 2 ** min(member.absences, 20), self.rhythm.longest)
@@ -294,7 +345,7 @@ class Fleet:
         member.up, member.why = False, why[:_LONGEST_REASON]
         self._decide()
 
-    def refuse(self, member: Member, why: str) -> None:
+    def refuse(self, member: PooledServer, why: str) -> None:
         """Leave a server out for good."""
         member.up, member.refused = False, why
         if all(one.refused for one in self.members):
@@ -320,3 +371,122 @@ class Fleet:
             " often: name only those that serve the model meant (or alike=model, if they may differ)"
         )
         self.end(AccessError("other model", message, maybe_billed=True))
+
+
+@asynccontextmanager
+async def watching_servers(fleets: Iterable[ServerPool]) -> AsyncIterator[None]:
+    """Look after these fleets while the block runs."""
+    async with AsyncExitStack() as stack:
+        for fleet in fleets:
+            await stack.enter_async_context(_Keeper(fleet))
+        yield
+
+
+class _Keeper:
+    def __init__(self, fleet: ServerPool) -> None:
+        self._fleet = fleet
+        self._looks: set[asyncio.Task[None]] = set()
+        self._looked_at: set[PooledServer] = set()
+        self._none_since = 0.0
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.create_task(self._keep())
+        self._task.add_done_callback(self._kept)
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in (self._task, *self._looks):
+            task.cancel()
+        await asyncio.gather(self._task, *self._looks, return_exceptions=True)
+
+    def _kept(self, task: asyncio.Task[None]) -> None:
+        """The task has ended; its error, if any, ends the run too."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fleet.end(error if isinstance(error, AnswerError | Stopped) else Stopped(repr(error)))
+
+    async def _keep(self) -> None:
+        fleet = self._fleet
+        while True:
+            await self._read_list()
+            self._look_around()
+            self._check_some_up()
+            await asyncio.sleep(fleet.rhythm.tick)
+
+    async def _read_list(self) -> None:
+        """Read the list again; if it cannot be read, the previous servers stay."""
+        try:
+            self._note(await self._fleet.serving.listed())
+            self._fleet.trouble = ""
+        except UnavailableError as error:
+            self._fleet.trouble = str(error)
+
+    def _note(self, listed: Iterable[Server]) -> None:
+        """Have one member per server of the list; one no longer listed finishes its calls and leaves."""
+        fleet = self._fleet
+        servers = {id(one): one for one in listed}
+        for member in list(fleet.members):
+            if servers.pop(id(member.server), None) is None:
+                self._let_go(member)
+            else:
+                member.leaving = False
+        fleet.members += [PooledServer(fleet, one, fleet.most_each) for one in servers.values()]
+        for notify in fleet.grown if servers else ():
+            notify()
+
+    def _let_go(self, member: PooledServer) -> None:
+        fleet = self._fleet
+        if not member.leaving:
+            member.leaving = True
+            fleet.leave_out(member, "no longer in the list")
+        if not member.pacer.in_flight:
+            fleet.members.remove(member)
+            fleet.answers += member.pacer.answers
+            self._start(member.server.close())
+
+    def _look_around(self) -> None:
+        """Poll servers that are left out and due, and those with calls that have long been silent."""
+        now = asyncio.get_running_loop().time()
+        members = [one for one in self._fleet.members if one not in self._looked_at and not one.refused]
+        due = [one for one in members if not (one.up or one.leaving) and one.next_look <= now]
+        if due:
+            self._start(self._look_at(due))
+        for member in members:
+            if member.up and member.pacer.in_flight and now - member.heard_at > self._fleet.rhythm.silent:
+                self._start(self._look_at([member]))
+
+    async def _look_at(self, members: Sequence[PooledServer]) -> None:
+        """Poll some in parallel and judge them together: what the majority report of their weights counts."""
+        self._looked_at |= set(members)
+        try:
+            found = await asyncio.gather(*map(self._report_of, members))
+        finally:
+            self._looked_at -= set(members)
+        reports = dict(zip(members, found, strict=True))
+        self._fleet.judge({one: said for one, said in reports.items() if said is not None and not one.leaving})
+        for member, said in reports.items():
+            if said is None and member.pacer.in_flight:
+                member.server.abandon()
+
+    async def _report_of(self, member: PooledServer) -> Mapping[str, str] | None:
+        """What a server reports of itself, None if it is not up."""
+        try:
+            return await member.server.look()
+        except UnavailableError as error:
+            self._fleet.leave_out(member, str(error))
+            return None
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._looks.add(task)
+        task.add_done_callback(self._looks.discard)
+
+    def _check_some_up(self) -> None:
+        """Calls wait for a server to come back, but not for ever."""
+        fleet, now = self._fleet, asyncio.get_running_loop().time()
+        if any(member.up for member in fleet.members):
+            self._none_since = 0.0
+        elif not self._none_since:
+            self._none_since = now
+        elif now - self._none_since > fleet.rhythm.patience:
+            fleet.end(
+                Stopped(f"{fleet.model}: no server has been up for {fleet.rhythm.patience:.0f} s: {fleet.summary()}")
+            )

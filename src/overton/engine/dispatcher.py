@@ -11,17 +11,18 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from overton.calls import Answerer, BatchApi, Failure, Price, Reply, Request, Settings, Usage
+from overton.engine.budget import Billing, Budget, Reserved
 from overton.engine.first_calls import PROBABILITIES, FirstCalls, Sender, Turn, features_of, unsupported
-from overton.engine.fleet import Fleet
-from overton.engine.identity import Identity, Place
-from overton.engine.journal import Entry, Journal
-from overton.engine.limits import Billing, Budget, Reserved
-from overton.engine.pacing import OVERLOAD, Pacer, Patience
+from overton.engine.identity import CallKey, Identity
+from overton.engine.journal import Journal, JournalEntry
+from overton.engine.rate_limit import OVERLOAD, RateLimiter
+from overton.engine.retry import RetryPolicy
+from overton.engine.servers import ServerPool
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, Stopped, UnavailableError
 
 T = TypeVar("T")
 
-__all__ = ["OVERLOAD", "Bound", "Desk", "NotRecalled", "Tally"]
+__all__ = ["OVERLOAD", "Counters", "Dispatcher", "NotRecalled", "Seat"]
 
 _OUT_OF_ORDER = OVERLOAD | {"malformed"}
 _GIVE_UP_AFTER = 24
@@ -48,7 +49,7 @@ _NONE_YET: tuple[object, bool, frozenset[str]] = (object(), False, frozenset())
 
 
 @dataclass
-class Bound:
+class Seat:
     """An answerer bound to a role, with its settings, price and pace.
 
     `batching` sends its calls in batches, None if its provider takes none; `batched` says that they are sent so. If
@@ -59,20 +60,20 @@ class Bound:
 
     answerer: Answerer
     settings: Settings
-    pacer: Pacer
+    pacer: RateLimiter
     price: Price | None = None
     failed_in_a_row: int = 0
     has_answered: bool = False
     judges: bool = False
     batching: BatchApi | None = None
     batched: bool = False
-    fleet: Fleet | None = None
+    fleet: ServerPool | None = None
     through: Callable[[Answering], Answering] | None = None
     billing: Billing = field(default_factory=Billing)
     needed: tuple[object, bool, frozenset[str]] = _NONE_YET
 
     @property
-    def pace(self) -> Pacer | Fleet:
+    def pace(self) -> RateLimiter | ServerPool:
         """What admits its calls."""
         return self.pacer if self.fleet is None else self.fleet
 
@@ -82,7 +83,7 @@ class Bound:
 
 
 @dataclass
-class Tally:
+class Counters:
     """A run's progress, for display; `notes` are remarks on answerers, by name."""
 
     asked: int = 0
@@ -101,11 +102,11 @@ class Batched(Protocol):
 
     def __bool__(self) -> bool: ...
 
-    def open(self, bounds: Iterable[Bound], *, retry_failed: bool = False) -> None:
+    def open(self, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
         """Resume what earlier sessions left."""
         ...
 
-    async def outcome(self, bound: Bound, identity: Identity, request: Request) -> Reply | None:
+    async def outcome(self, bound: Seat, identity: Identity, request: Request) -> Reply | None:
         """The reply to a call that is in a batch or goes into one; None if it has to be sent alone."""
         ...
 
@@ -121,7 +122,7 @@ class Batched(Protocol):
         """A call's outcome was handed to the journal."""
         ...
 
-    def raise_reserved(self, bound: Bound, times: float) -> float:
+    def raise_reserved(self, bound: Seat, times: float) -> float:
         """Set aside `times` as much for calls in flight; returns the additional dollars."""
         ...
 
@@ -140,18 +141,18 @@ class Batched(Protocol):
 
 
 @dataclass
-class Desk:
+class Dispatcher:
     """Answers asks on behalf of a run: from its journal if possible, otherwise by calling and journaling."""
 
     journal: Journal
     budget: Budget
-    patience: Patience = field(default_factory=Patience)
-    tally: Tally = field(default_factory=Tally)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    tally: Counters = field(default_factory=Counters)
     stopped: OvertonError | None = None
     recall_only: bool = False
     batches: Batched | None = None
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    _pacers: dict[int, Pacer | Fleet] = field(default_factory=dict)
+    _pacers: dict[int, RateLimiter | ServerPool] = field(default_factory=dict)
     _first_calls: FirstCalls = field(default_factory=FirstCalls)
     _shielded: set[asyncio.Task[Reply | Failure]] = field(default_factory=set)
     _shared: dict[bytes, asyncio.Task[Reply | Failure]] = field(default_factory=dict)
@@ -167,7 +168,7 @@ class Desk:
         if self.batches is not None:
             self.batches.stopping(self.stopped)
 
-    def take_up(self, batches: Batched, bounds: Iterable[Bound], *, retry_failed: bool = False) -> None:
+    def take_up(self, batches: Batched, bounds: Iterable[Seat], *, retry_failed: bool = False) -> None:
         """Send in `batches` the calls that `bounds` want batched, and resume the batches of earlier sessions; with
         `retry_failed` create again those that were refused.
 
@@ -177,7 +178,7 @@ class Desk:
         batches.open(bounds, retry_failed=retry_failed)
         self.batches = batches or None
 
-    async def outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
+    async def outcome(self, bound: Seat, identity: Identity, place: CallKey, request: Request) -> Reply | Failure:
         """The outcome of a call: the journal's, or a new one, journaled before it is returned.
 
         Raises:
@@ -198,13 +199,15 @@ class Desk:
         self.raise_if_stopped()
         found = _storable(await self._found(bound, identity, request))
         self._count(bound, found)
-        await self.journal.append(Entry(identity, place, found))
+        await self.journal.append(JournalEntry(identity, place, found))
         self._stop_if_full()
         if self.batches is not None:
             self.batches.journaled(identity.slot)
         return found
 
-    async def shared_outcome(self, bound: Bound, identity: Identity, place: Place, request: Request) -> Reply | Failure:
+    async def shared_outcome(
+        self, bound: Seat, identity: Identity, place: CallKey, request: Request
+    ) -> Reply | Failure:
         """The outcome of a call that any trial may make, made once however many wait for it.
 
         Raises:
@@ -247,7 +250,7 @@ class Desk:
         if isinstance(error, OvertonError) and not isinstance(error, Stopped):
             self.stop(error)  # perhaps no task waits for this call any more
 
-    async def _found(self, bound: Bound, identity: Identity, request: Request) -> Reply | Failure:
+    async def _found(self, bound: Seat, identity: Identity, request: Request) -> Reply | Failure:
         """The outcome of a call: in a batch if it goes into one; otherwise, or if that gives none, on its own."""
         if self.batches is not None:
             if bound.batched and not self.batches.contains(identity.slot):
@@ -264,7 +267,7 @@ class Desk:
             return await self._attempt(bound, request)
         return await self._first(bound, request, await self._first_calls.turn(model, needed))
 
-    async def _first(self, bound: Bound, request: Request, turn: Turn) -> Reply | Failure:
+    async def _first(self, bound: Seat, request: Request, turn: Turn) -> Reply | Failure:
         """The outcome of a call that may be the first of its kind."""
         found = None
         try:
@@ -273,7 +276,7 @@ class Desk:
         finally:
             self._first_calls.end(turn, found)
 
-    def _features(self, bound: Bound, request: Request) -> frozenset[str]:
+    def _features(self, bound: Seat, request: Request) -> frozenset[str]:
         """The features that a call needs: mostly those of the answerer's last call, which had the same form.
 
         None if several servers share the calls: one that alone replied first would decide which model the others must
@@ -288,7 +291,7 @@ class Desk:
             bound.needed = request.form, request.seed is not None, features
         return features
 
-    async def _attempt(self, bound: Bound, request: Request, turn: Turn | None = None) -> Reply | Failure:
+    async def _attempt(self, bound: Seat, request: Request, turn: Turn | None = None) -> Reply | Failure:
         """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
         what its endpoint lacks."""
         attempt = 0
@@ -317,7 +320,7 @@ class Desk:
                 self.stop(Stopped(f"{error}: resume the run when it has") if error.kind == "no credit" else error)
                 raise Stopped(str(error)) from error
 
-    def _stop_if_unsupported(self, bound: Bound, turn: Turn, error: RejectedError) -> None:
+    def _stop_if_unsupported(self, bound: Seat, turn: Turn, error: RejectedError) -> None:
         """Stop the run if a first call was rejected because its endpoint lacks what it needs.
 
         Raises:
@@ -332,7 +335,7 @@ class Desk:
         self.stop(Stopped(f"{error}; it asks for a pause of {error.retry_after:.0f} seconds: resume the run then"))
         return Stopped(str(error))
 
-    def stop_exhausted(self, pacer: Pacer, error: UnavailableError) -> Stopped:
+    def stop_exhausted(self, pacer: RateLimiter, error: UnavailableError) -> Stopped:
         """An endpoint has had no capacity for as long as patience allows: stop, to be resumed later."""
         times, seconds = pacer.refused
         reason = Stopped(
@@ -363,7 +366,7 @@ class Desk:
             task.cancel()
             stopping.cancel()
 
-    async def _send(self, bound: Bound, request: Request) -> Reply:
+    async def _send(self, bound: Seat, request: Request) -> Reply:
         """Send once, as soon as the endpoint's pace and the budget allow."""
         self._pacers[id(bound)] = bound.pace
         self.raise_if_stopped()
@@ -398,7 +401,7 @@ class Desk:
         pacer.answered()
         return reply
 
-    async def _server(self, bound: Bound, fleet: Fleet) -> tuple[Answering, Pacer, int]:
+    async def _server(self, bound: Seat, fleet: ServerPool) -> tuple[Answering, RateLimiter, int]:
         """The server that is to answer a call, its pacer, and a ticket for it.
 
         Raises:
@@ -411,7 +414,7 @@ class Desk:
             raise
         return bound.through(member) if bound.through else member, member.pacer, ticket
 
-    def learn(self, bound: Bound, request: Request, bill: float, *, is_new: bool = True) -> None:
+    def learn(self, bound: Seat, request: Request, bill: float, *, is_new: bool = True) -> None:
         """Expect bills like this one from an answerer, of the requests in flight too, and say so.
 
         A bill from the journal is not `is_new`: batches of earlier sessions already have reservations that cover it.
@@ -425,7 +428,7 @@ class Desk:
             more += self.batches.raise_reserved(bound, bound.billing.times / before if is_new else 1.0)
         self.budget.set_aside_more(more)
 
-    async def reserve(self, bound: Bound, request: Request, *, share: float = 1.0, covered: bool = True) -> float:
+    async def reserve(self, bound: Seat, request: Request, *, share: float = 1.0, covered: bool = True) -> float:
         """Set money aside for one request (see `Budget.reserve`), this `share` of its price; if the budget does not
         allow it, the run stops. Returns the dollars set aside.
 
@@ -456,7 +459,7 @@ class Desk:
         if self.stopped is not None:
             raise Stopped(str(self.stopped))
 
-    def _count(self, bound: Bound, found: Reply | Failure) -> None:
+    def _count(self, bound: Seat, found: Reply | Failure) -> None:
         self.tally.asked += 1
         if isinstance(found, Reply):
             bound.failed_in_a_row, bound.has_answered = 0, True
@@ -488,7 +491,7 @@ def _sound(reply: Reply) -> Reply:
     return msgspec.structs.replace(reply, usage=Usage.said(said.input_tokens, said.output_tokens))
 
 
-def _paid(bound: Bound, reply: Reply, worst: float) -> float:
+def _paid(bound: Seat, reply: Reply, worst: float) -> float:
     """What a reply cost; the worst case if the endpoint did not say."""
     if bound.price is None:
         return 0.0

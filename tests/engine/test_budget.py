@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from overton.calls import Price, Request, Settings, system, user
-from overton.engine import Budget, Limits, Pacer, Patience, Spending
-from overton.engine.limits import Billing, Reserved, worst_case
+from overton.engine import Budget, Limits, RateLimiter, RetryPolicy, Spending
+from overton.engine.budget import Billing, Reserved, worst_case
 from overton.errors import JournalError, LimitReached, UnavailableError
 
 
@@ -30,7 +30,7 @@ def trouble(retry_after: float | None = None) -> UnavailableError:
 def test_no_more_than_the_limit_are_ever_in_flight(most: int, callers: int, seed: int) -> None:
     chance = random.Random(seed)
 
-    async def caller(pacer: Pacer, seen: list[int]) -> None:
+    async def caller(pacer: RateLimiter, seen: list[int]) -> None:
         for _ in range(3):
             ticket = await pacer.enter()
             seen.append(pacer.in_flight)
@@ -47,7 +47,7 @@ def test_no_more_than_the_limit_are_ever_in_flight(most: int, callers: int, seed
             assert 1 <= pacer.limit <= most
 
     async def go() -> None:
-        pacer, seen = Pacer(most), list[int]()
+        pacer, seen = RateLimiter(most), list[int]()
         await asyncio.gather(*[caller(pacer, seen) for _ in range(callers)])
         assert pacer.in_flight == 0
         assert len(seen) == 3 * callers
@@ -56,7 +56,7 @@ def test_no_more_than_the_limit_are_ever_in_flight(most: int, callers: int, seed
 
 
 async def test_a_sign_of_overload_lowers_the_limit_once_for_all_under_way() -> None:
-    pacer = Pacer(10)
+    pacer = RateLimiter(10)
     tickets = [await pacer.enter() for _ in range(10)]
     for ticket in tickets:
         pacer.overloaded(ticket, None)
@@ -69,7 +69,7 @@ async def test_a_sign_of_overload_lowers_the_limit_once_for_all_under_way() -> N
 
 
 async def test_the_limit_never_falls_below_one() -> None:
-    pacer = Pacer(4)
+    pacer = RateLimiter(4)
     for _ in range(50):
         pacer.overloaded(await pacer.enter(), None)
         pacer.leave()
@@ -78,7 +78,7 @@ async def test_the_limit_never_falls_below_one() -> None:
 
 
 async def test_answers_raise_the_limit_to_its_most_and_no_further() -> None:
-    pacer = Pacer(6)
+    pacer = RateLimiter(6)
     for _ in range(20):
         pacer.overloaded(await pacer.enter(), None)
         pacer.leave()
@@ -88,7 +88,7 @@ async def test_answers_raise_the_limit_to_its_most_and_no_further() -> None:
 
 
 async def test_a_lowered_limit_is_obeyed_by_those_who_wait() -> None:
-    pacer = Pacer(4)
+    pacer = RateLimiter(4)
     tickets = [await pacer.enter() for _ in range(4)]
     waiting = [asyncio.create_task(pacer.enter()) for _ in range(4)]
     await rest()
@@ -106,7 +106,7 @@ async def test_a_lowered_limit_is_obeyed_by_those_who_wait() -> None:
 
 
 async def test_those_who_wait_enter_in_the_order_they_came() -> None:
-    pacer, order = Pacer(1), list[int]()
+    pacer, order = RateLimiter(1), list[int]()
     await pacer.enter()
 
     async def come(number: int) -> None:
@@ -125,7 +125,7 @@ async def test_those_who_wait_enter_in_the_order_they_came() -> None:
 @pytest.mark.parametrize("seconds", [0.0004, 0.0104, 0.0249, 0.05])
 def test_a_retry_after_holds_back_all_and_then_lets_all_go(run, seconds: float) -> None:  # type: ignore[no-untyped-def]
     async def go() -> None:
-        loop, pacer = asyncio.get_running_loop(), Pacer(5)
+        loop, pacer = asyncio.get_running_loop(), RateLimiter(5)
         ticket = await pacer.enter()
         told = loop.time()
         pacer.overloaded(ticket, seconds)
@@ -145,7 +145,7 @@ def test_a_retry_after_holds_back_all_and_then_lets_all_go(run, seconds: float) 
 
 
 async def test_a_longer_hold_stands_over_a_shorter_one() -> None:
-    loop, pacer = asyncio.get_running_loop(), Pacer(5)
+    loop, pacer = asyncio.get_running_loop(), RateLimiter(5)
     tickets = [await pacer.enter() for _ in range(2)]
     told = loop.time()
     pacer.overloaded(tickets[0], 0.06)
@@ -157,7 +157,7 @@ async def test_a_longer_hold_stands_over_a_shorter_one() -> None:
 
 
 async def test_closing_ends_a_pause_and_pauses_that_come_later() -> None:
-    pacer = Pacer(1)
+    pacer = RateLimiter(1)
     ticket = await pacer.enter()
     pacer.overloaded(ticket, 600)
     waiting = [asyncio.create_task(pacer.enter()) for _ in range(3)]
@@ -171,7 +171,7 @@ async def test_closing_ends_a_pause_and_pauses_that_come_later() -> None:
 
 
 async def test_one_who_gives_up_waiting_takes_no_place() -> None:
-    pacer = Pacer(1)
+    pacer = RateLimiter(1)
     await pacer.enter()
     first, second = asyncio.create_task(pacer.enter()), asyncio.create_task(pacer.enter())
     await rest()
@@ -183,7 +183,7 @@ async def test_one_who_gives_up_waiting_takes_no_place() -> None:
 
 
 async def test_a_place_given_to_one_who_gives_up_at_that_moment_passes_on() -> None:
-    pacer = Pacer(1)
+    pacer = RateLimiter(1)
     await pacer.enter()
     first, second = asyncio.create_task(pacer.enter()), asyncio.create_task(pacer.enter())
     await rest()
@@ -199,7 +199,7 @@ async def test_a_place_given_to_one_who_gives_up_at_that_moment_passes_on() -> N
 def test_cancellations_at_any_moment_lose_no_place(seed: int) -> None:
     chance = random.Random(seed)
 
-    async def come(pacer: Pacer) -> None:
+    async def come(pacer: RateLimiter) -> None:
         await pacer.enter()
         try:
             await rest(chance.randrange(4))
@@ -207,7 +207,7 @@ def test_cancellations_at_any_moment_lose_no_place(seed: int) -> None:
             pacer.leave()
 
     async def go() -> None:
-        pacer = Pacer(3)
+        pacer = RateLimiter(3)
         tasks = [asyncio.create_task(come(pacer)) for _ in range(20)]
         while not all(task.done() for task in tasks):
             chance.choice(tasks).cancel()
@@ -221,7 +221,7 @@ def test_cancellations_at_any_moment_lose_no_place(seed: int) -> None:
 
 @given(st.integers(1, 7))
 def test_waits_double_and_are_jittered(attempt: int) -> None:
-    patience = Patience(attempts=8, first=0.5, longest=10)
+    patience = RetryPolicy(attempts=8, first=0.5, longest=10)
     full = min(10, 0.5 * 2 ** (attempt - 1))
     waits = [patience.wait(attempt, trouble()) for _ in range(50)]
     assert all(wait is not None and full / 2 <= wait <= full for wait in waits)
@@ -229,18 +229,18 @@ def test_waits_double_and_are_jittered(attempt: int) -> None:
 
 
 def test_patience_ends_after_its_attempts() -> None:
-    assert Patience(attempts=3).wait(2, trouble()) is not None
-    assert Patience(attempts=3).wait(3, trouble()) is None
+    assert RetryPolicy(attempts=3).wait(2, trouble()) is not None
+    assert RetryPolicy(attempts=3).wait(3, trouble()) is None
 
 
 def test_a_retry_after_is_obeyed_where_it_is_longer() -> None:
-    patience = Patience(first=1, refuse_after=100)
+    patience = RetryPolicy(first=1, refuse_after=100)
     assert patience.wait(1, trouble(30)) == 30
     assert 0.5 <= (patience.wait(1, trouble(0.01)) or 0) <= 1
 
 
 def test_a_retry_after_beyond_all_patience_is_refused() -> None:
-    patience = Patience(refuse_after=100)
+    patience = RetryPolicy(refuse_after=100)
     assert patience.refuses(trouble(101))
     assert not patience.refuses(trouble(100))
     assert not patience.refuses(trouble())
