@@ -90,7 +90,7 @@ def split(
 def merge(shards: Sequence[str | Path], out: str | Path, *, unfinished: bool = False) -> Run:
     """Merge all shards of one split into one run in the new folder `out`. The shards are not changed; nothing is asked.
 
-    The run's journal replays completely, and its records are those of the run without splitting. With `replacing`,
+    The run's journal replays completely, and its records are those of the run without splitting. With `unfinished`,
     shards may be missing or unfinished: `resume` then asks the rest.
 
     Raises:

@@ -183,7 +183,7 @@ class Gathered:
 
     Items are in the order in which samples mention them.
 
-    `samples` has the ids of all that were read, `replacing` counts those that did not finish, and `contradicting`
+    `samples` has the ids of all that were read, `unfinished` counts those that did not finish, and `contradicting`
     those that got another answer to a call that a run makes once, as after an `eval-retry` without a cache: their
     calls are left out.
     """

@@ -37,7 +37,7 @@ def merge(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinished: boo
     """Merge the shards of one split into one run, in the new folder `out`. They stay unchanged.
 
     Its journal contains those of the shards and is replayed in full; its records are those of a run that was never
-    split. With `replacing`, shards may be missing or incomplete: the run is then stopped, and resuming it asks the
+    split. With `unfinished`, shards may be missing or incomplete: the run is then stopped, and resuming it asks the
     rest.
 
     Raises:
