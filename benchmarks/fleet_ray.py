@@ -28,8 +28,8 @@ from ray_engine import reply_to, stub
 
 from overton.calls import Request, Server, Settings, user
 from overton.errors import UnavailableError
-from overton.models.gguf_file import sha256_of
-from overton.models.replicas import Placement, Replicas, Up
+from overton.models.gguf import sha256_of
+from overton.models.ray_replicas import Placement, Replicas, Up
 
 QUESTION = Request((user("Should the town have night buses? " * 20),), Settings(temperature=0.0, max_tokens=16), seed=7)
 

@@ -331,7 +331,7 @@ DECODERS = {
 }
 OF_OURS = {
     "hosts/inspect/lane_log.py": "parts of the log that it has just written itself",
-    "models/known.py": "the table of prices in the package",
+    "models/catalog.py": "the table of prices in the package",
     "retrieval/collection.py": "the starter pages in the package",
     "retrieval/reading.py": "the job that the process which started it has just sent",
     "studies/open_mindedness/reproduced.py": "the published scores in the package",

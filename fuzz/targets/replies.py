@@ -21,9 +21,9 @@ from fuzz.room import ended
 from fuzz.trying import Target
 from overton.calls import Answerer, BatchStatus, Form, Reply, Request, Settings, user
 from overton.errors import AnswerError
-from overton.models import Model, http, open_model
+from overton.models import Model, http_client, open_model
+from overton.models.http_connection import HttpConnection
 from overton.models.inspect import reply_of
-from overton.models.wire import Wire
 from overton.untrusted import retry_after
 
 __all__ = ["TARGETS"]
@@ -74,7 +74,7 @@ class _Line(asyncio.Transport):
 
 
 async def _connected(url: Any, proxy: Any, peer: str = "") -> Any:
-    wire = Wire()
+    wire = HttpConnection()
     wire.connection_made(_Line(wire))
     return wire
 
@@ -83,7 +83,7 @@ async def _connected(url: Any, proxy: Any, peer: str = "") -> Any:
 def _opened(name: str) -> Model:
     keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
     arguments = [("base_url", "http://fuzz.invalid/v1"), ("timeout", "50")]
-    with patch.dict(os.environ, keys), patch.object(http, "getproxies", dict):
+    with patch.dict(os.environ, keys), patch.object(http_client, "getproxies", dict):
         return open_model(name, arguments + ([("hold", "true")] if name.startswith("openai") else []))
 
 
@@ -106,7 +106,7 @@ def _say(said: bytes) -> None:
 def _asked(name: str, said: bytes) -> None:
     _say(said)
     model = _model(name)
-    with patch.object(http, "connect", _connected):
+    with patch.object(http_client, "connect", _connected):
         try:
             kept(ended(model.answer(_REQUESTS[name])))
         finally:
@@ -262,7 +262,7 @@ def _batch_of(name: str) -> Callable[[bytes], None]:
         assert batching is not None
         _say(_http(data))
         looked = None
-        with patch.object(http, "connect", _connected):
+        with patch.object(http_client, "connect", _connected):
             try:
                 with suppress(AnswerError):
                     looked = ended(batching.look("batch_1"))

@@ -16,9 +16,9 @@ from tests.engine.simulated_time import per_minute, run_simulated
 from overton.calls import Reply, Settings, Usage
 from overton.engine import Journal, RateLimiter, RetryPolicy, Seat, batch_notes, batch_sender, batches, run_lanes
 from overton.errors import AnswerError, CallFailed, OvertonError, Stopped, UnavailableError
-from overton.models.endpoints import Secret
-from overton.models.registry import open_model
-from overton.models.status import Target, error_for
+from overton.models.endpoint import ApiKey
+from overton.models.factory import open_model
+from overton.models.http_errors import ErrorContext, error_for
 
 CONNECTIONS = 64
 FIRST_MINUTE = CONNECTIONS + 8 + 9
@@ -27,7 +27,7 @@ FIRST_MINUTE = CONNECTIONS + 8 + 9
 LATER = 2
 """Requests in each later minute: one every 30 to 60 seconds."""
 MOST = CONNECTIONS + 8 + 21
-TARGET = Target("test/m", "m", "example.org", "KEY", Secret(""))
+TARGET = ErrorContext("test/m", "m", "example.org", "KEY", ApiKey(""))
 
 
 def refusal(status: int, retry_after: float | None = None, code: str = "") -> AnswerError:

@@ -21,7 +21,7 @@ from overton.calls import Reply, Request
 from overton.engine import Limits, RetryPolicy, entries
 from overton.errors import InputError
 from overton.hosts.local import ModelRequest
-from overton.models import registry
+from overton.models import factory
 
 PATIENCE = RetryPolicy(4, 0.002, 0.02)
 RUN = """
@@ -255,7 +255,7 @@ def test_a_local_path_stands_in_the_manifest_only(
     prefix: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = "folder-of-mine"
-    monkeypatch.setattr(registry, "_embedded", lambda spec, arguments: Weights(spec.text, spec.name))
+    monkeypatch.setattr(factory, "_embedded", lambda spec, arguments: Weights(spec.text, spec.name))
     spec = f"gguf:/home/{secret}/model.gguf"
     run = overton.run(
         "open-mindedness",

@@ -18,7 +18,7 @@ from ray_engine import stub
 from tests.hosts.conftest import SEED, Runs
 
 from overton.hosts.local import ModelRequest
-from overton.models import worker
+from overton.models import ray_worker
 
 pytestmark = [NEEDS_RAY, pytest.mark.hostile, pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -31,7 +31,7 @@ import msgspec
 from ray_engine import stub
 
 from overton.hosts.local import ModelRequest, start
-from overton.models import worker
+from overton.models import ray_worker as worker
 from overton.studies.open_mindedness import STUDY, Issue, Options
 
 out, weights, issues = map(Path, sys.argv[1:4])
@@ -57,7 +57,7 @@ def test_calls_at_which_a_replica_raises_are_asked_again(
     ray_here: None, runs: Runs, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = alone(runs, tiny_weights)
-    monkeypatch.setattr(worker, "llama", partial(stub, heard=str(tiny_weights.with_suffix(".heard")), raises=1))
+    monkeypatch.setattr(ray_worker, "llama", partial(stub, heard=str(tiny_weights.with_suffix(".heard")), raises=1))
     manifest = runs.start("placed", models=[ModelRequest(f"ray/gguf:{tiny_weights}", arguments())], trials=4)
     assert (manifest.status, manifest.spent.failed) == ("finished", 0)
     assert runs.records("placed").equals(records)
@@ -66,7 +66,7 @@ def test_calls_at_which_a_replica_raises_are_asked_again(
 def test_replicas_that_always_raise_stop_the_run_with_one_line(
     ray_here: None, runs: Runs, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "llama", partial(stub, raises=-1))
+    monkeypatch.setattr(ray_worker, "llama", partial(stub, raises=-1))
     manifest = runs.start("placed", models=[ModelRequest(f"ray/gguf:{tiny_weights}", arguments(patience=5))], trials=4)
     assert manifest.status == "stopped"
     assert "a bug in the replica" in manifest.stopped

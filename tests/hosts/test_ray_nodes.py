@@ -16,7 +16,7 @@ from tests.hosts.conftest import SEED, Runs
 
 from overton.errors import AccessError
 from overton.hosts.local import ModelRequest, Progress, RunFolder
-from overton.models import replicas, worker
+from overton.models import ray_replicas, ray_worker
 
 pytestmark = [NEEDS_RAY, pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -31,7 +31,7 @@ def test_nodes_die_and_come_while_a_run_goes_on(
 ) -> None:
     """Before, the weights are on none of the nodes."""
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(replicas, "on_nodes", lambda path: "/nowhere/tiny.gguf")
+    monkeypatch.setattr(ray_replicas, "on_nodes", lambda path: "/nowhere/tiny.gguf")
     runs.start("alone", models=[ModelRequest(f"gguf:{tiny_weights}", (("seed", str(SEED)),))], trials=12)
     with nodes(2) as made:
         first, second = list(made.worker_nodes)
@@ -62,7 +62,7 @@ def test_nodes_die_and_come_while_a_run_goes_on(
 def test_ten_nodes_die_and_ten_come_at_random_moments(
     runs: Runs, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "llama", partial(stub, latency=0.2, heard=str(tiny_weights.with_suffix(".heard"))))
+    monkeypatch.setattr(ray_worker, "llama", partial(stub, latency=0.2, heard=str(tiny_weights.with_suffix(".heard"))))
     runs.start("alone", models=[ModelRequest(f"gguf:{tiny_weights}", (("seed", str(SEED)),))], trials=12)
     rng = random.Random(SEED)
     moments = sorted(rng.sample(range(20, RunFolder(runs.folder / "alone").manifest().spent.requests - 100), 10))

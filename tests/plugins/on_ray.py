@@ -16,7 +16,7 @@ from ray_engine import reply_to, stub
 
 from overton.calls import Reply, Request
 from overton.engine import PollIntervals, servers
-from overton.models import cluster, worker
+from overton.models import ray_cluster, ray_worker
 
 STORE = 80 * 2**20
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'overton[ray]'")
@@ -31,8 +31,8 @@ def variables() -> Iterator[pytest.MonkeyPatch]:
             patch.setenv(name, "")  # so that it is as it was afterwards
             patch.delenv(name)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))  # nodes have our code, too
-        cluster.keep_to_ourselves()
-        patch.setattr(cluster, "STORE", STORE)
+        ray_cluster.keep_to_ourselves()
+        patch.setattr(ray_cluster, "STORE", STORE)
         yield patch
 
 
@@ -62,9 +62,9 @@ def add_node(made: Any, *, wait: bool = True) -> Any:
 def ray_here() -> Iterator[None]:
     """Ray on this machine, once for a module's tests."""
     with variables():
-        cluster.join()
+        ray_cluster.join()
         yield
-        cluster.leave()
+        ray_cluster.leave()
 
 
 def heard(weights: Path) -> list[list[str]]:
@@ -75,14 +75,14 @@ def heard(weights: Path) -> list[list[str]]:
 @pytest.fixture
 def tiny_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Weights by which this process and replicas answer the same, without a model; see `heard`."""
-    from overton.models.embedded import EmbeddedModel
+    from overton.models.llama_cpp import EmbeddedModel
 
     async def answer(self: EmbeddedModel, request: Request) -> Reply:
         return reply_to(request, self.path.read_bytes())
 
     path = tmp_path / "tiny.gguf"
     monkeypatch.setattr(EmbeddedModel, "answer", answer)
-    monkeypatch.setattr(worker, "llama", partial(stub, latency=0.01, heard=str(path.with_suffix(".heard"))))
+    monkeypatch.setattr(ray_worker, "llama", partial(stub, latency=0.01, heard=str(path.with_suffix(".heard"))))
     monkeypatch.setattr(servers, "USUAL", PollIntervals(tick=0.1))
     return write_gguf(path)
 

@@ -10,7 +10,7 @@ from overton.errors import InputError, Problem
 from overton.hosts import local
 from overton.hosts.local import ModelRequest
 from overton.key_values import Given, pairs_of
-from overton.models.price_list import PriceList
+from overton.models.prices import PriceList
 from overton.models.spec import name_and_spec, parse_spec
 from overton.studies.study import AnyStudy
 

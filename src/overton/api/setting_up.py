@@ -14,7 +14,7 @@ from overton.api.items import read_items
 from overton.api.requests import Arguments, Prices, SourceArguments, names_of, requests_of
 from overton.errors import InputError, Notice, Problem
 from overton.hosts.local import Wanted
-from overton.models.price_list import read_price_list
+from overton.models.prices import read_price_list
 from overton.studies.options import fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from overton.calls import Price, Reply
 from overton.key_values import pairs_of
-from overton.models.known import KnownModel, known_models, price_of, prices_as_of
-from overton.models.registry import Model, check_model, open_model
+from overton.models.catalog import KnownModel, known_models, price_of, prices_as_of
+from overton.models.factory import Model, check_model, open_model
 from overton.models.spec import Spec, name_and_spec, parse_spec
 from overton.models.weights import pull as fetch_weights
 

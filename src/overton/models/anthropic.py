@@ -1,19 +1,40 @@
-"""Anthropic's Messages API."""
+"""Anthropic's Messages API, and its batches.
+
+A batch is made of its calls in one request (`POST /messages/batches`), polled (`GET /messages/batches/ID`), and its
+results read (`GET /messages/batches/ID/results`). It has no name: among those listed, it is identified by the ids of
+its calls.
+Limits as of 2026: 100,000 calls or 256 MB per batch, done within 24 hours, results kept for 29 days
+(platform.claude.com/docs/en/build-with-claude/batch-processing).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from overton.calls import Message, Reply, Request, Settings, Tokens, Usage
+from overton.calls import BatchStatus, Message, Reply, Request, Settings, Tokens, Usage
+from overton.errors import AnswerError
 from overton.models.arguments import settings_checked
-from overton.models.http import Transport, decoded, encoded
-from overton.models.status import Target
+from overton.models.batch_api import (
+    MOST_PAGES,
+    decode_result,
+    expired,
+    failed,
+    garbled,
+    keep_result,
+    lines_of,
+    most_result_bytes,
+    safe_id,
+)
+from overton.models.http_client import ApiClient, HttpClient, decoded, encoded
+from overton.models.http_errors import ErrorContext
 
-__all__ = ["HEADERS", "AnthropicModel"]
+__all__ = ["HEADERS", "AnthropicBatches", "AnthropicModel"]
+
 
 HEADERS = {"anthropic-version": "2023-06-01"}
 
@@ -94,7 +115,7 @@ class AnthropicModel:
 
     holds_form = False
 
-    def __init__(self, transport: Transport, *, name: str, identity: str, model: str, cache: bool = True) -> None:
+    def __init__(self, transport: HttpClient, *, name: str, identity: str, model: str, cache: bool = True) -> None:
         self.name = name
         self.identity = identity
         self._transport = transport
@@ -110,7 +131,7 @@ class AnthropicModel:
         """Answer once; raises as `overton.calls.Answerer` says."""
         return self.read(request, *await self._transport.post(self.body(request)))
 
-    def read(self, _: Request, body: bytes, target: Target) -> Reply:
+    def read(self, _: Request, body: bytes, target: ErrorContext) -> Reply:
         """The reply in a response body; raises as `answer` does."""
         return _reply(body, target)
 
@@ -143,7 +164,7 @@ class AnthropicModel:
         return _encode(body | settings.extra)[:-1] + b',"messages":'
 
 
-def _reply(body: bytes, target: Target) -> Reply:
+def _reply(body: bytes, target: ErrorContext) -> Reply:
     answer: _Answered = decoded(body, target, _decode, _without_usage)
     finish = answer.stop_reason or "stop"
     usage = answer.usage if isinstance(answer, _Answer) else None
@@ -162,3 +183,144 @@ def _usage(usage: _Usage) -> Usage:
     parts = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
     given = sum(part or 0 for part in parts) if usage.input_tokens is not None else None
     return Usage.said(given, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
+
+
+_PATH = "/messages/batches"
+
+
+class _Counts(msgspec.Struct):
+    processing: int = 0
+    succeeded: int = 0
+    errored: int = 0
+    canceled: int = 0
+    expired: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.processing + self.succeeded + self.errored + self.canceled + self.expired
+
+
+class _Batch(msgspec.Struct):
+    id: str
+    processing_status: str = ""
+    created_at: str = ""
+    request_counts: _Counts | None = None
+
+
+class _Page(msgspec.Struct):
+    data: list[_Batch] = []
+    has_more: bool = False
+
+
+class _Result(msgspec.Struct):
+    type: str = ""
+    message: msgspec.Raw = msgspec.Raw()
+    error: Any = None
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    result: _Result | None = None
+
+
+_batch = msgspec.json.Decoder(_Batch).decode
+_page = msgspec.json.Decoder(_Page).decode
+_line = msgspec.json.Decoder(_Line).decode
+
+
+class AnthropicBatches:
+    """The batches of one model behind the Messages API. The cache expires before they finish, so nothing is marked."""
+
+    most_calls = 100_000
+    most_bytes = 256_000_000
+    hours = 24.0
+    named = False
+
+    def __init__(self, service: ApiClient, model: AnthropicModel) -> None:
+        self._service = service
+        self._model = model
+
+    def line(self, id_: str, request: Request) -> bytes:
+        """See `BatchApi`."""
+        return b'{"custom_id":%b,"params":%b}' % (_encode(id_), self._model.body(request, marked=False))
+
+    def read(self, request: Request, body: bytes) -> Reply:
+        """See `BatchApi`."""
+        return self._model.read(request, body, self._service.target)
+
+    async def upload(self, name: str, lines: Sequence[bytes]) -> str:
+        """See `BatchApi`: the calls are sent with the batch."""
+        return ""
+
+    async def find_uploads(self, name: str, since: float) -> list[str]:
+        """See `BatchApi`: nothing is uploaded."""
+        return []
+
+    async def discard(self, upload: str) -> None:
+        """See `BatchApi`: nothing is uploaded."""
+
+    async def create(self, name: str, upload: str, lines: Sequence[bytes]) -> str:
+        """See `BatchApi`."""
+        body = b'{"requests":[%b]}' % b",".join(lines)
+        return safe_id(decode_result(self._service, await self._service.exchange("POST", _PATH, body), _batch).id)
+
+    async def find(self, name: str, calls: int, since: float) -> list[str]:
+        """See `BatchApi`: all batches with this many calls."""
+        found: list[str] = []
+        after = ""
+        for _ in range(MOST_PAGES):
+            page = decode_result(self._service, await self._service.exchange("GET", f"{_PATH}?limit=100{after}"), _page)
+            recent = [one for one in page.data if _time(one.created_at, since) >= since]
+            found += [one.id for one in recent if one.request_counts and one.request_counts.total == calls]
+            if not page.has_more or len(recent) < len(page.data) or not page.data:
+                break
+            after = f"&after_id={safe_id(page.data[-1].id)}"
+        return found
+
+    async def look(self, id_: str) -> BatchStatus:
+        """See `BatchApi`."""
+        batch = decode_result(self._service, await self._service.exchange("GET", f"{_PATH}/{safe_id(id_)}"), _batch)
+        counts = batch.request_counts or _Counts()
+        return BatchStatus(
+            over=batch.processing_status == "ended",
+            done=counts.total - counts.processing,
+            total=counts.total,
+            cut=bool(counts.canceled or counts.expired),
+            cancelled=bool(counts.canceled),
+            files=(id_,),
+        )
+
+    async def results(self, looked: BatchStatus, calls: int) -> Mapping[str, bytes | AnswerError]:
+        """See `BatchApi`. The address that the provider gives for them is not used: it could point anywhere."""
+        found: dict[str, bytes | AnswerError] = {}
+        path = f"{_PATH}/{safe_id(looked.files[0])}/results"
+        body = await self._service.exchange("GET", path, most=most_result_bytes(calls))
+        for line in lines_of(self._service, body, _line):
+            keep_result(found, line.custom_id, self._result(line.result or _Result()))
+        return found
+
+    async def cancel(self, id_: str) -> None:
+        """See `BatchApi`."""
+        await self._service.exchange("POST", f"{_PATH}/{safe_id(id_)}/cancel", b"{}")
+
+    def _result(self, result: _Result) -> bytes | AnswerError:
+        name = self._service.target.name
+        if result.type == "succeeded":
+            return bytes(result.message) or garbled(name)
+        if result.type in ("expired", "canceled"):
+            return expired(name)
+        return failed(name, self._service.target.secret.hide(_said(result.error)[:200]))
+
+
+def _said(error: Any) -> str:
+    """The message of an error, nested one or two levels deep."""
+    while isinstance(error, dict) and isinstance(error.get("error"), dict):
+        error = error["error"]
+    return str(error.get("message", "")) if isinstance(error, dict) else ""
+
+
+def _time(text: str, otherwise: float) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return otherwise

@@ -13,11 +13,11 @@ import msgspec
 
 from overton.calls import Form, Message, Reply, Request, Settings, Spot, Usage
 from overton.errors import AccessError, AnswerError, InputError, MissingExtra, Problem, RejectedError, UnavailableError
-from overton.models.endpoints import Secret
-from overton.models.weighing import (
+from overton.models.endpoint import ApiKey
+from overton.models.logprobs import (
     MOST_ALTERNATIVES,
     Sampler,
-    TokenChance,
+    TokenLogprobs,
     no_probabilities,
     reasoned,
     sampler_of,
@@ -31,10 +31,10 @@ __all__ = [
     "cause_of",
     "chat_messages",
     "extra_fields",
+    "logprob_settings",
     "reply_of",
     "said",
-    "weighed",
-    "weighing",
+    "with_spots",
 ]
 
 SPOTS = "overton_spots"
@@ -58,7 +58,7 @@ class InspectModel:
         *,
         name: str,
         base_url: str | None = None,
-        key: Secret | None = None,
+        key: ApiKey | None = None,
         connections: int = 64,
         timeout: float = 600.0,
     ) -> None:
@@ -72,7 +72,7 @@ class InspectModel:
     def __repr__(self) -> str:
         return f"InspectModel({self.name!r})"
 
-    def _open(self, model: str, base_url: str | None, key: Secret | None) -> Any:
+    def _open(self, model: str, base_url: str | None, key: ApiKey | None) -> Any:
         try:
             from inspect_ai.model import get_model
         except ImportError:
@@ -92,14 +92,14 @@ class InspectModel:
         outcome = await task
         if isinstance(outcome, AnswerError):
             raise outcome
-        reply = weighed(reply_of(outcome), outcome, request, self.name)
+        reply = with_spots(reply_of(outcome), outcome, request, self.name)
         for secret in self._secrets:
             reply = secret.hide_in_reply(reply)
         return reply
 
     async def _ask(self, request: Request) -> Any:
         messages = chat_messages(request.messages)
-        config = _config(request.settings, request.seed, self._connections).merge(weighing(request.form))
+        config = _config(request.settings, request.seed, self._connections).merge(logprob_settings(request.form))
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._model.generate(messages, config=config)
@@ -193,7 +193,7 @@ def reply_of(output: Any) -> Reply:
     )
 
 
-def weighing(form: Form | None) -> Any:
+def logprob_settings(form: Form | None) -> Any:
     """The settings that request token probabilities from Inspect, if the form does; otherwise none."""
     from inspect_ai.model import GenerateConfig
 
@@ -202,7 +202,7 @@ def weighing(form: Form | None) -> Any:
     return GenerateConfig(logprobs=True, top_logprobs=MOST_ALTERNATIVES)
 
 
-def weighed(reply: Reply, output: Any, request: Request, name: str) -> Reply:
+def with_spots(reply: Reply, output: Any, request: Request, name: str) -> Reply:
     """The reply with the spots where the options to be weighed occur.
 
     Raises:
@@ -219,7 +219,9 @@ def weighed(reply: Reply, output: Any, request: Request, name: str) -> Reply:
     if choice.logprobs is None and reply.text and not reply.refused:
         raise no_probabilities(name)
     tokens = [
-        TokenChance.of(one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs or ()])
+        TokenLogprobs.of(
+            one.token, one.bytes, one.logprob, [(top.token, top.logprob) for top in one.top_logprobs or ()]
+        )
         for one in (choice.logprobs.content if choice.logprobs else ())
     ]
     spots = spots_of(tokens, reply.text, form, sampler_of(request.settings, Sampler()))
@@ -257,7 +259,7 @@ def cause_of(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else error
 
 
-def said(error: Exception, secrets: Iterable[Secret] = ()) -> str:
+def said(error: Exception, secrets: Iterable[ApiKey] = ()) -> str:
     """An error's text, without keys, markup and control characters, 500 characters at most.
 
     Inspect adds the whole request to a rejection's text; the provider's own is separate.
@@ -269,6 +271,6 @@ def said(error: Exception, secrets: Iterable[Secret] = ()) -> str:
     return " ".join(text.split())[:_MESSAGE_LIMIT]
 
 
-def _environment_secrets() -> list[Secret]:
+def _environment_secrets() -> list[ApiKey]:
     """The keys that a provider's error might contain: which variable it read is unknown, so all of them."""
-    return [Secret(value) for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and len(value) >= 8]
+    return [ApiKey(value) for name, value in os.environ.items() if _KEY_VARIABLE.search(name) and len(value) >= 8]

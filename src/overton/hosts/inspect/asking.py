@@ -18,7 +18,7 @@ from overton.hosts.inspect.seats import Seat
 from overton.hosts.inspect.settings import config_of
 from overton.hosts.inspect.sources import Sources
 from overton.hosts.local.probing import NOT_SENT, REFUSED, refusal, sent
-from overton.models.inspect import cause_of, chat_messages, reply_of, said, weighed, weighing
+from overton.models.inspect import cause_of, chat_messages, logprob_settings, reply_of, said, with_spots
 
 __all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
 
@@ -174,10 +174,10 @@ class InspectAsk(Asking[Seat]):
             config = config_of(request, seat.settings, seat.extra_body, hold=seat.holds_form or own)
             output = await seat.model.generate(
                 chat_messages(request.messages),
-                config=config if own else config.merge(weighing(request.form)),
+                config=config if own else config.merge(logprob_settings(request.form)),
                 cache=self._policy(identity),
             )
-            reply = weighed(reply_of(output), output, request, seat.answerer.name)
+            reply = with_spots(reply_of(output), output, request, seat.answerer.name)
         except Exception as error:
             if is_inspects_own(error):
                 raise

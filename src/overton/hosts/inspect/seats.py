@@ -14,7 +14,7 @@ from overton.hosts.local.folder import ModelEntry
 from overton.hosts.local.opening import published, unweighable, with_defaults
 from overton.key_values import checked_base_url
 from overton.models import parse_spec, price_of
-from overton.models.known import reasons_of, series_of
+from overton.models.catalog import reasons_of, series_of
 from overton.retrieval import Source
 from overton.studies.study import AnyStudy, Role
 

@@ -14,7 +14,7 @@ from overton.calls import Price, Settings, weighs
 from overton.errors import InputError, Problem
 from overton.hosts.local.folder import Manifest, ModelEntry
 from overton.models import Model, open_model, parse_spec
-from overton.models.price_list import built_in
+from overton.models.prices import built_in
 from overton.models.spec import published as published_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
 from overton.retrieval.opening import published as published_source

@@ -95,7 +95,7 @@ async def _one(model: Model, role: str, some: Sequence[tuple[tuple[Message, ...]
 
 
 def _runs_here(model: Model) -> bool:
-    from overton.models.embedded import EmbeddedModel
+    from overton.models.llama_cpp import EmbeddedModel
 
     return isinstance(model.answerer, EmbeddedModel)
 

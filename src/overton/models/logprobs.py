@@ -16,7 +16,7 @@ from math import exp, isfinite
 from overton.calls import Alternative, Form, Settings, Spot, options_named
 from overton.errors import AccessError
 
-__all__ = ["MOST_ALTERNATIVES", "Sampler", "TokenChance", "no_probabilities", "reasoned", "sampler_of", "spots_of"]
+__all__ = ["MOST_ALTERNATIVES", "Sampler", "TokenLogprobs", "no_probabilities", "reasoned", "sampler_of", "spots_of"]
 
 MOST_ALTERNATIVES = 20
 """Alternatives per token that OpenAI returns, and most that copy it."""
@@ -27,7 +27,7 @@ JSON the first, since its label precedes claims and reasons that may repeat the 
 
 
 @dataclass(frozen=True)
-class TokenChance:
+class TokenLogprobs:
     """A sampled token, its bytes, and the log probabilities of the alternatives at its place, itself included."""
 
     token: str
@@ -37,7 +37,7 @@ class TokenChance:
     @classmethod
     def of(
         cls, token: str, spelled: Sequence[int] | None, own: float, others: Sequence[tuple[str, float]]
-    ) -> TokenChance:
+    ) -> TokenLogprobs:
         """From an endpoint's fields; `others` may include the token itself. An invalid byte leaves the token's text."""
         try:
             made = token.encode("utf-8", "replace") if spelled is None else bytes(spelled)
@@ -135,7 +135,7 @@ def sampler_of(settings: Settings, usual: Sampler) -> Sampler:
 
 
 def spots_of(
-    tokens: Sequence[TokenChance], text: str, form: Form, sampler: Sampler, *, held: bool = False
+    tokens: Sequence[TokenLogprobs], text: str, form: Form, sampler: Sampler, *, held: bool = False
 ) -> tuple[Spot, ...]:
     """The spots of `text` where an option of the form occurs; `held` says that a grammar held it to the form.
 
@@ -154,7 +154,7 @@ def spots_of(
     return tuple(spots[:_MOST_SPOTS] if form.schema is not None else spots[-_MOST_SPOTS:])
 
 
-def _placed(tokens: Sequence[TokenChance], text: str) -> list[tuple[int, TokenChance]]:
+def _placed(tokens: Sequence[TokenLogprobs], text: str) -> list[tuple[int, TokenLogprobs]]:
     """Each token with its start as a character offset in the text; tokens around the text are left out."""
     joined, wanted = b"".join(one.spelled for one in tokens), text.encode("utf-8", "replace")
     shift = joined.find(wanted)
@@ -178,7 +178,7 @@ def _occurrences(text: str, options: Sequence[str]) -> Iterator[tuple[int, int]]
 
 
 def _spot(  # noqa: PLR0917
-    one: TokenChance, at: int, lead: str, said: str, form: Form, sampler: Sampler, before: str | None
+    one: TokenLogprobs, at: int, lead: str, said: str, form: Form, sampler: Sampler, before: str | None
 ) -> Spot:
     reported = {token: exp(min(chance, 0.0)) for token, chance in one.alternatives.items()}
     plain = sampler.plain(reported)

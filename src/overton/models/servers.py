@@ -1,30 +1,146 @@
-"""A model with several servers: each answers on its own; together they are one model of a run."""
+"""HTTP servers of one model: lists of them, and several used in turn."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
 
 from overton.calls import Answerer, Reply, Request, Server
-from overton.errors import AccessError, RejectedError, UnavailableError, Unreadable
-from overton.key_values import authority
-from overton.models.endpoints import Endpoint
-from overton.models.http import Service, Transport
-from overton.models.listing import Listed, Listing, Place
-from overton.untrusted import decode_json
+from overton.errors import AccessError, InputError, Problem, RejectedError, UnavailableError, Unreadable, reason_of
+from overton.key_values import authority, checked_base_url, path_of
+from overton.models.endpoint import Endpoint
+from overton.models.http_client import ApiClient, HttpClient
+from overton.untrusted import decode_json, decode_text, read_bytes
 
-__all__ = ["HttpServer", "Several", "Shared"]
+__all__ = [
+    "HttpServer",
+    "HttpServers",
+    "Listed",
+    "RoundRobin",
+    "ServerAddress",
+    "ServerSource",
+    "listing_of",
+]
+
+
+_MOST = 10_000
+"""Most servers in a list."""
+_LARGEST = 2**21
+_EVERY = 10.0
+"""Seconds after which a name is looked up again."""
+_COMMENT = "#"
+
+
+class ServerAddress(NamedTuple):
+    """Where a server is: its base URL, and its IP address if the URL's host has several, otherwise ''."""
+
+    base_url: str
+    peer: str = ""
+
+
+Listed = tuple[ServerAddress, ...]
+
+
+class ServerSource(Protocol):
+    """A source of the places of servers."""
+
+    async def places(self) -> Listed:
+        """Where they are now.
+
+        Raises:
+            UnavailableError: this is unknown at the moment.
+        """
+        ...
+
+
+def listing_of(place: str, versioned: Callable[[str], str]) -> ServerSource:
+    """The listing of servers at a file's path or a URL; `versioned` completes base URLs.
+
+    Raises:
+        InputError: the file does not exist, or is not a list.
+    """
+    return _Addresses(versioned(place)) if urlsplit(place).scheme in ("http", "https") else _File(place, versioned)
+
+
+class _File:
+    """One base URL per line; '#' starts a comment."""
+
+    def __init__(self, place: str, versioned: Callable[[str], str]) -> None:
+        self._versioned = versioned
+        self._path = path_of(place, "base_url").resolve()
+        self._seen: object = None
+        self._held: Listed = ()
+        try:
+            self._read()
+        except (OSError, Unreadable) as error:
+            reason = f"{reason_of(error)}; it may be empty now, and servers added later"
+            raise InputError([Problem("base_url", str(self._path), reason)]) from None
+
+    async def places(self) -> Listed:
+        """See `ServerSource`. Its content in the middle of a write is ignored if it is not a list."""
+        try:
+            await asyncio.to_thread(self._read)
+        except (OSError, Unreadable) as error:
+            raise UnavailableError("list", f"{self._path} cannot be read: {reason_of(error)}") from None
+        return self._held
+
+    def _read(self) -> None:
+        known = self._path.stat()
+        seen = known.st_mtime_ns, known.st_size, known.st_ino
+        if seen != self._seen:
+            self._held = _places(decode_text(read_bytes(self._path, _LARGEST)), self._versioned)
+            self._seen = seen
+
+
+def _places(text: str, versioned: Callable[[str], str]) -> Listed:
+    found: dict[ServerAddress, None] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if word := line.partition(_COMMENT)[0].strip():
+            try:
+                found[ServerAddress(versioned(checked_base_url(word)))] = None
+            except ValueError as error:
+                raise Unreadable(f"line {number}: {error}", line=number) from None
+    if len(found) > _MOST:
+        raise Unreadable(f"lists more than {_MOST:,} servers")
+    return tuple(found)
+
+
+class _Addresses:
+    """All addresses of a URL's host, as with a cluster's name for a service."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._until = 0.0
+        self._held: Listed = ()
+
+    async def places(self) -> Listed:
+        """See `ServerSource`."""
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._until:
+            self._held = tuple(ServerAddress(self._url, address) for address in await self._looked_up(loop))
+            self._until = loop.time() + _EVERY
+        return self._held
+
+    async def _looked_up(self, loop: asyncio.AbstractEventLoop) -> list[str]:
+        parts = urlsplit(self._url)
+        try:
+            found = await loop.getaddrinfo(parts.hostname, parts.port or parts.scheme)
+        except OSError as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise UnavailableError("list", f"{parts.hostname} cannot be looked up: {reason}") from None
+        return sorted({str(address[0]) for *_, address in found})[:_MOST]
+
 
 _LOOKING = 5.0
 """Seconds that a server may take to report that it is up."""
 _LARGEST_LIST = 2**20
 
-Made = Callable[[Endpoint], tuple[Answerer, Transport, Service]]
+Made = Callable[[Endpoint], tuple[Answerer, HttpClient, ApiClient]]
 """Makes the answerer of one server, with its two transports."""
 
 
@@ -51,7 +167,7 @@ _decode = msgspec.json.Decoder(_List).decode
 class HttpServer:
     """One server of a model: see `overton.calls.Server`. It is polled by asking which models it has."""
 
-    def __init__(self, endpoint: Endpoint, made: tuple[Answerer, Transport, Service]) -> None:
+    def __init__(self, endpoint: Endpoint, made: tuple[Answerer, HttpClient, ApiClient]) -> None:
         parts = urlsplit(endpoint.base_url)
         host = authority(parts)
         self.name = f"{host} at {endpoint.peer}" if endpoint.peer else host
@@ -96,21 +212,21 @@ def _weights(served: Sequence[_Served], model: str) -> dict[str, str]:
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
-class Several:
+class HttpServers:
     """The servers of a model: see `overton.calls.ServerList`."""
 
     noun = "servers"
     patience: float | None = None
 
     def __init__(
-        self, endpoint: Endpoint, fixed: Sequence[str], lists: Sequence[Listing], made: Made, *, strict: bool
+        self, endpoint: Endpoint, fixed: Sequence[str], lists: Sequence[ServerSource], made: Made, *, strict: bool
     ) -> None:
         self.strict = strict
         self._endpoint = endpoint
-        self._fixed: Listed = tuple(map(Place, fixed))
+        self._fixed: Listed = tuple(map(ServerAddress, fixed))
         self._lists = lists
         self._made = made
-        self._servers: dict[Place, HttpServer] = {}
+        self._servers: dict[ServerAddress, HttpServer] = {}
 
     async def listed(self) -> Sequence[Server]:
         """See `ServerList`."""
@@ -125,7 +241,7 @@ class Several:
         for server in self._servers.values():
             await server.close()
 
-    def _server(self, place: Place) -> HttpServer:
+    def _server(self, place: ServerAddress) -> HttpServer:
         endpoint = replace(self._endpoint, base_url=place.base_url, peer=place.peer)
         return HttpServer(endpoint, self._made(endpoint))
 
@@ -142,7 +258,7 @@ class Asked(Protocol):
         ...
 
 
-class Shared:
+class RoundRobin:
     """The answerer whose calls several servers share.
 
     An engine calls them through their `ServerList`. If a call comes to this one, as from a host with its own pacing,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from overton.errors import InputError, UnavailableError
-from overton.models.listing import Place, listing_of
+from overton.models.servers import ServerAddress, listing_of
 
 
 def as_it_is(url: str) -> str:
@@ -26,9 +26,9 @@ async def test_a_file_is_read_again_as_it_changes_and_stays_as_it_was_while_it_i
     file = tmp_path / "servers.txt"
     written(file, "# first\nhttp://a:1/v1/\n\nhttp://b:2/v1 # second\nhttp://a:1/v1\n", 1)
     listing = listing_of(str(file), as_it_is)
-    assert await listing.places() == (Place("http://a:1/v1"), Place("http://b:2/v1"))
+    assert await listing.places() == (ServerAddress("http://a:1/v1"), ServerAddress("http://b:2/v1"))
     written(file, "http://c:3/v1\n", 2)
-    assert await listing.places() == (Place("http://c:3/v1"),)
+    assert await listing.places() == (ServerAddress("http://c:3/v1"),)
     written(file, "htt", 3)
     with pytest.raises(UnavailableError, match="line 1: not a base URL"):
         await listing.places()
@@ -52,4 +52,7 @@ async def test_a_name_stands_for_all_of_its_addresses(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", looked_up)
     found = await listing_of("http://model.svc:8000", lambda url: f"{url}/v1").places()
-    assert found == (Place("http://model.svc:8000/v1", "10.0.0.1"), Place("http://model.svc:8000/v1", "10.0.0.2"))
+    assert found == (
+        ServerAddress("http://model.svc:8000/v1", "10.0.0.1"),
+        ServerAddress("http://model.svc:8000/v1", "10.0.0.2"),
+    )

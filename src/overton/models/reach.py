@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from overton.calls import Reach
 from overton.key_values import address_of, path_of
 from overton.models.arguments import Arguments, read_arguments
-from overton.models.cluster import place
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
+from overton.models.ray_cluster import place
 from overton.models.spec import Spec, parse_spec
 
 __all__ = ["reached"]

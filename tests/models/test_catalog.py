@@ -6,7 +6,7 @@ import pytest
 
 from overton.calls import Price, Usage
 from overton.models import parse_spec, price_of, prices_as_of
-from overton.models.known import family_of, price_table, reasons_of, series_of
+from overton.models.catalog import family_of, price_table, reasons_of, series_of
 
 
 @pytest.mark.parametrize(

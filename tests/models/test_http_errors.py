@@ -2,10 +2,10 @@ import msgspec
 import pytest
 
 from overton.errors import AccessError, RejectedError, UnavailableError
-from overton.models.endpoints import Secret
-from overton.models.status import Target, error_for, read_complaint
+from overton.models.endpoint import ApiKey
+from overton.models.http_errors import ErrorContext, error_for, read_complaint
 
-TARGET = Target("openai/gpt-4o", "gpt-4o", "api.openai.com", "OPENAI_API_KEY", Secret("sk-0123456789abcdef"))
+TARGET = ErrorContext("openai/gpt-4o", "gpt-4o", "api.openai.com", "OPENAI_API_KEY", ApiKey("sk-0123456789abcdef"))
 
 
 def fault(status, content=b"", **headers):
@@ -123,18 +123,18 @@ def test_what_this_request_cannot_get_past_is_a_rejection(status, content, kind)
     ],
 )
 def test_the_message_is_found_in_every_usual_form(content, message):
-    assert read_complaint(msgspec.json.encode(content), Secret(None)).message == message
+    assert read_complaint(msgspec.json.encode(content), ApiKey(None)).message == message
 
 
 def test_a_message_is_safe_to_print():
     hostile = "a\x1b[31mred\nline\u202e" + "x" * 2000
-    shown = read_complaint(msgspec.json.encode({"message": hostile}), Secret(None)).message
+    shown = read_complaint(msgspec.json.encode({"message": hostile}), ApiKey(None)).message
     assert shown.isprintable()
     assert len(shown) == 500
 
 
 def test_a_page_of_html_is_no_message():
-    assert read_complaint(b"  <html><body>Bad gateway</body></html>", Secret(None)).message == ""
+    assert read_complaint(b"  <html><body>Bad gateway</body></html>", ApiKey(None)).message == ""
 
 
 def test_a_key_at_the_edge_of_the_cut_is_hidden_first():

@@ -8,17 +8,17 @@ from math import log
 import pytest
 
 from overton.calls import Form, Settings
-from overton.models.weighing import Sampler, TokenChance, sampler_of, spots_of
+from overton.models.logprobs import Sampler, TokenLogprobs, sampler_of, spots_of
 
 FORM = Form(choices=("position <<A>>", "position <<B>>"), weigh=("A", "B"))
 
 
-def told(token: str, **chances: float) -> TokenChance:
+def told(token: str, **chances: float) -> TokenLogprobs:
     others = [(name, log(chance)) for name, chance in chances.items()]
-    return TokenChance.of(token, list(token.encode()), log(chances.get(token, 0.9)), others)
+    return TokenLogprobs.of(token, list(token.encode()), log(chances.get(token, 0.9)), others)
 
 
-def reply(letter: TokenChance) -> list[TokenChance]:
+def reply(letter: TokenLogprobs) -> list[TokenLogprobs]:
     return [told("position"), told(" <<"), letter, told(">>")]
 
 

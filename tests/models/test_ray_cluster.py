@@ -9,12 +9,12 @@ import pytest
 
 from overton.calls import Reach
 from overton.errors import MissingExtra
-from overton.models import cluster, open_model
-from overton.models.reaching import reached
+from overton.models import open_model, ray_cluster
+from overton.models.reach import reached
 
 
 def test_without_ray_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    monkeypatch.setattr(ray_cluster, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'overton\[ray\]'"):
         open_model("ray/gguf:/models/m.gguf")
 
@@ -37,10 +37,10 @@ def test_a_cluster_of_this_machine_keeps_to_itself_and_leaves_what_a_person_set(
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/mine")
-    cluster.keep_to_ourselves()
+    ray_cluster.keep_to_ourselves()
     assert "RAY_AUTH_TOKEN" not in os.environ
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
     monkeypatch.delenv("RAY_AUTH_TOKEN_PATH")
-    cluster.keep_to_ourselves()
+    ray_cluster.keep_to_ourselves()
     assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
     assert os.environ["RAY_AUTH_MODE"] == "token"

@@ -12,10 +12,10 @@ import pytest
 
 from overton.calls import Alternative, Form, Reply, Request, Settings, Spot, Usage, user
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
-from overton.models import cluster
-from overton.models.replicas import Placement, Replicas
-from overton.models.shelf import Sought
-from overton.models.worker import Worker
+from overton.models import ray_cluster
+from overton.models.ray_replicas import Placement, Replicas
+from overton.models.ray_weights import Sought
+from overton.models.ray_worker import Worker
 
 QUESTION = Request((user("für Élodie 🦙"),), Settings(temperature=0.1, extra={"k": [1, 2.5]}), Form(("a", "b")), seed=3)
 REPLY = Reply("<b>\n🦙", spots=(Spot(1, "A", (Alternative("A", 0.1 + 0.2, 1 / 3),)),), usage=Usage(1, None))
@@ -159,8 +159,8 @@ async def test_replicas_start_once_however_many_wait_for_the_cluster(
         def kill(actor: Actor) -> None:
             started.pop()
 
-    monkeypatch.setattr(cluster, "join", lambda: Ray)
-    monkeypatch.setattr(cluster, "leave", lambda: None)
+    monkeypatch.setattr(ray_cluster, "join", lambda: Ray)
+    monkeypatch.setattr(ray_cluster, "leave", lambda: None)
     weights = tmp_path / "w.gguf"
     weights.write_bytes(b"w")
     replicas = Replicas(weights, "0" * 64, lambda _: Engine(REPLY), Placement(replicas=2))

@@ -1,4 +1,4 @@
-"""Models that run in this process, by llama.cpp, reachable by nobody else: no key, no network, no other program."""
+"""Models run in this process by llama.cpp, in copies."""
 
 from __future__ import annotations
 
@@ -9,23 +9,76 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from overton.calls import Form, Reply, Request, Usage
 from overton.errors import AccessError, AnswerError, MissingExtra, RejectedError, UnavailableError
 from overton.models.arguments import settings_checked
-from overton.models.copies import Copies
-from overton.models.gguf_file import check_gguf, sha256_of
-from overton.models.weighing import Sampler, TokenChance, sampler_of, spots_of
+from overton.models.gguf import check_gguf, sha256_of
+from overton.models.logprobs import Sampler, TokenLogprobs, sampler_of, spots_of
 
-__all__ = ["EmbeddedModel", "open_server"]
+__all__ = [
+    "CopyPool",
+    "EmbeddedModel",
+    "open_server",
+]
+
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Copy:
+    """A thread, how many calls it has waiting or running, and the head that it will have read last."""
+
+    thread: ThreadPoolExecutor
+    waiting: int = 0
+    last: str = ""
+
+
+@dataclass
+class CopyPool:
+    """One thread per copy, each of which answers one call at a time, in order of arrival.
+
+    A call goes to the copy that will have read its head last, otherwise to the one with the fewest waiting. So with
+    more calls in progress than copies none is idle, and a head that several consecutive calls share is read once.
+    """
+
+    number: int
+    name: str
+    _all: list[_Copy] = field(default_factory=list)
+
+    async def run(self, head: str, work: Callable[..., T], *arguments: Any) -> T:
+        """The outcome of `work(*arguments)` in the thread of the copy that fits its `head`, '' if it shares none."""
+        copy = self._fitting(head)
+        copy.waiting += 1
+        copy.last = head
+        try:
+            return await asyncio.get_running_loop().run_in_executor(copy.thread, work, *arguments)
+        finally:
+            copy.waiting -= 1
+
+    def shutdown(self) -> None:
+        """Wait for running calls, then end the threads and free what they own."""
+        for copy in self._all:
+            copy.thread.shutdown()
+
+    def _fitting(self, head: str) -> _Copy:
+        if not self._all:
+            threads = (ThreadPoolExecutor(1, f"overton {self.name}") for _ in range(self.number))
+            self._all = [_Copy(thread) for thread in threads]
+        least = min(self._all, key=lambda copy: copy.waiting)
+        return next((copy for copy in self._all if head and copy.last == head), least)
+
 
 _CONTEXT = 8192
 _MAX_TOKENS = 1024
@@ -92,7 +145,7 @@ class EmbeddedModel:
         self._identity = identity
         self._threads = max(1, cores // self.copies)
         self._context = context or _CONTEXT
-        self._workers: Copies | None = None
+        self._workers: CopyPool | None = None
         self._own = threading.local()
 
     def __repr__(self) -> str:
@@ -107,7 +160,7 @@ class EmbeddedModel:
         """Answer in a thread, once a copy of the model is free; raises as `overton.calls.Answerer` says."""
         body = self._body(request)
         if self._workers is None:
-            self._workers = Copies(self.copies, self.name)
+            self._workers = CopyPool(self.copies, self.name)
         return await self._workers.run(_head(request), self._complete, body, request)
 
     @property
@@ -249,9 +302,9 @@ def _reply(completion: dict[str, Any]) -> Reply:
     )
 
 
-def _token(token: dict[str, Any]) -> TokenChance:
+def _token(token: dict[str, Any]) -> TokenLogprobs:
     others = [(one["token"], one["logprob"]) for one in token["top_logprobs"]]
-    return TokenChance.of(token["token"], token.get("bytes"), token["logprob"], others)
+    return TokenLogprobs.of(token["token"], token.get("bytes"), token["logprob"], others)
 
 
 @cache

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from overton.errors import AccessError, RejectedError, UnavailableError
-from overton.models import open_model, wire
+from overton.models import http_connection, open_model
 
 uvloop = pytest.importorskip("uvloop") if sys.platform != "win32" else None
 
@@ -246,9 +246,9 @@ def authority(monkeypatch, tmp_path):
     made = trustme.CA()
     made.cert_pem.write_to_path(tmp_path / "ca.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    wire._secure.cache_clear()
+    http_connection._secure.cache_clear()
     yield made
-    wire._secure.cache_clear()
+    http_connection._secure.cache_clear()
 
 
 def certified(authority, *names):

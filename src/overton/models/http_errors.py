@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
-from overton.models.endpoints import Secret
+from overton.models.endpoint import ApiKey
 from overton.untrusted import decode_json, retry_after
 
-__all__ = ["Target", "error_for", "read_complaint"]
+__all__ = ["ErrorContext", "error_for", "read_complaint"]
 
 _MESSAGE_LIMIT = 500
 _LOOKED_AT = 32 * _MESSAGE_LIMIT
@@ -36,18 +36,18 @@ _TOO_LONG_TEXT = re.compile(r"context (length|window|size)|prompt is too long|to
 
 
 @dataclass(frozen=True)
-class Target:
+class ErrorContext:
     """A model as its errors name it: its spec as written, its name there, the host, and the source of its key."""
 
     name: str
     model: str
     host: str
     key_env: str
-    secret: Secret
+    secret: ApiKey
 
 
 @dataclass(frozen=True)
-class Complaint:
+class ErrorBody:
     """What an error body says: its message ('' if none), its codes and types in lower case, the wait it asks for."""
 
     message: str = ""
@@ -55,7 +55,7 @@ class Complaint:
     retry_after: float | None = None
 
 
-def error_for(status: int, headers: Mapping[str, str], body: bytes, target: Target) -> AnswerError:
+def error_for(status: int, headers: Mapping[str, str], body: bytes, target: ErrorContext) -> AnswerError:
     """The error for a reply whose status is not 200."""
     complaint = read_complaint(body, target.secret)
     if 300 <= status < 400:
@@ -64,14 +64,14 @@ def error_for(status: int, headers: Mapping[str, str], body: bytes, target: Targ
     return _access(status, complaint, target, said) or _passing(status, headers, complaint, target, said)
 
 
-def _redirect(status: int, target: Target) -> str:
+def _redirect(status: int, target: ErrorContext) -> str:
     return (
         f"{target.name}: {target.host} redirects elsewhere ({status}); redirects are not followed, because the key "
         "would travel with them: give the final address with base_url"
     )
 
 
-def _access(status: int, complaint: Complaint, target: Target, said: str) -> AnswerError | None:
+def _access(status: int, complaint: ErrorBody, target: ErrorContext, said: str) -> AnswerError | None:
     about_the_model = status in {400, 422} and _UNKNOWN_MODEL_TEXT.search(complaint.message)
     if status == 402 or complaint.codes & _NO_CREDIT or _NO_CREDIT_TEXT.search(complaint.message):
         return AccessError("no credit", f"{target.name}: the account at {target.host} has no credit left{said}")
@@ -88,14 +88,14 @@ def _access(status: int, complaint: Complaint, target: Target, said: str) -> Ans
     return None
 
 
-def _key_advice(target: Target) -> str:
+def _key_advice(target: ErrorContext) -> str:
     if target.secret:
         return f"{target.host} does not accept the key in {target.key_env}: set it to a valid one"
     return f"{target.host} requires a key: set {target.key_env}"
 
 
 def _passing(
-    status: int, headers: Mapping[str, str], complaint: Complaint, target: Target, said: str
+    status: int, headers: Mapping[str, str], complaint: ErrorBody, target: ErrorContext, said: str
 ) -> UnavailableError | RejectedError:
     wait = retry_after(headers)
     wait = complaint.retry_after if wait is None else wait
@@ -110,17 +110,17 @@ def _passing(
     return RejectedError(_rejection(status, complaint), f"{target.name}: the request was rejected{said}")
 
 
-def _rejection(status: int, complaint: Complaint) -> str:
+def _rejection(status: int, complaint: ErrorBody) -> str:
     if status == 413 or complaint.codes & _TOO_LONG or _TOO_LONG_TEXT.search(complaint.message):
         return "too long"
     return "filtered" if _is_filtered(complaint) else "rejected"
 
 
-def _is_filtered(complaint: Complaint) -> bool:
+def _is_filtered(complaint: ErrorBody) -> bool:
     return bool(complaint.codes & _FILTERED or _FILTERED_TEXT.search(complaint.message))
 
 
-def read_complaint(body: bytes, secret: Secret) -> Complaint:
+def read_complaint(body: bytes, secret: ApiKey) -> ErrorBody:
     """What an error body says, in any of the usual forms; empty for HTML and anything else unknown.
 
     The message is made safe to print: the key hidden, control characters removed, 500 characters at most.
@@ -129,12 +129,12 @@ def read_complaint(body: bytes, secret: Secret) -> Complaint:
         content = decode_json(body, _decode)
     except Unreadable:
         text = body[: 4 * _MESSAGE_LIMIT].decode(errors="replace")
-        return Complaint("" if text.lstrip().startswith("<") else _printable(text, secret))
+        return ErrorBody("" if text.lstrip().startswith("<") else _printable(text, secret))
     layers = _layers(content)
     message = next((text for layer in layers if (text := _message(layer))), "")
     codes = (layer.get(key) for layer in layers for key in ("code", "type", "status"))
     said = frozenset(str(code).lower() for code in codes if isinstance(code, str | int))
-    return Complaint(_printable(message, secret), said, _google_delay(layers))
+    return ErrorBody(_printable(message, secret), said, _google_delay(layers))
 
 
 def _layers(content: Any) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ def _google_delay(layers: list[dict[str, Any]]) -> float | None:
     return None
 
 
-def _printable(text: str, secret: Secret) -> str:
+def _printable(text: str, secret: ApiKey) -> str:
     hidden = secret.hide(text[:_LOOKED_AT])
     shown = " ".join("".join(c if c.isprintable() else " " for c in hidden).split())
     return shown if len(shown) <= _MESSAGE_LIMIT else shown[: _MESSAGE_LIMIT - 3] + "..."

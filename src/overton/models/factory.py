@@ -12,21 +12,21 @@ from overton.calls import Answerer, BatchApi, Price, Reply, Request, ServerList,
 from overton.errors import InputError, Problem
 from overton.key_values import path_of
 from overton.models.arguments import Arguments, read_arguments
-from overton.models.cluster import check_installed
-from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
-from overton.models.endpoints import Endpoint, locate
-from overton.models.known import family_of, price_of, reasons_of, series_of
-from overton.models.listing import listing_of
+from overton.models.catalog import family_of, price_of, reasons_of, series_of
+from overton.models.embedders import SentenceTransformersEmbedder, WordLlamaEmbedder
+from overton.models.endpoint import Endpoint, locate
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, EMBEDDERS, GGUF, RUN_HERE, SERVER, Provider
+from overton.models.ray_cluster import check_installed
+from overton.models.servers import listing_of
 from overton.models.spec import Spec, parse_spec, published
 from overton.models.weights import ensure
 
 if TYPE_CHECKING:
-    from overton.models.embedded import EmbeddedModel
-    from overton.models.http import Service, Transport
-    from overton.models.serving import Made
+    from overton.models.http_client import ApiClient, HttpClient
+    from overton.models.llama_cpp import EmbeddedModel
+    from overton.models.servers import Made
 
-__all__ = ["Aliased", "Model", "Simulated", "check_model", "open_model"]
+__all__ = ["Model", "NamedModel", "Simulated", "check_model", "open_model"]
 
 Simulated = Callable[[str, dict[str, str]], Answerer]
 """Makes a simulated answerer from a name ('open-minded') and parameters; each study has its own."""
@@ -40,7 +40,7 @@ class Model:
     """An answerer and everything known about it.
 
     `connections` is the most calls it takes at a time; `price` in US dollars per million tokens, None if unknown;
-    `family`, `series` and `reasons` are guessed from its name (see `overton.models.known`). `unsure` says that the user
+    `family`, `series` and `reasons` are guessed from its name (see `models.catalog`). `unsure` says that the user
     did not set its temperature and that its endpoint may refuse one: see `overton.hosts.local.probing`. `batching`
     sends its calls in batches, None if its provider takes none. `serving` are the servers that share its calls, None if
     there is only one; `connections` then go to each.
@@ -70,7 +70,7 @@ def open_model(
     """Open the model that a spec names. No calls are made yet.
 
     `args` are its `--model-arg` pairs; `name` is its name in a run, by default its spec as published. Under another
-    name it is another answerer with different calls: see `Aliased`. `simulated` makes simulated answerers;
+    name it is another answerer with different calls: see `NamedModel`. `simulated` makes simulated answerers;
     `default_settings` apply where the arguments say nothing. Without `need_key`, a missing API key is no error yet, as
     for a plan, which makes no calls.
 
@@ -83,7 +83,7 @@ def open_model(
     answerer, batching, serving = _answerer(parsed, arguments, simulated, need_key)
     own = getattr(answerer, "connections", None)  # an embedded model knows how many copies fit on this machine
     return Model(
-        answerer=answerer if parsed.text == published(spec) else Aliased(answerer, parsed.text),
+        answerer=answerer if parsed.text == published(spec) else NamedModel(answerer, parsed.text),
         settings=(default_settings or Settings()).but(arguments.settings),
         connections=arguments.connections or own or _CONNECTIONS.get(parsed.provider, _HTTP_CONNECTIONS),
         price=price_of(parsed),
@@ -95,7 +95,7 @@ def open_model(
     )
 
 
-class Aliased:
+class NamedModel:
     """An answerer under a name of its own.
 
     The name is part of its identity, so that the calls of one model under two names are different calls with different
@@ -160,18 +160,17 @@ def _answerer(spec: Spec, arguments: Arguments, simulated: Simulated | None, nee
 
 
 def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
-    from overton.models.http import Service
-    from overton.models.openai import OpenAIModel, dialect_of
-    from overton.models.openai_batches import OpenAIBatches
+    from overton.models.http_client import ApiClient
+    from overton.models.openai import OpenAIBatches, OpenAIModel, dialect_of
 
     provider = CHAT_PROVIDERS.get(spec.provider, SERVER)
     endpoint = locate(spec, provider, arguments, need_key=need_key)
     dialect = dialect_of(provider, spec.name, processed=arguments.logprobs == "processed")
 
-    def made(at: Endpoint) -> tuple[OpenAIModel, Transport, Service]:
+    def made(at: Endpoint) -> tuple[OpenAIModel, HttpClient, ApiClient]:
         transport = _transport(at, "/chat/completions", arguments)
         model = OpenAIModel(transport, dialect, name=spec.text, identity=spec.identity, hold=bool(arguments.hold))
-        return model, transport, Service(at, timeout=arguments.timeout)
+        return model, transport, ApiClient(at, timeout=arguments.timeout)
 
     model, _, service = made(endpoint)
     batching = OpenAIBatches(service, model) if provider.batches and endpoint.base_url else None
@@ -179,19 +178,18 @@ def _openai(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
 
 
 def _anthropic(spec: Spec, arguments: Arguments, need_key: bool) -> _Opened:
-    from overton.models.anthropic import HEADERS, AnthropicModel
-    from overton.models.anthropic_batches import AnthropicBatches
-    from overton.models.http import Service
+    from overton.models.anthropic import HEADERS, AnthropicBatches, AnthropicModel
+    from overton.models.http_client import ApiClient
 
     endpoint = locate(spec, ANTHROPIC, arguments, need_key=need_key)
     header: dict[str, Any] = {"key_header": ("x-api-key", ""), "headers": HEADERS}
 
-    def made(at: Endpoint) -> tuple[AnthropicModel, Transport, Service]:
+    def made(at: Endpoint) -> tuple[AnthropicModel, HttpClient, ApiClient]:
         transport = _transport(at, "/messages", arguments, **header)
         model = AnthropicModel(
             transport, name=spec.text, identity=spec.identity, model=spec.name, cache=arguments.cache
         )
-        return model, transport, Service(at, timeout=arguments.timeout, **header)
+        return model, transport, ApiClient(at, timeout=arguments.timeout, **header)
 
     model, _, service = made(endpoint)
     batching = AnthropicBatches(service, model) if endpoint.base_url else None
@@ -209,18 +207,18 @@ def _shared(  # noqa: PLR0917
     """A model as it is opened: if several servers are named or listed, they share its calls."""
     if len(arguments.base_urls) < 2 and not arguments.lists:
         return model, batching, None
-    from overton.models.serving import Several, Shared
+    from overton.models.servers import HttpServers, RoundRobin
 
     fixed = [provider.versioned(url) for url in arguments.base_urls]
     lists = [listing_of(place, provider.versioned) for place in arguments.lists]
-    several = Several(endpoint, fixed, lists, made, strict=arguments.alike == "weights")
-    return Shared(model, several), batching, several
+    several = HttpServers(endpoint, fixed, lists, made, strict=arguments.alike == "weights")
+    return RoundRobin(model, several), batching, several
 
 
-def _transport(endpoint: Endpoint, path: str, arguments: Arguments, **options: Any) -> Transport:
-    from overton.models.http import Transport
+def _transport(endpoint: Endpoint, path: str, arguments: Arguments, **options: Any) -> HttpClient:
+    from overton.models.http_client import HttpClient
 
-    return Transport(endpoint, path, timeout=arguments.timeout, **options)
+    return HttpClient(endpoint, path, timeout=arguments.timeout, **options)
 
 
 def _inspect(spec: Spec, arguments: Arguments) -> Answerer:
@@ -240,9 +238,9 @@ def _inspect(spec: Spec, arguments: Arguments) -> Answerer:
 def _on_ray(spec: Spec, arguments: Arguments) -> _Opened:
     """A model whose replicas run on a cluster: what it is called and what it can do is known here, from its file."""
     check_installed()
-    from overton.models.replicas import Placement, Replicas, Up
-    from overton.models.serving import Shared
-    from overton.models.worker import llama
+    from overton.models.ray_replicas import Placement, Replicas, Up
+    from overton.models.ray_worker import llama
+    from overton.models.servers import RoundRobin
 
     asked = replace(arguments, threads=arguments.threads or max(1, int(arguments.cpus)))
     one = _embedded(spec, asked)
@@ -263,12 +261,12 @@ def _on_ray(spec: Spec, arguments: Arguments) -> _Opened:
         context=arguments.context,
     )
     replicas = Replicas(one.path, one.identity.removeprefix("sha256:"), engine, placement)
-    return Shared(one, Up(replicas), connections=placement.at_once), None, replicas
+    return RoundRobin(one, Up(replicas), connections=placement.at_once), None, replicas
 
 
 def _embedded(spec: Spec, arguments: Arguments) -> EmbeddedModel:
     path = _weights(spec)
-    from overton.models.embedded import EmbeddedModel
+    from overton.models.llama_cpp import EmbeddedModel
 
     hold = arguments.hold is not False
     return EmbeddedModel(path, name=spec.text, hold=hold, threads=arguments.threads, context=arguments.context)

@@ -10,8 +10,8 @@ import pytest
 
 from overton.calls import Price, Request, Settings, user
 from overton.errors import InputError, MissingExtra, RejectedError
-from overton.models import embedding, open_model
-from overton.models.embedding import SentenceTransformersEmbedder, WordLlamaEmbedder
+from overton.models import embedders, open_model
+from overton.models.embedders import SentenceTransformersEmbedder, WordLlamaEmbedder
 
 
 def asked(content: str) -> Request:
@@ -80,13 +80,13 @@ async def test_a_request_of_another_form_is_rejected(embedder: WordLlamaEmbedder
 
 
 async def test_too_much_is_rejected(embedder: WordLlamaEmbedder) -> None:
-    for texts in (["x"] * (embedding.MOST_TEXTS + 1), ["x" * (embedding.LONGEST_TEXT + 1)]):
+    for texts in (["x"] * (embedders.MOST_TEXTS + 1), ["x" * (embedders.LONGEST_TEXT + 1)]):
         with pytest.raises(RejectedError, match="at most"):
             await embedder.answer(asked(json.dumps(texts)))
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "find_spec", lambda name: None)
+    monkeypatch.setattr(embedders, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"overton\[clustering\]"):
         WordLlamaEmbedder()
     with pytest.raises(MissingExtra, match=r"overton\[sentence-transformers\]"):
@@ -103,7 +103,7 @@ def test_an_embedder_is_opened_by_its_name_and_takes_no_settings() -> None:
 
 
 def test_a_missing_package_of_embeddings_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "find_spec", lambda name: None)
+    monkeypatch.setattr(embedders, "find_spec", lambda name: None)
     for spec, extra in (("wordllama/l2_supercat", "clustering"), ("sentence-transformers/x", "sentence-transformers")):
         with pytest.raises(MissingExtra, match=rf"overton\[{extra}\]"):
             open_model(spec)

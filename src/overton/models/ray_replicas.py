@@ -15,10 +15,10 @@ import msgspec
 
 from overton.calls import Reply, Request, Server
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
-from overton.models import cluster
-from overton.models.http import encoded
-from overton.models.shelf import Sought
-from overton.models.worker import Engine, Fault, Said, Worker
+from overton.models import ray_cluster
+from overton.models.http_client import encoded
+from overton.models.ray_weights import Sought
+from overton.models.ray_worker import Engine, Fault, Said, Worker
 from overton.untrusted import decode_json, visible_line
 from overton.version import __version__
 
@@ -82,7 +82,7 @@ class Replicas:
             AccessError: there is no cluster to join, or it cannot run such replicas.
         """
         if self._joining is None:
-            self._joining = asyncio.create_task(asyncio.to_thread(cluster.join))
+            self._joining = asyncio.create_task(asyncio.to_thread(ray_cluster.join))
         joining = self._joining
         ray = await asyncio.shield(joining)
         if self._ray is None and self._joining is joining:  # of several who wait one begins; none once it is closed
@@ -103,7 +103,7 @@ class Replicas:
         if joining is not None:
             with suppress(AccessError):
                 await joining
-                await asyncio.to_thread(cluster.leave)
+                await asyncio.to_thread(ray_cluster.leave)
 
     # For the slots
 

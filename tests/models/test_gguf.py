@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from overton.errors import InputError
-from overton.models.gguf_file import check_gguf
+from overton.models.gguf import check_gguf
 
 
 def text(content: bytes) -> bytes:

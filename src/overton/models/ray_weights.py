@@ -12,7 +12,7 @@ import msgspec
 
 from overton.errors import OvertonError, RunError, Unreadable, reason_of
 from overton.files.atomic import write_atomic
-from overton.models.gguf_file import sha256_of
+from overton.models.gguf import sha256_of
 from overton.models.weights import cache_folder
 from overton.untrusted import decode_json, read_bytes
 

@@ -14,24 +14,24 @@ import msgspec
 
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError, Unreadable
 from overton.key_values import authority
-from overton.models.endpoints import Endpoint
-from overton.models.status import Target, error_for
-from overton.models.wire import (
+from overton.models.endpoint import Endpoint
+from overton.models.http_connection import (
     Dropped,
+    HttpConnection,
     HttpReply,
     ProxyRefusal,
     TimedOut,
     TooLarge,
     UnfitProxy,
-    Wire,
     WireError,
     connect,
     proxy_credentials,
 )
+from overton.models.http_errors import ErrorContext, error_for
 from overton.untrusted import decode_json
 from overton.version import __version__
 
-__all__ = ["MOST_REPLY_BYTES", "Service", "Transport", "decoded", "encoded", "malformed"]
+__all__ = ["MOST_REPLY_BYTES", "ApiClient", "HttpClient", "decoded", "encoded", "malformed"]
 
 MOST_REPLY_BYTES = 2**24
 _CONNECT_TIMEOUT = 30.0
@@ -39,7 +39,7 @@ _CONNECT_TIMEOUT = 30.0
 T = TypeVar("T")
 
 
-class Transport:
+class HttpClient:
     """Posts bodies to one model's endpoint and returns the bodies of its replies: one attempt each.
 
     Connections are made as needed, inside the running loop, and kept for the next request; the caller decides how many
@@ -62,16 +62,16 @@ class Transport:
             name, prefix = key_header
             named[name] = prefix + self._secret.reveal()
         self._address = _address(endpoint, endpoint.base_url + path, named)
-        self._under_way: set[Wire] = set()
+        self._under_way: set[HttpConnection] = set()
 
     def __repr__(self) -> str:
         return f"Transport({self._address.url.geturl()})"
 
-    async def post(self, body: bytes) -> tuple[bytes, Target]:
+    async def post(self, body: bytes) -> tuple[bytes, ErrorContext]:
         """Send one request and return the body of its status-200 reply, and who replied.
 
         Raises:
-            UnavailableError, RejectedError, AccessError: as `overton.models.status` and the faults below name them.
+            UnavailableError, RejectedError, AccessError: as `overton.models.http_errors` and the faults below say.
         """
         outcome = await self._exchange(self._address, body)
         if isinstance(outcome, tuple):
@@ -89,7 +89,7 @@ class Transport:
         for wire in tuple(self._under_way):
             wire.abort()
 
-    async def _exchange(self, address: Address, body: bytes) -> tuple[bytes, Target] | AnswerError:
+    async def _exchange(self, address: Address, body: bytes) -> tuple[bytes, ErrorContext] | AnswerError:
         try:
             wire, reply = await self._sent(address, b"%b%d\r\n\r\n%b" % (address.head, len(body), body))
         except (WireError, ProxyRefusal, UnfitProxy, OSError) as error:  # time-outs are OSErrors
@@ -99,7 +99,7 @@ class Transport:
             return reply.body, address.target
         return error_for(reply.status, reply.headers, reply.body, address.target)
 
-    async def _sent(self, address: Address, request: bytes) -> tuple[Wire, HttpReply]:
+    async def _sent(self, address: Address, request: bytes) -> tuple[HttpConnection, HttpReply]:
         """Send over a kept connection, or a new one.
 
         A kept one may have been closed without notice. A request that certainly did not arrive (see `Dropped`) is sent
@@ -127,12 +127,12 @@ class Transport:
         finally:
             self._under_way.discard(wire)
 
-    async def _connect(self, address: Address) -> Wire:
+    async def _connect(self, address: Address) -> HttpConnection:
         async with asyncio.timeout(min(_CONNECT_TIMEOUT, self._timeout)):
             return await connect(address.url, address.proxy, address.peer)
 
 
-class Service:
+class ApiClient:
     """The rest of a provider's API, besides the one address of the hot path: few requests, small or large, each over
     its own connection. Redirects are not followed; the key is in no repr."""
 
@@ -168,7 +168,7 @@ class Service:
         """Send one request to `path` below the base URL; returns the reply's body, of at most `most` bytes.
 
         Raises:
-            UnavailableError, RejectedError, AccessError: as `Transport.post`.
+            UnavailableError, RejectedError, AccessError: as `HttpClient.post`.
         """
         headers = self._headers | ({"Content-Type": content} if body else {})
         url = urlsplit(self._base + path)
@@ -196,7 +196,7 @@ class Service:
         return error_for(reply.status, reply.headers, reply.body, self.target)
 
 
-def _kept(address: Address) -> Wire | None:
+def _kept(address: Address) -> HttpConnection | None:
     """A connection that is still open; the last used is the likeliest."""
     while address.idle:
         wire = address.idle.pop()
@@ -206,13 +206,13 @@ def _kept(address: Address) -> Wire | None:
     return None
 
 
-def malformed(target: Target, reason: str) -> UnavailableError:
+def malformed(target: ErrorContext, reason: str) -> UnavailableError:
     """A reply that cannot be read, although its status was 200."""
     message = f"{target.name}: the reply from {target.host} cannot be read: {reason}"
     return UnavailableError("malformed", message, maybe_billed=True)
 
 
-def _fault(error: Exception, target: Target, timeout: float, most: int = MOST_REPLY_BYTES) -> AnswerError:
+def _fault(error: Exception, target: ErrorContext, timeout: float, most: int = MOST_REPLY_BYTES) -> AnswerError:
     """The error for a request without a complete reply. Texts of the connection's own errors are left out."""
     name, host = target.name, target.host
     match error:
@@ -242,7 +242,7 @@ def _fault(error: Exception, target: Target, timeout: float, most: int = MOST_RE
     return UnavailableError("connection", f"{name}: cannot connect to {host}: {reason}")
 
 
-def _proxy_fault(status: int, target: Target) -> AnswerError:
+def _proxy_fault(status: int, target: ErrorContext) -> AnswerError:
     if status == 407:
         return AccessError("proxy", f"{target.name}: the proxy requires credentials: check HTTPS_PROXY and HTTP_PROXY")
     return UnavailableError("connection", f"{target.name}: the proxy made no connection to {target.host} ({status})")
@@ -264,15 +264,15 @@ class Address:
     """
 
     url: SplitResult
-    target: Target
+    target: ErrorContext
     proxy: SplitResult | None = field(repr=False)
     head: bytes = field(repr=False)
-    idle: list[Wire] = field(default_factory=list, repr=False)
+    idle: list[HttpConnection] = field(default_factory=list, repr=False)
     peer: str = ""
     gone: int = 0
     unkept: int = 0
 
-    def keep(self, wire: Wire) -> None:
+    def keep(self, wire: HttpConnection) -> None:
         """Keep a connection whose reply has arrived for the next request, or close it."""
         if self.unkept:
             self.unkept -= 1
@@ -294,7 +294,7 @@ def _address(endpoint: Endpoint, url: str, headers: Mapping[str, str]) -> Addres
     split = urlsplit(url)
     host = f"{split.hostname}:{split.port}" if split.port else str(split.hostname)
     host += f" at {endpoint.peer}" if endpoint.peer else ""
-    target = Target(endpoint.name, endpoint.model, host, endpoint.key_env, endpoint.secret)
+    target = ErrorContext(endpoint.name, endpoint.model, host, endpoint.key_env, endpoint.secret)
     proxy = None if endpoint.peer else _proxy_for(split)
     return Address(split, target, proxy, _head(split, proxy, headers), peer=endpoint.peer)
 
@@ -333,7 +333,7 @@ def encoded(texts: Any) -> bytes:
 
 
 def decoded(
-    body: bytes, target: Target, decode: Callable[[bytes | str], T], without_usage: Callable[[bytes | str], T]
+    body: bytes, target: ErrorContext, decode: Callable[[bytes | str], T], without_usage: Callable[[bytes | str], T]
 ) -> T:
     """The content of a reply's body; its token counts are ignored if they alone are nonsense: the answer was given, and
     may be billed.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from overton.errors import OvertonError
-from overton.models import shelf
-from overton.models.shelf import Shelf, Sought
+from overton.models import ray_weights
+from overton.models.ray_weights import Shelf, Sought
 
 CONTENT = bytes(range(256)) * 40
 
@@ -44,7 +44,7 @@ def test_it_is_read_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     shared = tmp_path / "shared.gguf"
     shared.write_bytes(CONTENT)
     assert Shelf(sought(shared), tmp_path / "cache").found() == shared
-    monkeypatch.setattr(shelf, "sha256_of", lambda path: pytest.fail("it was read again"))
+    monkeypatch.setattr(ray_weights, "sha256_of", lambda path: pytest.fail("it was read again"))
     assert Shelf(sought(shared), tmp_path / "cache").found() == shared
 
 

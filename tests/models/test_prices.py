@@ -9,7 +9,7 @@ import pytest
 from overton.calls import Price, Usage
 from overton.errors import InputError
 from overton.models import parse_spec, price_of
-from overton.models.price_list import read_price_list
+from overton.models.prices import read_price_list
 
 OWN = """
 [table]

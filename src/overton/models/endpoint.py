@@ -15,7 +15,7 @@ from overton.models.providers import Provider
 from overton.models.spec import Spec
 from overton.untrusted import HIDDEN, Hiding
 
-__all__ = ["Endpoint", "Secret", "locate"]
+__all__ = ["ApiKey", "Endpoint", "locate"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Endpoint:
     model: str
     base_url: str
     key_env: str
-    secret: Secret
+    secret: ApiKey
     peer: str = ""
 
 
@@ -61,7 +61,7 @@ def _base_url(spec: Spec, provider: Provider) -> str:
         raise InputError([Problem("environment", provider.base_url_env, str(error))]) from None
 
 
-def _key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -> tuple[str, Secret]:
+def _key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -> tuple[str, ApiKey]:
     names = (arguments.key_env,) if arguments.key_env else provider.key_envs
     name = next((name for name in names if os.environ.get(name, "").strip()), names[0])
     key = os.environ.get(name, "").strip()
@@ -70,10 +70,10 @@ def _key(spec: Spec, provider: Provider, arguments: Arguments, need_key: bool) -
         raise InputError([Problem("--model", spec.text, f"no API key: set {wanted} in the environment")])
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError([Problem("environment", name, "not a key: it contains spaces or characters that no key has")])
-    return name, Secret(key)
+    return name, ApiKey(key)
 
 
-class Secret:
+class ApiKey:
     """An API key, or none (falsy). Its repr, str and pickle do not give it away."""
 
     __slots__ = ("_hiding", "_value")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from overton.calls import Price
-from overton.models.embedding import WORDLLAMA
-from overton.models.price_list import built_in
+from overton.models.embedders import WORDLLAMA
+from overton.models.prices import built_in
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
 from overton.models.spec import Spec, parse_spec
 from overton.models.weights import known as weights_known

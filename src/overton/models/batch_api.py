@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from overton.errors import AnswerError, RejectedError, UnavailableError, Unreadable
-from overton.models.http import MOST_REPLY_BYTES, Service, malformed
+from overton.models.http_client import MOST_REPLY_BYTES, ApiClient, malformed
 from overton.untrusted import decode_json
 
 __all__ = [
     "MOST_PAGES",
-    "decoded",
+    "decode_result",
     "expired",
     "failed",
     "garbled",
-    "kept",
+    "keep_result",
     "lines_of",
     "most_result_bytes",
-    "word",
+    "safe_id",
 ]
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def most_result_bytes(calls: int) -> int:
     return min(_MOST_RESULT_BYTES, calls * MOST_REPLY_BYTES)
 
 
-def decoded(service: Service, body: bytes, decode: Callable[[bytes | str], T]) -> T:
+def decode_result(service: ApiClient, body: bytes, decode: Callable[[bytes | str], T]) -> T:
     """A provider's response about its batches.
 
     Raises:
@@ -46,7 +46,7 @@ def decoded(service: Service, body: bytes, decode: Callable[[bytes | str], T]) -
         raise malformed(service.target, error.reason) from None
 
 
-def lines_of(service: Service, body: bytes, decode: Callable[[bytes | str], T]) -> Iterator[T]:
+def lines_of(service: ApiClient, body: bytes, decode: Callable[[bytes | str], T]) -> Iterator[T]:
     """The readable lines of results; the calls of unreadable lines will be missing.
 
     Raises:
@@ -67,7 +67,7 @@ def lines_of(service: Service, body: bytes, decode: Callable[[bytes | str], T]) 
         raise malformed(service.target, f"no line of its batch's results is valid: {reason}")
 
 
-def kept(found: dict[str, bytes | AnswerError], id_: str, result: bytes | AnswerError) -> None:
+def keep_result(found: dict[str, bytes | AnswerError], id_: str, result: bytes | AnswerError) -> None:
     """Keep a call's result: of several, a body wins, otherwise the first."""
     if id_ not in found or (isinstance(found[id_], AnswerError) and isinstance(result, bytes)):
         found[id_] = result
@@ -88,7 +88,7 @@ def garbled(name: str) -> AnswerError:
     return UnavailableError("malformed", f"{name}: its result in a batch cannot be read", maybe_billed=True)
 
 
-def word(id_: str) -> str:
+def safe_id(id_: str) -> str:
     """A provider's id, for use in a URL.
 
     Raises:

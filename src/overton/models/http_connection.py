@@ -1,4 +1,4 @@
-"""One connection to an HTTP endpoint: opened directly or through a proxy; then requests and replies in turn.
+"""One HTTP/1.1 connection on httptools.
 
 Our own, on httptools' parser, because this is the hot path of every run: a general client takes six times as long per
 request (`benchmarks/engine.py`), more than the rest of the engine together.
@@ -7,33 +7,73 @@ request (`benchmarks/engine.py`), more than the rest of the engine together.
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import ssl
+import struct
+import sys
 from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 from urllib.parse import SplitResult, unquote
 
 import aiohappyeyeballs
 import httptools
 
 from overton.errors import Unreadable
-from overton.models.kept import Socket, unacknowledged, watched
 from overton.untrusted import Limit, inflated
 
 __all__ = [
     "Dropped",
+    "HttpConnection",
     "HttpReply",
     "ProxyRefusal",
+    "Socket",
     "TimedOut",
     "TooLarge",
     "UnfitProxy",
-    "Wire",
     "WireError",
     "connect",
     "proxy_credentials",
+    "unacknowledged",
+    "watched",
 ]
+
+
+if sys.platform == "linux":
+    import fcntl
+    import termios
+
+
+class Socket(Protocol):
+    """A connection's socket, as event loops expose it."""
+
+    def fileno(self) -> int:
+        """Its descriptor, -1 once it is closed."""
+        ...
+
+
+def watched(sock: Socket | None) -> Callable[[], bool]:
+    """Whether anything arrived on an idle connection that the event loop has not read yet: its end, or unsolicited
+    data. Always False on Windows, which has no cheap way to ask, and for loops that expose no socket."""
+    if sock is None or not hasattr(select, "poll"):
+        return lambda: False
+    poll = select.poll()
+    poll.register(sock.fileno(), select.POLLIN)
+    return lambda: bool(poll.poll(0))
+
+
+def unacknowledged(sock: Socket | None) -> int:
+    """Bytes written that the other side's system has not acknowledged; 0 if this system does not say."""
+    if sock is None or sys.platform != "linux" or sock.fileno() < 0:
+        return 0
+    try:
+        (count,) = struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))
+    except OSError:
+        return 0
+    return int(count)
+
 
 _BODY_LIMIT = 16 * 2**20
 """Default limit on a reply's body in bytes, before and after decompression."""
@@ -73,7 +113,7 @@ class HttpReply(NamedTuple):
     body: bytes
 
 
-class Wire(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """A connection that carries one exchange at a time. `usable` is False once it can carry no more."""
 
     def __init__(self) -> None:
@@ -273,7 +313,7 @@ class UnfitProxy(Exception):
     """A proxy that does not use plain HTTP."""
 
 
-async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -> Wire:
+async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -> HttpConnection:
     """Open a connection for requests to `url`, to the IP address `peer` if its host has several.
 
     Raises:
@@ -288,11 +328,11 @@ async def connect(url: SplitResult, proxy: SplitResult | None, peer: str = "") -
     secured = _secure() if url.scheme == "https" else None
     if proxy is None or secured is None:
         name = url.hostname if secured else None
-        _, wire = await loop.create_connection(Wire, sock=sock, ssl=secured, server_hostname=name)
+        _, wire = await loop.create_connection(HttpConnection, sock=sock, ssl=secured, server_hostname=name)
         return wire
     transport, tunnel = await loop.create_connection(lambda: _Tunnel(url, proxy), sock=sock)
     await tunnel.opened
-    wire = Wire()
+    wire = HttpConnection()
     upgraded = await loop.start_tls(transport, wire, secured, server_hostname=url.hostname)
     if upgraded is None:
         raise ConnectionResetError("closed during the TLS handshake")

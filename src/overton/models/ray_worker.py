@@ -16,7 +16,7 @@ import msgspec
 
 from overton.calls import Answerer, Reply, Request, Settings, user
 from overton.errors import AccessError, AnswerError, OvertonError, RejectedError, UnavailableError
-from overton.models.shelf import Shelf, Sought
+from overton.models.ray_weights import Shelf, Sought
 from overton.untrusted import decode_json
 from overton.version import __version__
 
@@ -55,7 +55,7 @@ _WARMING = Request((user("."),), Settings(max_tokens=1), seed=1)
 
 def llama(path: Path, *, name: str, identity: str, hold: bool, threads: int, context: int | None) -> Answerer:
     """llama.cpp, in the replica's process."""
-    from overton.models.embedded import EmbeddedModel
+    from overton.models.llama_cpp import EmbeddedModel
 
     return EmbeddedModel(path, name=name, identity=identity, hold=hold, threads=threads, context=context)
 
