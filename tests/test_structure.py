@@ -332,8 +332,8 @@ DECODERS = {
 OF_OURS = {
     "hosts/inspect/lane_log.py": "parts of the log that it has just written itself",
     "models/catalog.py": "the table of prices in the package",
-    "retrieval/collection.py": "the starter pages in the package",
-    "retrieval/reading.py": "the job that the process which started it has just sent",
+    "retrieval/index.py": "the starter pages in the package",
+    "retrieval/page_process.py": "the job that the process which started it has just sent",
     "studies/open_mindedness/reproduced.py": "the published scores in the package",
     "studies/profiling.py": "the subjects of starter items in the package",
     "studies/prompts.py": "a study's prompts in its package",

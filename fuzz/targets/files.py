@@ -23,7 +23,7 @@ from overton.api.items import check_items, read_items
 from overton.corpus import index
 from overton.files.forum import ReadCounts, read_comments, read_posts
 from overton.models.gguf import check_gguf
-from overton.retrieval.collection import open_index
+from overton.retrieval.index import open_index
 from overton.studies.items import Items
 from overton.studies.open_mindedness.reading import ISSUES, UNPHRASED
 from overton.studies.pluralism.reading import REFERENCES, THREADS

@@ -31,8 +31,8 @@ from overton.errors import AnswerError
 from overton.judging.labelling import CANNOT_TELL, Said, Task
 from overton.judging.sheets import KeyRow, key_of, write_sheet
 from overton.retrieval import open_pages, open_search
-from overton.retrieval.archive import ARCHIVE, Archive, Ranked, hex_digest
-from overton.retrieval.wire import Exchange
+from overton.retrieval.archive import ARCHIVE, Archive, ArchivedHits, hex_digest
+from overton.retrieval.http import Exchange
 
 __all__ = ["TARGETS"]
 
@@ -214,7 +214,7 @@ def _archive() -> bytes:
     )
     request = (("Host", "e.org"), ("User-Agent", "x"))
     there = (("Content-Type", "text/html"), ("Location", "/2"))
-    made.hits(Ranked(_QUERY, "google+top5", (Hit("https://e.org/1", "t", "s"),)))
+    made.hits(ArchivedHits(_QUERY, "google+top5", (Hit("https://e.org/1", "t", "s"),)))
     made.exchange(Exchange(URL("https://e.org/1"), request, "HTTP/1.1", 302, "Found", there, b""))
     made.exchange(Exchange(URL("https://e.org/2"), request, "HTTP/1.1", 200, "OK", there[:1], html))
     made.page(Page("https://e.org/3", "t", "2024-01-02", "Trams.", hex_digest(html)))

@@ -21,9 +21,9 @@ from fuzz.trying import Target
 from overton.calls import Hit, Hits, Page, Reply, Request, Settings, hits_of, page_of, user
 from overton.errors import OvertonError
 from overton.retrieval import open_pages, open_search, web
-from overton.retrieval.extraction import Extract, Job, extract
-from overton.retrieval.guard import joined, vetted
-from overton.retrieval.limits import Limits, Unread
+from overton.retrieval.address_guard import check_address, joined
+from overton.retrieval.limits import FetchLimits, PageSkipped
+from overton.retrieval.page_text import PageBody, PageText, extract
 
 __all__ = ["TARGETS", "InProcess", "exchange_of"]
 
@@ -34,12 +34,12 @@ _HEAD_END = b"\r\n\r\n"
 class InProcess:
     """Parses pages here instead of in separate processes, so that failures are seen."""
 
-    async def read(self, job: Job) -> Extract:
+    async def read(self, job: PageBody) -> PageText:
         """What the page says."""
         try:
             return extract(job)
         except RecursionError:  # as the process answers
-            return Extract()
+            return PageText()
 
     async def close(self) -> None:
         """Nothing to stop."""
@@ -104,7 +104,7 @@ def _folder() -> Path:
 def _ready() -> Iterator[None]:
     """Pages are read in this process, and search services have keys."""
     keys = dict.fromkeys(_KEYS, "key-fuzz-0123456789abcdef")
-    with patch.object(web, "Readers", InProcess), patch.dict(os.environ, keys):
+    with patch.object(web, "ExtractionProcesses", InProcess), patch.dict(os.environ, keys):
         yield
 
 
@@ -223,8 +223,8 @@ def _address(data: bytes) -> None:
     except UnicodeDecodeError:
         return  # no text
     with _ready():
-        with suppress(Unread):
-            vetted(address, Limits())
+        with suppress(PageSkipped):
+            check_address(address, FetchLimits())
         ended(_asked_for(address))
 
 
@@ -244,7 +244,7 @@ def _redirect(data: bytes) -> None:
 
 def _extracted(data: bytes) -> None:
     try:
-        found = extract(Job(data))
+        found = extract(PageBody(data))
     except RecursionError:
         return  # the process that reads pages says that it found nothing
     for text in (found.text, found.title, found.date):
@@ -291,7 +291,7 @@ TARGETS = {
         Target("web-page", _page, _pages, tokens=_TOKENS),
         Target("robots", _robots, lambda: [exchange_of(_ROBOTS, kind="text/plain"), *_pages()[4:8]], tokens=_TOKENS),
         Target("address", _address, lambda: [one.encode() for one in _ADDRESSES]),
-        Target("redirect", _redirect, lambda: [one.encode() for one in _ADDRESSES], documented=(Unread,)),
+        Target("redirect", _redirect, lambda: [one.encode() for one in _ADDRESSES], documented=(PageSkipped,)),
         Target(
             "html", _extracted, lambda: [_HTML, _HTML.decode().encode("utf-16")], mutations=(inside(),), tokens=_TOKENS
         ),

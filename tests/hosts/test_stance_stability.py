@@ -29,7 +29,7 @@ from overton.engine.identity import call_seed
 from overton.errors import InputError, RunMismatch
 from overton.hosts.local import Progress
 from overton.hosts.local.opening import open_models
-from overton.retrieval.archived import contents_of
+from overton.retrieval.archive_search import contents_of
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.reading import TOPICS
 

@@ -19,7 +19,7 @@ from overton.errors import InputError, Notice
 from overton.hosts.local import ModelRequest, Trust
 from overton.hosts.local.trusting import check_trusted, note_used
 from overton.models.reach import reached
-from overton.retrieval.opening import reached as reached_by_source
+from overton.retrieval.sources import reached as reached_by_source
 from overton.studies.open_mindedness import STUDY
 
 SECRET = "AWS_SECRET_ACCESS_KEY"

@@ -141,7 +141,7 @@ def names() -> Callable[..., Names]:
 @pytest.fixture
 def any_port(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Allows the site's port, so that only the guard is between a fetch and the site."""
-    monkeypatch.setattr("overton.retrieval.guard._PORTS", {80, 443, site.port})
+    monkeypatch.setattr("overton.retrieval.address_guard._PORTS", {80, 443, site.port})
 
 
 def asks(content: str) -> Request:

@@ -24,10 +24,10 @@ from yarl import URL
 from overton.calls import Hit, Page, Reply, hits_of, page_of
 from overton.errors import InputError, RejectedError, RunError, Unreadable
 from overton.retrieval import open_pages, open_search
-from overton.retrieval.archive import ARCHIVE, TORN, Archive, Ranked
-from overton.retrieval.archived import contents_of
+from overton.retrieval.archive import ARCHIVE, TORN, Archive, ArchivedHits
+from overton.retrieval.archive_search import contents_of
+from overton.retrieval.http import Exchange
 from overton.retrieval.warc import record_at, record_heads
-from overton.retrieval.wire import Exchange
 from overton.untrusted import GzipMember, Limit
 from overton.untrusted import members as members_of
 
@@ -231,7 +231,7 @@ def test_several_may_append_to_one_archive(tmp_path: Path) -> None:
     one, other = Archive(tmp_path), Archive(tmp_path)
     for number in range(3):
         one.page(Page(f"http://one.test/{number}"))
-        other.hits(Ranked(f"query {number}", "starter", (Hit("http://one.test/"),)))
+        other.hits(ArchivedHits(f"query {number}", "starter", (Hit("http://one.test/"),)))
     one.close()
     other.close()
     assert len(records(tmp_path)) == 7
@@ -242,7 +242,7 @@ def test_addresses_and_queries_cannot_break_out_of_a_record(tmp_path: Path) -> N
     archive.page(
         Page("http://a.test/\r\nWARC-Type: response\r\n\r\nfalse", text="ü \ud800".encode("utf-8", "replace").decode())
     )
-    archive.hits(Ranked("a\r\nb: c ü", "starter", ()))
+    archive.hits(ArchivedHits("a\r\nb: c ü", "starter", ()))
     archive.close()
     assert [kind for kind, _ in records(tmp_path)] == ["warcinfo", "metadata", "resource"]
 
@@ -372,7 +372,7 @@ async def test_a_bomb_in_an_archive_takes_no_memory(ask: Ask, tmp_path: Path) ->
 
 async def test_hits_that_are_none_are_a_rejection_that_names_the_place(ask: Ask, tmp_path: Path) -> None:
     archive = Archive(tmp_path)
-    archive.hits(Ranked("q", "test", (Hit("http://a.test/"),)))
+    archive.hits(ArchivedHits("q", "test", (Hit("http://a.test/"),)))
     archive.close()
     warcinfo, hits = members(tmp_path / ARCHIVE)
     spoiled = hits.content.replace(b'{"query"', b'{"\xff\xfe"+')

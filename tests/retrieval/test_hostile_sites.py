@@ -21,9 +21,9 @@ from yarl import URL
 from overton.calls import Page, Reply, hits_of, page_of
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
 from overton.retrieval import open_pages, open_search
+from overton.retrieval.address_guard import check_address, joined, parsed_address
 from overton.retrieval.archive import ARCHIVE
-from overton.retrieval.guard import joined, parsed_address, vetted
-from overton.retrieval.limits import Limits, Unread, inflated
+from overton.retrieval.limits import FetchLimits, PageSkipped, inflated
 
 pytestmark = pytest.mark.hostile
 
@@ -133,10 +133,10 @@ _addresses = st.lists(_parts | st.text(max_size=2), max_size=9).map("".join)
 @example("http://[::ffff:127.1]/")
 def test_any_text_is_an_address_that_can_be_written_and_read_again_or_unread(text: str) -> None:
     base = URL("http://a.test/b")
-    for parse in (parsed_address, lambda one: parsed_address(one, base), lambda one: vetted(one, Limits())):
+    for parse in (parsed_address, lambda one: parsed_address(one, base), lambda one: check_address(one, FetchLimits())):
         try:
             url = parse(text)
-        except Unread:
+        except PageSkipped:
             continue
         assert parsed_address(str(url)) == url
         if url.scheme in ("http", "https") and url.host:  # where redirects come from
@@ -149,7 +149,7 @@ def test_any_body_is_undone_or_unread(body: bytes, encoding: str, cut: bool) -> 
     for given_body in (body, gzip.compress(body), gzip.compress(body)[:-3]):
         try:
             assert len(inflated(given_body, encoding, 50, cut=cut)) <= 50
-        except Unread:
+        except PageSkipped:
             continue
 
 

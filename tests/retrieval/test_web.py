@@ -15,7 +15,7 @@ from aiohttp import web
 from overton.calls import Page, page_of
 from overton.errors import UnavailableError
 from overton.retrieval import open_pages
-from overton.retrieval.limits import Limits
+from overton.retrieval.limits import FetchLimits
 from overton.retrieval.web import WebPages
 
 Read = Callable[..., Awaitable[Page]]
@@ -332,7 +332,7 @@ async def test_a_body_that_ends_early_is_not_taken_for_a_page(site: Any, read: R
 
 
 async def test_names_that_are_gone_and_closed_ports_are_answers(site: Any, names: Any) -> None:
-    limits = Limits(allow=frozenset({"closed.test"}), delay=0, timeout=5)
+    limits = FetchLimits(allow=frozenset({"closed.test"}), delay=0, timeout=5)
     source = WebPages(limits, names(closed_test=["127.0.0.1"]))
     assert (await source.read("http://gone.test/", None)).skipped == "no such host"
     assert (await source.read("http://closed.test:1/", None)).skipped == "no connection"
@@ -340,7 +340,7 @@ async def test_names_that_are_gone_and_closed_ports_are_answers(site: Any, names
 
 
 async def test_a_dead_network_is_not_taken_for_dead_pages(site: Any, names: Any, pages: Any) -> None:
-    source = WebPages(Limits(allow=frozenset({"127.0.0.1"}), delay=0, timeout=5), names())
+    source = WebPages(FetchLimits(allow=frozenset({"127.0.0.1"}), delay=0, timeout=5), names())
     site.paths["/"] = pages.answers(pages.article())
     for number in range(7):
         assert (await source.read(f"http://gone{number}.test/", None)).skipped == "no such host"
@@ -359,7 +359,7 @@ async def test_an_untrusted_certificate_is_an_answer(names: Any) -> None:
     await runner.setup()
     await server.TCPSite(runner, "127.0.0.1", 0).start()
     port = runner.addresses[0][1]
-    source = WebPages(Limits(allow=frozenset({"127.0.0.1"}), delay=0, timeout=5))
+    source = WebPages(FetchLimits(allow=frozenset({"127.0.0.1"}), delay=0, timeout=5))
     assert (await source.read(f"https://127.0.0.1:{port}/", None)).skipped == "TLS"
     await source.close()
     await runner.cleanup()

@@ -12,7 +12,7 @@ from overton.files.atomic import new_folder
 
 if TYPE_CHECKING:
     from overton.calls import Hit
-    from overton.retrieval.files import FolderOfPages
+    from overton.retrieval.page_files import FolderOfPages
 
 __all__ = ["Collection", "index", "search"]
 
@@ -32,7 +32,7 @@ class Collection:
 
 
 def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Collection:
-    """Index a folder of text, HTML and JSON lines for `--search index/OUT`; see `overton.retrieval.files`.
+    """Index a folder of text, HTML and JSON lines for `--search index/OUT`; see `overton.retrieval.page_files`.
 
     With `lenient`, what cannot be read is left out and listed; otherwise nothing is written if anything cannot be read.
 
@@ -42,8 +42,8 @@ def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Coll
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     _require()
-    from overton.retrieval.collection import build_index
-    from overton.retrieval.files import FolderOfPages
+    from overton.retrieval.index import build_index
+    from overton.retrieval.page_files import FolderOfPages
 
     source = FolderOfPages(Path(folder))
     with new_folder(Path(out)) as fresh:
@@ -60,7 +60,7 @@ def search(collection: str | Path, query: str, *, top: int = 10) -> tuple[Hit, .
         MissingExtra: the optional part 'retrieval' is not installed.
     """
     _require()
-    from overton.retrieval.collection import open_index, starter_index
+    from overton.retrieval.index import open_index, starter_index
 
     opened = starter_index() if str(collection) == "starter" else open_index(Path(collection))
     return opened.find(query, top)

@@ -32,9 +32,9 @@ from overton.untrusted import opened
 from overton.version import __version__
 
 if TYPE_CHECKING:
-    from overton.retrieval.wire import Exchange
+    from overton.retrieval.http import Exchange
 
-__all__ = ["ARCHIVE", "TORN", "Archive", "Ranked", "hex_digest", "query_urn"]
+__all__ = ["ARCHIVE", "TORN", "Archive", "ArchivedHits", "hex_digest", "query_urn"]
 
 
 TORN = "pages.torn"
@@ -43,7 +43,7 @@ TORN = "pages.torn"
 _JSON = "application/json"
 
 
-class Ranked(msgspec.Struct, frozen=True):
+class ArchivedHits(msgspec.Struct, frozen=True):
     """The hits of one query, as archived; `engine` is the identity of what was searched."""
 
     query: str
@@ -99,7 +99,7 @@ class Archive:
         """Store the body of a collection's page."""
         self._once(url, "resource", body, "text/plain; charset=utf-8")
 
-    def hits(self, ranked: Ranked) -> None:
+    def hits(self, ranked: ArchivedHits) -> None:
         """Store the hits of a query."""
         self._once(query_urn(ranked.query), "resource", msgspec.json.encode(ranked), _JSON)
 

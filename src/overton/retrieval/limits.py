@@ -7,12 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from overton.errors import Unreadable
-from overton.retrieval.extraction import one_line
+from overton.retrieval.page_text import one_line
 from overton.untrusted import Limit
 from overton.untrusted import inflated as undone
 from overton.version import __version__
 
-__all__ = ["ARCHIVE", "Limits", "Unread", "declared_charset", "declared_type", "inflated", "is_text", "sniffed"]
+__all__ = [
+    "ARCHIVE",
+    "FetchLimits",
+    "PageSkipped",
+    "declared_charset",
+    "declared_type",
+    "inflated",
+    "is_text",
+    "sniffed",
+]
 
 ARCHIVE = "pages.warc.gz"
 """The archive's name in a run folder."""
@@ -22,7 +31,7 @@ _AGENT = f"OvertonBot/{__version__} (Overton, a study of language models)"
 
 
 @dataclass(frozen=True)
-class Limits:
+class FetchLimits:
     """How pages are fetched.
 
     `allow` has the hosts (names or IP literals, in lower case) that may be private, on any port; `max_bytes` bounds
@@ -45,7 +54,7 @@ class Limits:
         return host.lower().rstrip(".") in self.allow
 
 
-class Unread(Exception):
+class PageSkipped(Exception):
     """A page cannot be read: `reason` in a word or two.
 
     `again` says that a retry may succeed, `wait` after how many seconds the host wants it; `network` that nothing
@@ -113,7 +122,7 @@ def inflated(body: bytes, encoding: str, most: int, *, cut: bool = False) -> byt
     """
     codings = [name for part in encoding.lower().split(",") if (name := part.strip()) not in {"", "identity"}]
     if len(codings) > _MOST_CODINGS or any(name not in _WINDOWS for name in codings):
-        raise Unread(f"content encoding {one_line(encoding)[:20]}")
+        raise PageSkipped(f"content encoding {one_line(encoding)[:20]}")
     for name in reversed(codings):
         body = _undone(body, name, most, cut)
     return body
@@ -131,8 +140,8 @@ def _undone(body: bytes, coding: str, most: int, cut: bool) -> bytes:
             if not content:
                 continue
             if not cut:
-                raise Unread("too large" if unreadable.too_large else "damaged body") from None
+                raise PageSkipped("too large" if unreadable.too_large else "damaged body") from None
         if len(content) > most and not cut:
-            raise Unread("too large")
+            raise PageSkipped("too large")
         return bytes(content[:most])
-    raise Unread("damaged body")
+    raise PageSkipped("damaged body")

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from overton.calls import Page
 from overton.errors import UnavailableError
+from overton.retrieval.address_guard import check_address, host_of, joined, parsed_address
 from overton.retrieval.archive import Archive, hex_digest
-from overton.retrieval.extraction import Job, one_line
-from overton.retrieval.guard import host_of, joined, parsed_address, vetted
-from overton.retrieval.limits import Limits, Unread, declared_charset, inflated, sniffed
-from overton.retrieval.manners import ROBOTS_BYTES, Manners, Robots
-from overton.retrieval.reading import Readers
-from overton.retrieval.wire import Exchange, Wire
+from overton.retrieval.http import Exchange, GuardedHttp
+from overton.retrieval.limits import FetchLimits, PageSkipped, declared_charset, inflated, sniffed
+from overton.retrieval.page_process import ExtractionProcesses
+from overton.retrieval.page_text import PageBody, one_line
+from overton.retrieval.robots import ROBOTS_BYTES, Robots
 from overton.untrusted import retry_after
 
-__all__ = ["REDIRECTS", "WebPages", "read_exchange"]
+__all__ = ["REDIRECTS", "HostTurns", "WebPages", "read_exchange"]
 
 _SILENT_HOSTS = 8
 """Silent hosts in a row, with no answer in between, after which our own network is taken to be down."""
@@ -30,10 +33,10 @@ class WebPages:
 
     identity = "web"
 
-    def __init__(self, limits: Limits, resolver: AbstractResolver | None = None) -> None:
+    def __init__(self, limits: FetchLimits, resolver: AbstractResolver | None = None) -> None:
         self._limits = limits
         self._fetcher = _Fetcher(limits, self._witness, resolver)
-        self._readers = Readers()
+        self._readers = ExtractionProcesses()
         self._archive: Archive | None = None
         self._silent: set[str] = set()
 
@@ -48,7 +51,7 @@ class WebPages:
             exchange = await self._fetcher.fetch(url)
             self._silent.clear()
             return await read_exchange(self._readers, url, exchange, self._limits)
-        except Unread as unread:
+        except PageSkipped as unread:
             self._note(url, unread)
             return Page(url, skipped=unread.reason)
 
@@ -62,18 +65,18 @@ class WebPages:
         if self._archive is not None:
             await asyncio.to_thread(self._archive.exchange, exchange)  # compressing takes time
 
-    def _note(self, url: str, unread: Unread) -> None:
+    def _note(self, url: str, unread: PageSkipped) -> None:
         """Distinguish a missing host from a missing network: a cut cable must not be recorded as the web's answer."""
         if not unread.network:
             return
-        self._silent.add(host_of(vetted(url, self._limits)))
+        self._silent.add(host_of(check_address(url, self._limits)))
         if len(self._silent) >= _SILENT_HOSTS:
             raise UnavailableError(
                 "connection", f"web: none of the last {len(self._silent)} hosts answered; is the network up?"
             )
 
 
-async def read_exchange(readers: Readers, url: str, exchange: Exchange, limits: Limits) -> Page:
+async def read_exchange(readers: ExtractionProcesses, url: str, exchange: Exchange, limits: FetchLimits) -> Page:
     """The page in a response.
 
     Raises:
@@ -82,12 +85,12 @@ async def read_exchange(readers: Readers, url: str, exchange: Exchange, limits: 
     body = inflated(exchange.body, exchange.header("content-encoding"), limits.max_bytes)
     kind = sniffed(body)
     if kind:
-        raise Unread(kind)
+        raise PageSkipped(kind)
     content_type = exchange.header("content-type").lower()
     plain = content_type.startswith(("text/plain", "text/markdown"))
-    found = await readers.read(Job(body, declared_charset(content_type), "text" if plain else "html"))
+    found = await readers.read(PageBody(body, declared_charset(content_type), "text" if plain else "html"))
     if not found.text:
-        raise Unread("no text")
+        raise PageSkipped("no text")
     final = str(exchange.url)
     return Page(
         url=url,
@@ -113,11 +116,11 @@ class _Fetcher:
     Each hop of a redirect is vetted, checked against its own site's robots.txt, and connected to under guard.
     """
 
-    def __init__(self, limits: Limits, witness: _Witness, resolver: AbstractResolver | None = None) -> None:
+    def __init__(self, limits: FetchLimits, witness: _Witness, resolver: AbstractResolver | None = None) -> None:
         self._limits = limits
         self._witness = witness
-        self._wire = Wire(limits, resolver)
-        self._manners = Manners(limits.per_host, limits.delay)
+        self._wire = GuardedHttp(limits, resolver)
+        self._manners = HostTurns(limits.per_host, limits.delay)
         self._robots = Robots(self._robots_file, limits.agent)
 
     async def fetch(self, address: str) -> Exchange:
@@ -128,7 +131,7 @@ class _Fetcher:
         """
         try:
             return await self._attempt(address)
-        except Unread as unread:
+        except PageSkipped as unread:
             if not unread.again or (unread.wait or 0.0) > _LONGEST_WAIT:
                 raise
             await asyncio.sleep(self._limits.delay if unread.wait is None else unread.wait)
@@ -140,7 +143,7 @@ class _Fetcher:
         await self._wire.close()
 
     async def _attempt(self, address: str) -> Exchange:
-        way = _Way(vetted(address, self._limits), self._limits, self._limits.timeout)
+        way = _Way(check_address(address, self._limits), self._limits, self._limits.timeout)
         while True:
             wish = await self._robots.check(way.url)
             exchange = await self._get(way, wish, most=self._limits.max_bytes)
@@ -167,7 +170,7 @@ class _Fetcher:
 class _Way:
     """Where a request leads: the next address, how many redirects so far, how many seconds are left."""
 
-    def __init__(self, url: URL, limits: Limits, seconds: float) -> None:
+    def __init__(self, url: URL, limits: FetchLimits, seconds: float) -> None:
         self.url = url
         self.seconds = seconds
         self._limits = limits
@@ -184,25 +187,66 @@ class _Way:
             return True
         self._turns += 1
         if self._turns > self._limits.redirects:
-            raise Unread("too many redirects")
-        self.url = vetted(joined(self.url, target), self._limits)
+            raise PageSkipped("too many redirects")
+        self.url = check_address(joined(self.url, target), self._limits)
         if self.seconds <= 0:
-            raise Unread("timeout", again=True)
+            raise PageSkipped("timeout", again=True)
         return False
 
 
 def _success(exchange: Exchange) -> Exchange:
     if exchange.status != 200:
-        raise Unread(f"HTTP {exchange.status}", again=exchange.status in _BUSY, wait=_wait(exchange))
+        raise PageSkipped(f"HTTP {exchange.status}", again=exchange.status in _BUSY, wait=_wait(exchange))
     if exchange.truncated == "length":
-        raise Unread("too large")
+        raise PageSkipped("too large")
     if exchange.truncated in {"time", "disconnect"}:
-        raise Unread("timeout" if exchange.truncated == "time" else "disconnected", again=True)
+        raise PageSkipped("timeout" if exchange.truncated == "time" else "disconnected", again=True)
     if exchange.truncated:  # a type that is not read
-        raise Unread(one_line(exchange.header("content-type").partition(";")[0]).lower()[:60] or "no text")
+        raise PageSkipped(one_line(exchange.header("content-type").partition(";")[0]).lower()[:60] or "no text")
     return exchange
 
 
 def _wait(exchange: Exchange) -> float | None:
     """Seconds that the site asks to wait."""
     return retry_after({name: exchange.header(name) for name in ("retry-after", "date")})
+
+
+_HOSTS = 4_096
+
+
+@dataclass
+class _Host:
+    places: asyncio.Semaphore
+    free_at: float = 0.0
+    users: int = field(default=0)
+
+
+class HostTurns:
+    """Admits requests to each host in turn: at most `per_host` at a time, started at least `delay` seconds apart."""
+
+    def __init__(self, per_host: int, delay: float) -> None:
+        self._per_host = per_host
+        self._delay = delay
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+
+    @asynccontextmanager
+    async def turn(self, host: str, delay: float = 0.0) -> AsyncIterator[None]:
+        """Wait for this host's turn and occupy a place; `delay` is the pause that the host asks for, in seconds."""
+        state = self._state(host)
+        state.users += 1
+        try:
+            async with state.places:
+                clock = asyncio.get_running_loop().time
+                begins = max(clock(), state.free_at)
+                state.free_at = begins + max(self._delay, delay)
+                await asyncio.sleep(begins - clock())
+                yield
+        finally:
+            state.users -= 1
+
+    def _state(self, host: str) -> _Host:
+        state = self._hosts.setdefault(host, _Host(asyncio.Semaphore(self._per_host)))
+        self._hosts.move_to_end(host)
+        while len(self._hosts) > _HOSTS and not next(iter(self._hosts.values())).users:
+            self._hosts.popitem(last=False)
+        return state

@@ -17,7 +17,7 @@ from overton.models import Model, open_model, parse_spec
 from overton.models.prices import built_in
 from overton.models.spec import published as published_model
 from overton.retrieval import Source, open_pages, open_search, pages_for
-from overton.retrieval.opening import published as published_source
+from overton.retrieval.sources import published as published_source
 from overton.studies.study import AnyStudy, Role
 
 __all__ = [

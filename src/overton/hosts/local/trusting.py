@@ -12,7 +12,7 @@ from overton.errors import InputError, Notice, Problem, RunError
 from overton.hosts.local import confirmed
 from overton.hosts.local.opening import PAGES, ModelRequest, Wanted
 from overton.models.reach import reached as reached_by_model
-from overton.retrieval.opening import reached as reached_by_source
+from overton.retrieval.sources import reached as reached_by_source
 from overton.studies.study import AnyStudy
 from overton.untrusted import visible_line
 

@@ -8,12 +8,12 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Extract", "Job", "clean", "extract", "one_line"]
+__all__ = ["PageBody", "PageText", "clean", "extract", "one_line"]
 
 _DATES = {"original_date": True, "extensive_search": False, "outputformat": "%Y-%m-%d"}
 
 
-class Job(msgspec.Struct, frozen=True):
+class PageBody(msgspec.Struct, frozen=True):
     """A body to read: its bytes, the charset declared in its headers ('' for none), and its type."""
 
     body: bytes
@@ -21,7 +21,7 @@ class Job(msgspec.Struct, frozen=True):
     kind: Literal["html", "text"] = "html"
 
 
-class Extract(msgspec.Struct, frozen=True, omit_defaults=True):
+class PageText(msgspec.Struct, frozen=True, omit_defaults=True):
     """A page's content; `text` is '' if it has none, `date` is YYYY-MM-DD or ''."""
 
     text: str = ""
@@ -29,19 +29,19 @@ class Extract(msgspec.Struct, frozen=True, omit_defaults=True):
     date: str = ""
 
 
-def extract(job: Job) -> Extract:
+def extract(job: PageBody) -> PageText:
     """The main text of an HTML page, without boilerplate (trafilatura), or a plain text unchanged."""
     text = _decoded(job.body, job.charset)
-    return Extract(clean(text)) if job.kind == "text" else _from_html(text)
+    return PageText(clean(text)) if job.kind == "text" else _from_html(text)
 
 
-def _from_html(text: str) -> Extract:
+def _from_html(text: str) -> PageText:
     from trafilatura import bare_extraction
 
     document = bare_extraction(text, with_metadata=True, include_comments=False, date_extraction_params=_DATES)
     if document is None or isinstance(document, dict):
-        return Extract()
-    return Extract(clean(document.text or ""), one_line(document.title), one_line(document.date))
+        return PageText()
+    return PageText(clean(document.text or ""), one_line(document.title), one_line(document.date))
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")

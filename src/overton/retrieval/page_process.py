@@ -1,6 +1,6 @@
 """Pages are parsed in separate processes: one that hangs, crashes or fills memory costs only itself.
 
-`Readers` starts them and `main` is what each of them runs; jobs and answers go over its input and output.
+`ExtractionProcesses` starts them and `main` is what each of them runs; jobs and answers go over its input and output.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 import msgspec
 
 from overton.errors import UnavailableError, Unreadable
-from overton.retrieval.extraction import Extract, Job, extract
-from overton.retrieval.limits import Unread
+from overton.retrieval.limits import PageSkipped
+from overton.retrieval.page_text import PageBody, PageText, extract
 from overton.untrusted import decode_json
 
-__all__ = ["Readers", "main"]
+__all__ = ["ExtractionProcesses", "main"]
 
 _READERS = min(2, os.cpu_count() or 1)
 _SECONDS = 30.0
@@ -30,11 +30,11 @@ _LONGEST_ANSWER = 2**28
 _KEPT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "LANG", "TMPDIR", "TEMP")
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode: Callable[[Any], Extract] = msgspec.msgpack.Decoder(Extract).decode
-_decode_job = msgspec.msgpack.Decoder(Job).decode
+_decode: Callable[[Any], PageText] = msgspec.msgpack.Decoder(PageText).decode
+_decode_job = msgspec.msgpack.Decoder(PageBody).decode
 
 
-class Readers:
+class ExtractionProcesses:
     """A few processes that extract the text of pages, started when first needed."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
@@ -43,7 +43,7 @@ class Readers:
         self._idle: list[asyncio.subprocess.Process] = []
         self._all: set[asyncio.subprocess.Process] = set()
 
-    async def read(self, job: Job) -> Extract:
+    async def read(self, job: PageBody) -> PageText:
         """The page's content.
 
         Raises:
@@ -55,9 +55,9 @@ class Readers:
             try:
                 found = await asyncio.wait_for(_exchange(process, _encode(job)), self._seconds)
             except TimeoutError:
-                raise Unread("takes too long to read") from None
+                raise PageSkipped("takes too long to read") from None
             except (asyncio.IncompleteReadError, OSError, Unreadable):
-                raise Unread("unreadable") from None
+                raise PageSkipped("unreadable") from None
             else:
                 self._idle.append(process)
                 return found
@@ -80,7 +80,7 @@ class Readers:
                 sys.executable,
                 "-P",  # no code from the folder in which a run is started
                 "-m",
-                "overton.retrieval.reading",
+                "overton.retrieval.page_process",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -90,7 +90,7 @@ class Readers:
             raise UnavailableError("reader", f"no process to read pages could be started: {error}") from error
         self._all.add(process)
         try:
-            await asyncio.wait_for(_exchange(process, _encode(Job(b"", kind="text"))), _START_SECONDS)
+            await asyncio.wait_for(_exchange(process, _encode(PageBody(b"", kind="text"))), _START_SECONDS)
         except (TimeoutError, asyncio.IncompleteReadError, OSError, Unreadable):
             await self._end(process)
             raise UnavailableError("reader", "the process that reads pages does not start") from None
@@ -104,7 +104,7 @@ class Readers:
             await process.wait()
 
 
-async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> Extract:
+async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> PageText:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(len(content).to_bytes(4, "little") + content)
@@ -131,7 +131,7 @@ def _answer(content: bytes) -> bytes:
     try:
         return _encode(extract(_decode_job(content)))
     except RecursionError:  # a page of nested brackets
-        return _encode(Extract())
+        return _encode(PageText())
 
 
 def _write(sink: BinaryIO, content: bytes) -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from overton.errors import InputError
-from overton.retrieval.collection import StoredPage, build_index, index_in_memory, open_index
+from overton.retrieval.index import StoredPage, build_index, index_in_memory, open_index
 
 PAGES = [
     StoredPage("https://a.test/buses", "Night buses ran late. The buses were full.", "Night buses", "2020-01-02"),
@@ -97,7 +97,7 @@ def test_what_is_no_index_says_so(tmp_path: Path) -> None:
 
 def test_rankings_do_not_depend_on_the_hash_seed() -> None:
     asked = (
-        "from overton.retrieval.collection import starter_index as s, starter_digest as d\n"
+        "from overton.retrieval.index import starter_index as s, starter_digest as d\n"
         "print(d(), [h.url for q in ('schools', 'diet and health', 'is the evidence sound') for h in s().find(q, 9)])"
     )
     printed = [

@@ -11,10 +11,10 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from overton.retrieval.guard import GuardedConnector, PrivateAddressError
-from overton.retrieval.limits import Limits, Unread, declared_type, is_text
+from overton.retrieval.address_guard import GuardedConnector, PrivateAddressError
+from overton.retrieval.limits import FetchLimits, PageSkipped, declared_type, is_text
 
-__all__ = ["Exchange", "Wire"]
+__all__ = ["Exchange", "GuardedHttp"]
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.1"
 _HEADER_BYTES = 16_384
@@ -42,14 +42,14 @@ class Exchange:
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
-class Wire:
+class GuardedHttp:
     """Requests one address at a time; follows nothing, keeps no cookie, uses no proxy or credentials.
 
     Hosts that the user allowed by name are reached through a separate connector, all others through the guarded one.
     Sessions are made at the first request, inside the running loop.
     """
 
-    def __init__(self, limits: Limits, resolver: AbstractResolver | None = None) -> None:
+    def __init__(self, limits: FetchLimits, resolver: AbstractResolver | None = None) -> None:
         self._limits = limits
         self._resolver = resolver
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
@@ -140,24 +140,24 @@ def _latin(raw: bytes) -> str:
     return raw.decode("latin-1")
 
 
-def _unread(error: BaseException) -> Unread:
+def _unread(error: BaseException) -> PageSkipped:
     """The reason for a request that got no response. Errors' own texts may contain addresses and are left out."""
     if _is_private(error):
-        return Unread("private address")
+        return PageSkipped("private address")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         again = getattr(error.os_error, "errno", None) == socket.EAI_AGAIN
-        return Unread("no such host", again=again, network=True)
+        return PageSkipped("no such host", again=again, network=True)
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
-        return Unread("TLS")
+        return PageSkipped("TLS")
     if isinstance(error, asyncio.TimeoutError):
-        return Unread("timeout", again=True, network=isinstance(error, aiohttp.ConnectionTimeoutError))
+        return PageSkipped("timeout", again=True, network=isinstance(error, aiohttp.ConnectionTimeoutError))
     if isinstance(error, aiohttp.InvalidURL | ValueError):
-        return Unread("invalid address")
+        return PageSkipped("invalid address")
     if isinstance(error, aiohttp.ClientConnectorError | RuntimeError):
-        return Unread("no connection", again=True, network=True)
+        return PageSkipped("no connection", again=True, network=True)
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError):
-        return Unread("disconnected", again=True)
-    return Unread("not HTTP")
+        return PageSkipped("disconnected", again=True)
+    return PageSkipped("not HTTP")
 
 
 def _is_private(error: BaseException | None) -> bool:

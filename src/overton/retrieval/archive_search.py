@@ -14,16 +14,16 @@ from warcio.recordloader import ArcWarcRecord
 
 from overton.calls import Hit, Page
 from overton.errors import AccessError, InputError, Problem, RejectedError, Unreadable
-from overton.retrieval.archive import ARCHIVE, Archive, Ranked, query_urn
-from overton.retrieval.guard import joined, parsed_address
-from overton.retrieval.limits import Limits, Unread
-from overton.retrieval.reading import Readers
+from overton.retrieval.address_guard import joined, parsed_address
+from overton.retrieval.archive import ARCHIVE, Archive, ArchivedHits, query_urn
+from overton.retrieval.http import Exchange
+from overton.retrieval.limits import FetchLimits, PageSkipped
+from overton.retrieval.page_process import ExtractionProcesses
 from overton.retrieval.warc import LONGEST_HEAD, RecordHead, record_at, record_heads
 from overton.retrieval.web import REDIRECTS, read_exchange
-from overton.retrieval.wire import Exchange
 from overton.untrusted import Limit, decode_json
 
-__all__ = ["ArchivedPages", "ArchivedSearch", "Contents", "archive_file", "contents_of"]
+__all__ = ["ArchiveIndex", "ArchivedPages", "ArchivedSearch", "archive_file", "contents_of"]
 
 _MOST_WITHOUT = 10_000
 """Compressed parts without a record after which a file is no archive: empty ones have twenty bytes, gigabytes of which
@@ -33,23 +33,23 @@ _REDIRECTS = set(map(str, REDIRECTS))
 _SEARCH = query_urn("")
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """Where a record starts in the file, and the digest of its content as the record states it."""
 
     start: int
     digest: str
 
 
-class Contents(NamedTuple):
+class ArchiveIndex(NamedTuple):
     """The content of an archive, by query name or address; of several records for one the last counts.
 
     `pages` are as given to a model; `responses` came over the web.
     """
 
     path: Path
-    hits: dict[str, Place]
-    pages: dict[str, Place]
-    responses: dict[str, Place]
+    hits: dict[str, RecordPlace]
+    pages: dict[str, RecordPlace]
+    responses: dict[str, RecordPlace]
 
     @property
     def hits_digest(self) -> str:
@@ -74,13 +74,13 @@ def archive_file(run: Path) -> Path:
     return path
 
 
-def contents_of(path: Path) -> Contents:
+def contents_of(path: Path) -> ArchiveIndex:
     """Read through an archive once, up to its end or a torn end left by a killed session.
 
     Raises:
         InputError: it cannot be read, is damaged, or has no records.
     """
-    contents = Contents(path, {}, {}, {})
+    contents = ArchiveIndex(path, {}, {}, {})
     found = 0
     try:
         for number, record in enumerate(record_heads(path), 1):
@@ -100,8 +100,8 @@ def contents_of(path: Path) -> Contents:
     return contents
 
 
-def _note(contents: Contents, record: RecordHead) -> None:
-    place = Place(record.start, record.digest)
+def _note(contents: ArchiveIndex, record: RecordHead) -> None:
+    place = RecordPlace(record.start, record.digest)
     if record.kind == "resource" and record.uri.startswith(_SEARCH):
         contents.hits[record.uri] = place
     elif record.kind == "metadata" and record.content_type == "application/json":
@@ -110,7 +110,7 @@ def _note(contents: Contents, record: RecordHead) -> None:
         contents.responses[record.uri] = place
 
 
-def _digest(places: dict[str, Place]) -> str:
+def _digest(places: dict[str, RecordPlace]) -> str:
     whole = sha256()
     for uri, place in sorted(places.items()):
         whole.update(f"{place.digest} {uri}\n".encode("utf-8", "replace"))
@@ -120,13 +120,13 @@ def _digest(places: dict[str, Place]) -> str:
 class ArchivedSearch:
     """Answers the archived run's queries with the hits that it got."""
 
-    def __init__(self, load: Callable[[], Contents], identity: str, top: int) -> None:
+    def __init__(self, load: Callable[[], ArchiveIndex], identity: str, top: int) -> None:
         self.identity = f"{identity}+top{top}"
         self._load = load
         self._top = top
 
     @cached_property
-    def _contents(self) -> Contents:
+    def _contents(self) -> ArchiveIndex:
         return self._load()
 
     async def find(self, query: str) -> tuple[Hit, ...]:
@@ -155,14 +155,14 @@ class ArchivedSearch:
 class ArchivedPages:
     """Reads pages as the archived run read them, or from its web responses if it kept only those."""
 
-    def __init__(self, load: Callable[[], Contents], identity: str, limits: Limits) -> None:
+    def __init__(self, load: Callable[[], ArchiveIndex], identity: str, limits: FetchLimits) -> None:
         self.identity = identity
         self._load = load
         self._limits = limits
-        self._readers = Readers()
+        self._readers = ExtractionProcesses()
 
     @cached_property
-    def _contents(self) -> Contents:
+    def _contents(self) -> ArchiveIndex:
         return self._load()
 
     async def read(self, url: str, archive: Archive | None) -> Page:
@@ -170,7 +170,7 @@ class ArchivedPages:
         try:
             record = self._record(self._contents.pages, url)
             return await self._read_again(url) if record is None else _page(record)
-        except Unread as unread:
+        except PageSkipped as unread:
             return Page(url, skipped=unread.reason)
 
     async def _read_again(self, url: str) -> Page:
@@ -178,21 +178,21 @@ class ArchivedPages:
         for _ in range(self._limits.redirects + 1):
             record = self._record(self._contents.responses, address)
             if record is None or record.http_headers is None:
-                raise Unread("not in the archive")
+                raise PageSkipped("not in the archive")
             target = record.http_headers.get_header("Location")
             if record.http_headers.get_statuscode() not in _REDIRECTS or not target:
                 return await read_exchange(self._readers, url, _exchange(address, record), self._limits)
             address = joined(parsed_address(address), target)
-        raise Unread("too many redirects")
+        raise PageSkipped("too many redirects")
 
-    def _record(self, places: dict[str, Place], uri: str) -> ArcWarcRecord | None:
+    def _record(self, places: dict[str, RecordPlace], uri: str) -> ArcWarcRecord | None:
         place = places.get(uri)
         if place is None:
             return None
         try:
             return _record(self._contents.path, place, Limit(_TIMES * self._limits.max_bytes + LONGEST_HEAD))
         except Unreadable as error:
-            raise Unread("too large" if error.too_large else "damaged in the archive") from None
+            raise PageSkipped("too large" if error.too_large else "damaged in the archive") from None
 
     async def close(self) -> None:
         """Stop the readers."""
@@ -201,11 +201,11 @@ class ArchivedPages:
 
 _HITS = Limit(1 << 24)
 _TIMES = 4  # the most bytes of JSON text that a fetched byte of a page can become
-_decode_ranked = msgspec.json.Decoder(Ranked).decode
+_decode_ranked = msgspec.json.Decoder(ArchivedHits).decode
 _decode_page = msgspec.json.Decoder(Page).decode
 
 
-def _record(path: Path, place: Place, limit: Limit) -> ArcWarcRecord:
+def _record(path: Path, place: RecordPlace, limit: Limit) -> ArcWarcRecord:
     """The record at a place.
 
     Raises:
@@ -222,7 +222,7 @@ def _page(record: ArcWarcRecord) -> Page:
     try:
         return decode_json(record.raw_stream.read(), _decode_page)
     except Unreadable:
-        raise Unread("not in the archive") from None  # another tool's metadata about the page
+        raise PageSkipped("not in the archive") from None  # another tool's metadata about the page
 
 
 def _exchange(address: str, record: ArcWarcRecord) -> Exchange:
@@ -233,9 +233,9 @@ def _exchange(address: str, record: ArcWarcRecord) -> Exchange:
     """
     status = record.http_headers.get_statuscode()
     if status != "200":
-        raise Unread(f"HTTP {status}")
+        raise PageSkipped(f"HTTP {status}")
     if record.rec_headers.get_header("WARC-Truncated"):
-        raise Unread("not whole in the archive")
+        raise PageSkipped("not whole in the archive")
     return Exchange(parsed_address(address), (), "HTTP/1.1", 200, "", tuple(record.http_headers.headers), _body(record))
 
 

@@ -10,7 +10,7 @@ import pytest
 from overton.calls import Request, Settings, hits_of, page_of, system, user
 from overton.errors import InputError, MissingExtra, RejectedError
 from overton.retrieval import open_pages, open_search, pages_for
-from overton.retrieval.collection import StoredPage, build_index
+from overton.retrieval.index import StoredPage, build_index
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_missing_folders_are_reported(tmp_path: Path) -> None:
 
 
 def test_a_missing_part_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overton.retrieval.opening.find_spec", lambda name: None)
+    monkeypatch.setattr("overton.retrieval.sources.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'overton\[retrieval\]'"):
         open_search("starter")
 

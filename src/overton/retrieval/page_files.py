@@ -13,8 +13,8 @@ from urllib.parse import quote
 import msgspec
 
 from overton.errors import InputError, Problem, Unreadable
-from overton.retrieval.collection import StoredPage
-from overton.retrieval.extraction import Job, clean, extract, one_line
+from overton.retrieval.index import StoredPage
+from overton.retrieval.page_text import PageBody, clean, extract, one_line
 from overton.untrusted import decode_json
 
 __all__ = ["FolderOfPages"]
@@ -69,7 +69,7 @@ class FolderOfPages:
             self._note(path, "", f"is larger than {_FILE_LIMIT >> 20} MiB")
             return
         try:
-            found = extract(Job(path.read_bytes(), kind="html" if kind == "html" else "text"))
+            found = extract(PageBody(path.read_bytes(), kind="html" if kind == "html" else "text"))
         except RecursionError:
             self._note(path, "", "cannot be parsed: its tags are nested too deeply")
             return

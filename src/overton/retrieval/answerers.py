@@ -11,7 +11,7 @@ import msgspec
 
 from overton.calls import Hit, Hits, Page, Reply, Request
 from overton.errors import RejectedError
-from overton.retrieval.archive import Archive, Ranked
+from overton.retrieval.archive import Archive, ArchivedHits
 
 __all__ = ["PageAnswerer", "PageSource", "SearchAnswerer", "Searcher"]
 
@@ -113,7 +113,7 @@ class SearchAnswerer(_Answering):
         hits = await self._searcher.find(query) if query else ()
         archive = self._keeper()
         if archive is not None:
-            archive.hits(Ranked(query, self.identity, hits))
+            archive.hits(ArchivedHits(query, self.identity, hits))
         return Reply(_encode(Hits(hits)).decode())
 
     async def close(self) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from overton.errors import InputError
-from overton.retrieval.collection import StoredPage
-from overton.retrieval.files import FolderOfPages
+from overton.retrieval.index import StoredPage
+from overton.retrieval.page_files import FolderOfPages
 
 
 def lines(*entries: Any) -> str:
@@ -80,8 +80,8 @@ def test_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overton.retrieval.files._FILE_LIMIT", 2**20)
-    monkeypatch.setattr("overton.retrieval.files._LINE_LIMIT", 2**20)
+    monkeypatch.setattr("overton.retrieval.page_files._FILE_LIMIT", 2**20)
+    monkeypatch.setattr("overton.retrieval.page_files._LINE_LIMIT", 2**20)
     (tmp_path / "a.txt").write_text("a" * (2**20 + 1))
     (tmp_path / "b.jsonl").write_text(lines({"url": "u:1", "text": "x"}, {"url": "u:2", "text": "x" * 2**20}))
     found, problems, _ = read(tmp_path)

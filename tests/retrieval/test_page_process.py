@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from overton.retrieval.extraction import Extract, Job
-from overton.retrieval.limits import Unread
-from overton.retrieval.reading import Readers
+from overton.retrieval.limits import PageSkipped
+from overton.retrieval.page_process import ExtractionProcesses
+from overton.retrieval.page_text import PageBody, PageText
 
-SMALL = Job(b"Some text.", kind="text")
+SMALL = PageBody(b"Some text.", kind="text")
 
 
 def environment_of(process: int) -> bytes:
@@ -22,33 +22,33 @@ def environment_of(process: int) -> bytes:
 
 
 @pytest.fixture
-async def readers() -> AsyncIterator[Readers]:
-    made = Readers()
+async def readers() -> AsyncIterator[ExtractionProcesses]:
+    made = ExtractionProcesses()
     yield made
     await made.close()
 
 
-async def test_a_process_that_dies_costs_one_page(readers: Readers) -> None:
-    assert await readers.read(SMALL) == Extract("Some text.")
+async def test_a_process_that_dies_costs_one_page(readers: ExtractionProcesses) -> None:
+    assert await readers.read(SMALL) == PageText("Some text.")
     (process,) = readers._all
     process.kill()
     await process.wait()
-    with pytest.raises(Unread, match="unreadable"):
+    with pytest.raises(PageSkipped, match="unreadable"):
         await readers.read(SMALL)
-    assert await readers.read(SMALL) == Extract("Some text.")
+    assert await readers.read(SMALL) == PageText("Some text.")
 
 
 async def test_a_page_that_takes_too_long_is_given_up(pages: Any) -> None:
-    hasty = Readers(seconds=0.001)
-    long = Job(pages.article(*(f"<b>{number}</b> and so on." for number in range(20_000))).encode())
-    with pytest.raises(Unread, match="too long"):
+    hasty = ExtractionProcesses(seconds=0.001)
+    long = PageBody(pages.article(*(f"<b>{number}</b> and so on." for number in range(20_000))).encode())
+    with pytest.raises(PageSkipped, match="too long"):
         await hasty.read(long)
     assert not hasty._all
     await hasty.close()
 
 
 async def test_no_process_is_left_after_the_end() -> None:
-    made = Readers()
+    made = ExtractionProcesses()
     await made.read(SMALL)
     processes = list(made._all)
     await made.close()
@@ -57,7 +57,7 @@ async def test_no_process_is_left_after_the_end() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this system does not show environments")
-async def test_the_processes_know_no_key(readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_processes_know_no_key(readers: ExtractionProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-do-not-pass-on")
     await readers.read(SMALL)
     (process,) = readers._all
@@ -69,11 +69,11 @@ async def test_the_processes_know_no_key(readers: Readers, monkeypatch: pytest.M
 def test_what_a_library_prints_disturbs_nothing() -> None:
     import subprocess
 
-    from overton.retrieval.reading import _encode
+    from overton.retrieval.page_process import _encode
 
     job = _encode(SMALL)
     done = subprocess.run(
-        [sys.executable, "-c", "import os, overton.retrieval.extraction as e, overton.retrieval.reading as r\n"
+        [sys.executable, "-c", "import os, overton.retrieval.page_text as e, overton.retrieval.page_process as r\n"
          "def loud(job):\n print('noise', flush=True); return e.extract(job)\n"
          "r.extract = loud\nr.main()"],
         input=len(job).to_bytes(4, "little") + job,
@@ -90,7 +90,7 @@ async def test_code_in_the_current_directory_is_not_run(tmp_path: Path, monkeypa
     for name in ("msgspec", "trafilatura", "overton"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'was-run')!r}, 'w')")
     monkeypatch.chdir(tmp_path)
-    made = Readers()
-    assert await made.read(SMALL) == Extract("Some text.")
+    made = ExtractionProcesses()
+    assert await made.read(SMALL) == PageText("Some text.")
     await made.close()
     assert not (tmp_path / "was-run").exists()

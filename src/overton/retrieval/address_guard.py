@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from overton.retrieval.limits import Limits, Unread
+from overton.retrieval.limits import FetchLimits, PageSkipped
 
 if TYPE_CHECKING:
     from aiohttp.client import ClientTimeout
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType, Connection
     from aiohttp.tracing import Trace
 
-__all__ = ["GuardedConnector", "PrivateAddressError", "host_of", "joined", "parsed_address", "refusal", "vetted"]
+__all__ = ["GuardedConnector", "PrivateAddressError", "check_address", "host_of", "joined", "parsed_address", "refusal"]
 
 _LONGEST = 4_096
 _PORTS = {80, 443}
 _NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
 
 
-def vetted(address: str, limits: Limits) -> URL:
+def check_address(address: str, limits: FetchLimits) -> URL:
     """The address as it will be requested, without its fragment.
 
     Raises:
@@ -41,13 +41,13 @@ def vetted(address: str, limits: Limits) -> URL:
     url = parsed_address(address)
     host, port = url.host, url.port
     if url.scheme not in {"http", "https"}:
-        raise Unread("not http")
+        raise PageSkipped("not http")
     if url.raw_user is not None or url.raw_password is not None or "@" in url.raw_authority:
-        raise Unread("credentials in the address")
+        raise PageSkipped("credentials in the address")
     if not host or _is_odd_literal(host):
-        raise Unread("invalid address")
+        raise PageSkipped("invalid address")
     if port not in _PORTS and not limits.allows(host):
-        raise Unread(f"port {port}")
+        raise PageSkipped(f"port {port}")
     return url
 
 
@@ -60,7 +60,7 @@ def parsed_address(address: str, base: URL | None = None) -> URL:
         Unread: it is not an address.
     """
     if len(address) > _LONGEST:
-        raise Unread("address too long")
+        raise PageSkipped("address too long")
     try:
         url = URL(address.strip()).with_fragment(None)
         url = url if base is None else base.join(url)
@@ -68,7 +68,7 @@ def parsed_address(address: str, base: URL | None = None) -> URL:
     except (ValueError, IndexError, TypeError):  # its parser accepts any brackets
         sound = False
     if not sound:
-        raise Unread("invalid address")
+        raise PageSkipped("invalid address")
     return url
 
 

@@ -24,13 +24,13 @@ from overton.key_values import (
     whole,
     without_credentials,
 )
-from overton.retrieval.limits import Limits
+from overton.retrieval.limits import FetchLimits
 
 if TYPE_CHECKING:
-    from overton.retrieval.answering import PageAnswerer, PageSource, SearchAnswerer, Searcher
-    from overton.retrieval.archived import Contents
-    from overton.retrieval.collection import CollectionIndex
-    from overton.retrieval.engines.service import Service
+    from overton.retrieval.answerers import PageAnswerer, PageSource, SearchAnswerer, Searcher
+    from overton.retrieval.archive_search import ArchiveIndex
+    from overton.retrieval.index import CollectionIndex
+    from overton.retrieval.search_engines import SearchClient
 
 __all__ = ["Source", "open_pages", "open_search", "pages_for", "published", "reached"]
 
@@ -93,7 +93,7 @@ def open_search(
     values = _read_arguments(parsed, args, searches=True)
     _require()
     hits = values.get("top") or top or _TOP.get(parsed.kind, _TOP_OF_THE_WEB)
-    from overton.retrieval.answering import SearchAnswerer
+    from overton.retrieval.answerers import SearchAnswerer
 
     searcher = _searcher(parsed, values, hits, need_key)
     connections = values.get("connections") or _SEARCH_CONNECTIONS.get(parsed.kind, _LOCAL_CONNECTIONS)
@@ -114,7 +114,7 @@ def open_pages(spec: str, args: _Arguments = ()) -> Source:
     parsed = _parse_spec(spec, _PAGE_FORMS, "--pages")
     values = _read_arguments(parsed, args, searches=False)
     _require()
-    from overton.retrieval.answering import PageAnswerer
+    from overton.retrieval.answerers import PageAnswerer
 
     connections = values.get("connections") or (_WEB_CONNECTIONS if parsed.kind == "web" else _LOCAL_CONNECTIONS)
     return Source(PageAnswerer(_pages(parsed, values), name=published(spec)), connections, parsed.kind)
@@ -160,28 +160,28 @@ def _searcher(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> 
     if spec.kind in {"serper", "google", "brave", "searxng"}:
         return _engine(spec, values, top, need_key)
     if spec.kind == "archive":
-        from overton.retrieval.archived import ArchivedSearch
+        from overton.retrieval.archive_search import ArchivedSearch
 
         load = _contents(spec)
         return ArchivedSearch(load, f"archive/{load().hits_digest[:_DIGITS]}", top)
-    from overton.retrieval.collection import LocalSearch
+    from overton.retrieval.index import LocalSearch
 
     return LocalSearch(*_collection(spec), top)
 
 
 def _pages(spec: _Spec, values: dict[str, Any]) -> PageSource:
     values.pop("connections", None)
-    limits = Limits(**{**values, "allow": frozenset(values.get("allow", ()))})
+    limits = FetchLimits(**{**values, "allow": frozenset(values.get("allow", ()))})
     if spec.kind == "web":
         from overton.retrieval.web import WebPages
 
         return WebPages(limits)
     if spec.kind == "archive":
-        from overton.retrieval.archived import ArchivedPages
+        from overton.retrieval.archive_search import ArchivedPages
 
         load = _contents(spec)
         return ArchivedPages(load, f"archive/{load().pages_digest[:_DIGITS]}", limits)
-    from overton.retrieval.collection import LocalPages
+    from overton.retrieval.index import LocalPages
 
     return LocalPages(*_collection(spec))
 
@@ -189,17 +189,17 @@ def _pages(spec: _Spec, values: dict[str, Any]) -> PageSource:
 def _collection(spec: _Spec) -> tuple[Callable[[], CollectionIndex], str]:
     """A function that opens a collection, and its identity, known without opening it."""
     if spec.kind == "starter":
-        from overton.retrieval.collection import starter_digest, starter_index
+        from overton.retrieval.index import starter_digest, starter_index
 
         return starter_index, f"starter/{starter_digest()[:_DIGITS]}"
-    from overton.retrieval.collection import about_index
+    from overton.retrieval.index import about_index
 
     folder = path_of(spec.rest, "archive or index")
     return partial(_opened, folder), f"index/{about_index(folder).digest[:_DIGITS]}"
 
 
-def _contents(spec: _Spec) -> Callable[[], Contents]:
-    from overton.retrieval.archived import archive_file
+def _contents(spec: _Spec) -> Callable[[], ArchiveIndex]:
+    from overton.retrieval.archive_search import archive_file
 
     path = archive_file(path_of(spec.rest, "archive or index"))
     stat = path.stat()
@@ -209,15 +209,15 @@ def _contents(spec: _Spec) -> Callable[[], Contents]:
 @lru_cache(maxsize=4)
 def _opened(folder: Path) -> CollectionIndex:
     """One open index for search and pages."""
-    from overton.retrieval.collection import open_index
+    from overton.retrieval.index import open_index
 
     return open_index(folder)
 
 
 @lru_cache(maxsize=4)
-def _read_through(path: Path, size: int, changed: int) -> Contents:
+def _read_through(path: Path, size: int, changed: int) -> ArchiveIndex:
     """One reading for search and pages, as long as the file (of `size` bytes) has not `changed` (nanoseconds)."""
-    from overton.retrieval.archived import contents_of
+    from overton.retrieval.archive_search import contents_of
 
     return contents_of(path)
 
@@ -229,7 +229,7 @@ def _engine(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Se
         return _google(spec, values, top, need_key)
     if spec.kind == "brave":
         return _brave(spec, values, top, need_key)
-    from overton.retrieval.engines.searxng import SearXNG
+    from overton.retrieval.search_engines import SearXNG
 
     url = _searxng_url(spec)
     host = urlsplit(url).hostname or ""
@@ -251,33 +251,30 @@ _VARIABLES = {
 
 
 def _serper(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
-    from overton.retrieval.engines.serper import BASE_URL, Serper
-    from overton.retrieval.engines.service import key_from
+    from overton.retrieval.search_engines import SERPER_URL, Serper, key_from
 
     key = key_from(_VARIABLES["serper"][0], spec.text, needed=need_key)
-    return Serper(_service(spec.text, BASE_URL, values, key), key, top)
+    return Serper(_service(spec.text, SERPER_URL, values, key), key, top)
 
 
 def _google(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
-    from overton.retrieval.engines.google import BASE_URL, Google
-    from overton.retrieval.engines.service import key_from
+    from overton.retrieval.search_engines import GOOGLE_URL, Google, key_from
 
     key, engine = (key_from(variable, spec.text, needed=need_key) for variable in _VARIABLES["google"])
-    return Google(_service(spec.text, BASE_URL, values, key, engine), key, engine, top)
+    return Google(_service(spec.text, GOOGLE_URL, values, key, engine), key, engine, top)
 
 
 def _brave(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
-    from overton.retrieval.engines.brave import BASE_URL, Brave
-    from overton.retrieval.engines.service import key_from
+    from overton.retrieval.search_engines import BRAVE_URL, Brave, key_from
 
     key = key_from(_VARIABLES["brave"][0], spec.text, needed=need_key)
-    return Brave(_service(spec.text, BASE_URL, values, key), key, top)
+    return Brave(_service(spec.text, BRAVE_URL, values, key), key, top)
 
 
-def _service(name: str, url: str, values: dict[str, Any], *keys: Any) -> Service:
-    from overton.retrieval.engines.service import Service
+def _service(name: str, url: str, values: dict[str, Any], *keys: Any) -> SearchClient:
+    from overton.retrieval.search_engines import SearchClient
 
-    return Service(name, values.get("base_url") or url, keys=keys, timeout=values.get("timeout") or _TIMEOUT)
+    return SearchClient(name, values.get("base_url") or url, keys=keys, timeout=values.get("timeout") or _TIMEOUT)
 
 
 _SEARCH_FORMS = ("starter", "index/DIR", "archive/RUN", "serper", "brave", "searxng/http://HOST:PORT")

@@ -9,17 +9,17 @@ import pytest
 from yarl import URL
 
 from overton.calls import Page
-from overton.retrieval.guard import GuardedConnector, refusal
-from overton.retrieval.limits import Limits, Unread
+from overton.retrieval.address_guard import GuardedConnector, refusal
+from overton.retrieval.http import GuardedHttp
+from overton.retrieval.limits import FetchLimits, PageSkipped
 from overton.retrieval.web import WebPages
-from overton.retrieval.wire import Wire
 
 Read = Callable[..., Awaitable[Page]]
 
-QUICK = Limits(delay=0, timeout=5)
+QUICK = FetchLimits(delay=0, timeout=5)
 
 
-async def skipped(url: str, limits: Limits = QUICK, resolver: Any = None) -> str:
+async def skipped(url: str, limits: FetchLimits = QUICK, resolver: Any = None) -> str:
     source = WebPages(limits, resolver)
     try:
         return (await source.read(url, None)).skipped
@@ -72,9 +72,9 @@ async def test_a_name_that_resolves_to_a_private_address_is_not_connected_to(
 
 async def test_a_redirect_to_a_private_address_is_not_followed(site: Any, other_site: Any, pages: Any) -> None:
     other_site.paths["/"] = pages.answers(status=302, Location=f"http://127.0.0.1:{site.port}/secret")
-    allowed = Limits(allow=frozenset({"127.0.0.2"}), delay=0, timeout=5)
+    allowed = FetchLimits(allow=frozenset({"127.0.0.2"}), delay=0, timeout=5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overton.retrieval.guard._PORTS", {80, 443, site.port})
+        patch.setattr("overton.retrieval.address_guard._PORTS", {80, 443, site.port})
         assert await skipped(f"{other_site.url}/", allowed) == "private address"
     assert other_site.seen["/"] == 1
     assert not site.seen
@@ -86,7 +86,7 @@ async def test_a_robots_file_that_redirects_to_a_private_address_is_not_followed
 ) -> None:
     other_site.paths["/robots.txt"] = pages.answers(status=301, Location=f"http://127.0.0.1:{site.port}/secret")
     other_site.paths["/"] = pages.answers(pages.article())
-    allowed = Limits(allow=frozenset({"127.0.0.2"}), delay=0, timeout=5)
+    allowed = FetchLimits(allow=frozenset({"127.0.0.2"}), delay=0, timeout=5)
     assert await skipped(f"{other_site.url}/", allowed) == "private address"
     assert other_site.seen == {"/robots.txt": 1}
     assert not site.seen
@@ -97,17 +97,17 @@ async def test_a_name_that_changes_its_answer_gains_nothing(
     site: Any, other_site: Any, names: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """127.0.0.2 represents a public address here. The name leads there first, and to 127.0.0.1 from then on."""
-    from overton.retrieval.guard import refusal
+    from overton.retrieval.address_guard import refusal
 
     monkeypatch.setattr(
-        "overton.retrieval.guard.refusal", lambda address: None if address == "127.0.0.2" else refusal(address)
+        "overton.retrieval.address_guard.refusal", lambda address: None if address == "127.0.0.2" else refusal(address)
     )
     resolver = names(rebinding_test=["127.0.0.2", "127.0.0.1"])
-    wire = Wire(QUICK, resolver)
+    wire = GuardedHttp(QUICK, resolver)
     url = URL(f"http://rebinding.test:{site.port}/page")
     assert (await wire.get(url, seconds=5, most=100)).status == 404
     await wire.close()  # the kept connection would be reused; the attacker waits for a new one
-    with pytest.raises(Unread, match="private address"):
+    with pytest.raises(PageSkipped, match="private address"):
         await wire.get(url, seconds=5, most=100)
     await wire.close()
     assert resolver.asked["rebinding.test"] == 2
@@ -121,10 +121,10 @@ async def test_the_other_end_is_looked_at_even_if_the_socket_was_not_checked(
     import socket
 
     monkeypatch.setattr(
-        "overton.retrieval.guard._guarded_socket", lambda info: socket.socket(info[0], info[1], info[2])
+        "overton.retrieval.address_guard._guarded_socket", lambda info: socket.socket(info[0], info[1], info[2])
     )
-    wire = Wire(QUICK)
-    with pytest.raises(Unread, match="private address"):
+    wire = GuardedHttp(QUICK)
+    with pytest.raises(PageSkipped, match="private address"):
         await wire.get(URL(f"{site.url}/page"), seconds=5, most=100)
     await wire.close()
     assert not site.seen
@@ -133,8 +133,8 @@ async def test_the_other_end_is_looked_at_even_if_the_socket_was_not_checked(
 async def test_the_guard_itself_lets_a_connection_through_where_the_address_is_public(
     site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("overton.retrieval.guard.refusal", lambda address: None)
-    wire = Wire(QUICK)
+    monkeypatch.setattr("overton.retrieval.address_guard.refusal", lambda address: None)
+    wire = GuardedHttp(QUICK)
     assert (await wire.get(URL(f"{site.url}/page"), seconds=5, most=100)).status == 404
     await wire.close()
     assert site.seen == {"/page": 1}

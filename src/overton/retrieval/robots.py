@@ -4,57 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 
 from protego import Protego
 from yarl import URL
 
-from overton.retrieval.limits import Unread, inflated
-from overton.retrieval.wire import Exchange
+from overton.retrieval.http import Exchange
+from overton.retrieval.limits import PageSkipped, inflated
 
-__all__ = ["ROBOTS_BYTES", "Manners", "Robots"]
-
-_HOSTS = 4_096
-
-
-@dataclass
-class _Host:
-    places: asyncio.Semaphore
-    free_at: float = 0.0
-    users: int = field(default=0)
-
-
-class Manners:
-    """Admits requests to each host in turn: at most `per_host` at a time, started at least `delay` seconds apart."""
-
-    def __init__(self, per_host: int, delay: float) -> None:
-        self._per_host = per_host
-        self._delay = delay
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
-
-    @asynccontextmanager
-    async def turn(self, host: str, delay: float = 0.0) -> AsyncIterator[None]:
-        """Wait for this host's turn and occupy a place; `delay` is the pause that the host asks for, in seconds."""
-        state = self._state(host)
-        state.users += 1
-        try:
-            async with state.places:
-                clock = asyncio.get_running_loop().time
-                begins = max(clock(), state.free_at)
-                state.free_at = begins + max(self._delay, delay)
-                await asyncio.sleep(begins - clock())
-                yield
-        finally:
-            state.users -= 1
-
-    def _state(self, host: str) -> _Host:
-        state = self._hosts.setdefault(host, _Host(asyncio.Semaphore(self._per_host)))
-        self._hosts.move_to_end(host)
-        while len(self._hosts) > _HOSTS and not next(iter(self._hosts.values())).users:
-            self._hosts.popitem(last=False)
-        return state
+__all__ = ["ROBOTS_BYTES", "Robots"]
 
 
 ROBOTS_BYTES = 512 * 1024
@@ -86,7 +44,7 @@ class Robots:
         """
         rules = await self._rules(url.origin())
         if not rules.can_fetch(str(url), self._agent):
-            raise Unread("robots.txt")
+            raise PageSkipped("robots.txt")
         return min(float(rules.crawl_delay(self._agent) or 0.0), _LONGEST_WISH)
 
     async def _rules(self, origin: URL) -> Protego:
@@ -96,7 +54,7 @@ class Robots:
             self._forget_oldest()
         try:
             return await asyncio.shield(task)  # others may wait for it too
-        except Unread as unread:
+        except PageSkipped as unread:
             # Fetched again for a page's second try; nothing is kept from a network that was down.
             if self._sites.get(origin) is task and (unread.network or origin not in self._failed):
                 del self._sites[origin]
@@ -119,12 +77,12 @@ class Robots:
     async def _fetched(self, origin: URL) -> Protego:
         try:
             exchange = await self._ask(origin / "robots.txt")
-        except Unread as unread:
+        except PageSkipped as unread:
             if unread.reason in {"timeout", "disconnected", "too many redirects"}:
-                raise Unread("robots.txt unreachable", again=unread.again, network=unread.network) from None
+                raise PageSkipped("robots.txt unreachable", again=unread.again, network=unread.network) from None
             raise
         if exchange.status == 429 or exchange.status >= 500 or exchange.truncated in {"time", "disconnect"}:
-            raise Unread("robots.txt unreachable", again=True)
+            raise PageSkipped("robots.txt unreachable", again=True)
         return await asyncio.to_thread(Protego.parse, _text(exchange) if exchange.status == 200 else "")
 
 

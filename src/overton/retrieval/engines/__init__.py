@@ -1,1 +1,0 @@
-"""Search engines over HTTP, one file each."""
