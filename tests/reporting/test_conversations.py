@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from overton.reporting import Report, write
-from overton.reporting.trials import pack
+from overton.reporting.trial_pack import pack
 from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
 
 

@@ -14,8 +14,8 @@ from overton.api.runs import Run, open_run
 from overton.api.trial_rows import design_of_table
 from overton.errors import InputError, Problem
 from overton.hosts.local import traceback_kept
-from overton.reporting.fragment import fragment
-from overton.reporting.text import encoded
+from overton.reporting.cells import encoded
+from overton.reporting.notebook import fragment
 from overton.studies.against import Against, against
 from overton.studies.against_shown import Found, count_said, findings_against, sections_against, with_variants
 from overton.studies.analysed import show_with

@@ -81,7 +81,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The run in a notebook: what it is, how far it went, and what to do with it."""
-        from overton.reporting.fragment import facts
+        from overton.reporting.notebook import facts
 
         manifest = self.manifest
         names = [entry.name for entries in manifest.models.values() for entry in entries]

@@ -121,7 +121,7 @@ def print_json(value: Any) -> None:
     """Print a value of plain types and structs as JSON; what would act on a terminal is escaped the JSON way."""
     import msgspec
 
-    from overton.reporting.text import encoded
+    from overton.reporting.cells import encoded
 
     json = value if isinstance(value, bytes) else encoded(value)
     formatted = msgspec.json.format(json, indent=2).decode()

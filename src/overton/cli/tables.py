@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from overton.reporting.text import ShownCell, ShownTable, shown
+from overton.reporting.cells import CellView, TableView, format_table
 from overton.studies.exhibits import Callout, Method, Prose, Statement, Table
 from overton.studies.findings import DO_NOT_QUOTE, by_model, common, evidence
 from overton.untrusted import visible
@@ -126,7 +126,7 @@ class _Column:
 
 
 def _table(table: Table, width: int, most: int | None) -> Iterator[RenderableType]:
-    made = shown(table)
+    made = format_table(table)
     made_rows = made.rows if most is None else made.rows[:most]
     reasons: dict[str, int] = {}
     columns, same = _columns(made, made_rows, reasons, " "), list[str]()
@@ -146,9 +146,7 @@ def _table(table: Table, width: int, most: int | None) -> Iterator[RenderableTyp
     yield from (Text(visible(line), style="dim") for line in _beneath(made, reasons))
 
 
-def _columns(
-    made: ShownTable, rows: Sequence[Sequence[ShownCell]], reasons: dict[str, int], joint: str
-) -> list[_Column]:
+def _columns(made: TableView, rows: Sequence[Sequence[CellView]], reasons: dict[str, int], joint: str) -> list[_Column]:
     """The columns, with `joint` between a value and its interval; `reasons` collects why cells are empty, numbered."""
     return [
         _Column(visible(column.title), [_cell(row[place], reasons, joint) for row in rows], column.kind == "text")
@@ -164,7 +162,7 @@ def _unlike(columns: Sequence[_Column]) -> tuple[list[_Column], list[str]]:
     return (unlike, lines) if unlike else (list(columns), [])
 
 
-def _cell(cell: ShownCell, reasons: dict[str, int], joint: str) -> str:
+def _cell(cell: CellView, reasons: dict[str, int], joint: str) -> str:
     if cell.reason:
         return cell.text + str(reasons.setdefault(cell.reason, len(reasons) + 1)).translate(_RAISED)
     return visible(f"{cell.text}{joint}{cell.interval}" if cell.interval else cell.text)
@@ -216,7 +214,7 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     return widths
 
 
-def _beneath(made: ShownTable, reasons: dict[str, int]) -> Iterator[str]:
+def _beneath(made: TableView, reasons: dict[str, int]) -> Iterator[str]:
     """Why cells are empty, the table's own note, its intervals, and the paper's number for it."""
     more_lines = {cell.text: cell.more for row in made.rows for cell in row if cell.more}
     yield from (f"{text} {' '.join(more)}" for text, more in more_lines.items())

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from overton.judging.labelling import CANNOT_TELL, Task
-from overton.reporting.shell import asset, filled
-from overton.reporting.text import encoded, inside_script
+from overton.reporting.cells import encoded, inside_script
+from overton.reporting.page import asset, filled
 
 __all__ = ["Unit", "page_of"]
 

@@ -16,7 +16,7 @@ from overton.hosts.local.loop import run_to_end
 from overton.hosts.local.opening import Opened
 from overton.hosts.local.probing import PROBE, READY
 from overton.models import Model
-from overton.reporting.fragment import fragment
+from overton.reporting.notebook import fragment
 from overton.retrieval import Source
 from overton.studies.exhibits import Column, Section, Table
 from overton.studies.nulls import null_of

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from overton.reporting import Report, render
-from overton.reporting.svg import drawn
+from overton.reporting.charts import drawn
 from overton.statistics import Estimate
 from overton.studies.exhibits import Callout, Chart, Method, Section, Table, summary
 from overton.studies.pluralism.figures import sections, thread_table

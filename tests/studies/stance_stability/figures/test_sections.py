@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from overton.reporting import Report, render
-from overton.reporting.svg import drawn
+from overton.reporting.charts import drawn
 from overton.studies.exhibits import Callout, Chart, Method, Section, Table
 from overton.studies.stance_stability.figures import conversation_table, sections
 from overton.studies.stance_stability.measures import analyze

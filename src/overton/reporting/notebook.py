@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from markupsafe import Markup, escape
 
-from overton.reporting.text import ShownCell, shown
+from overton.reporting.cells import CellView, format_table
 from overton.studies.exhibits import Callout, Exhibit, Method, Prose, Section, Statement, Table
 from overton.untrusted import visible
 
@@ -54,7 +54,7 @@ def _parts(exhibits: Iterable[Exhibit]) -> Iterator[Markup]:
 
 
 def _table(table: Table) -> Markup:
-    made = shown(table)
+    made = format_table(table)
     head = Markup("").join(
         Markup("<th>{}</th>").format(visible(f"{title} ({count})" if count else title))
         for title, count in made.headings
@@ -72,7 +72,7 @@ def _table(table: Table) -> Markup:
     ).format(visible(table.title), head, Markup("").join(rows), visible(beneath))
 
 
-def _cell(cell: ShownCell, numeric: bool) -> Markup:
+def _cell(cell: CellView, numeric: bool) -> Markup:
     side = "right" if numeric else "left"
     beside = " ".join(filter(None, [cell.interval, f"({cell.count})" if cell.count else "", cell.reason]))
     text = escape(visible(f"{cell.text} {beside}".strip()))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.reporting.text import encoded, inside_script, shown
+from overton.reporting.cells import encoded, format_table, inside_script
 from overton.statistics import Estimate, not_computed
 from overton.studies.exhibits import Column, Missing, Table
 
@@ -26,7 +26,7 @@ def test_lone_surrogates_do_not_stop_encoding():
 
 
 def one(cell, kind):
-    return shown(Table("t", [Column("c", kind)], [[cell]])).rows[0][0]
+    return format_table(Table("t", [Column("c", kind)], [[cell]])).rows[0][0]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_number_reads_as_its_kind(kind, value, text):
 
 
 def test_estimate_shows_value_interval_and_count():
-    cells = shown(
+    cells = format_table(
         Table("t", [Column("c", "share")], [[Estimate(0.5, 0.25, 0.75, 12, "Wilson")], [Estimate(0, 0, 0.3, 9, "W")]])
     ).rows
     assert (cells[0][0].text, cells[0][0].interval, cells[0][0].count) == ("50.0%", "[25.0, 75.0]", "n = 12")
@@ -55,20 +55,20 @@ def test_estimate_shows_value_interval_and_count():
 
 def test_count_shared_by_a_column_stands_in_its_heading_once():
     rows = [[Estimate(value, 0, 1, 1_070, "Wilson")] for value in (0.1, 0.2)]
-    table = shown(Table("t", [Column("c", "share")], rows))
+    table = format_table(Table("t", [Column("c", "share")], rows))
     assert table.headings == [("c", "n = 1,070")]
     assert [row[0].count for row in table.rows] == ["", ""]
 
 
 def test_intervals_are_explained_by_level_and_method():
     row = [Estimate(0.5, 0, 1, 2, "Wilson"), Estimate(0.5, 0, 1, 2, "bootstrap over issues")]
-    table = shown(Table("t", [Column("a", "share"), Column("b", "share")], [row]))
+    table = format_table(Table("t", [Column("a", "share"), Column("b", "share")], [row]))
     assert table.intervals == "95% intervals: Wilson; bootstrap over issues"
 
 
 def test_a_limit_at_the_end_of_the_range_is_not_determined_and_explained_beneath_the_table():
     cut = Estimate(0.242, 0.104, 1.0, 10, "Student's t", within=(0.0, 1.0))
-    table = shown(Table("t", [Column("a", "share")], [[cut]]))
+    table = format_table(Table("t", [Column("a", "share")], [[cut]]))
     assert table.rows[0][0].interval == "[10.4, not determined]"
     assert table.intervals == (
         "95% intervals: Student's t; not determined: the limit lies at the end of the measure's range"
@@ -79,7 +79,9 @@ def test_a_limit_at_the_end_of_the_range_is_not_determined_and_explained_beneath
 
 def test_why_numbers_have_no_interval_stands_once_beneath_the_table():
     few = [Estimate(0.5, nan, nan, n, f"no interval: too few topics ({n}; five are needed)") for n in (2, 3)]
-    table = shown(Table("t", [Column("a", "share")], [[Estimate(0.5, 0, 1, 9, "Wilson")], *([one] for one in few)]))
+    table = format_table(
+        Table("t", [Column("a", "share")], [[Estimate(0.5, 0, 1, 9, "Wilson")], *([one] for one in few)])
+    )
     assert table.intervals == "95% intervals: Wilson; no interval: too few topics"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from overton.reporting.text import encoded
+from overton.reporting.cells import encoded
 from overton.studies.exhibits import TrialTable
 
 __all__ = ["Pack", "pack"]

@@ -16,7 +16,7 @@ from overton.studies.exhibits import Cell, Column, Missing, Spelled, Table
 from overton.studies.numbers import NOT_DETERMINED, Kind, interval, number, reason
 from overton.untrusted import visible
 
-__all__ = ["ShownCell", "ShownTable", "encoded", "inside_script", "shown", "visible_throughout"]
+__all__ = ["CellView", "TableView", "encoded", "format_table", "inside_script", "visible_throughout"]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -58,7 +58,7 @@ def inside_script(json: bytes) -> Markup:
 
 
 @dataclass(frozen=True)
-class ShownCell:
+class CellView:
     """A cell as displayed: the value, its interval, its count; and unformatted the number to sort by and the limits."""
 
     text: str
@@ -72,12 +72,12 @@ class ShownCell:
 
 
 @dataclass(frozen=True)
-class ShownTable:
+class TableView:
     """A table as displayed; `headings` are pairs of a title and the count shared by the whole column, or ''."""
 
     table: Table
     headings: Sequence[tuple[str, str]]
-    rows: Sequence[Sequence[ShownCell]]
+    rows: Sequence[Sequence[CellView]]
     intervals: str
 
     @property
@@ -86,7 +86,7 @@ class ShownTable:
         return [column.kind != "text" for column in self.table.columns]
 
 
-def shown(table: Table) -> ShownTable:
+def format_table(table: Table) -> TableView:
     """The table with every cell formatted, counts shared by a column moved to its heading, and intervals explained."""
     counts = [_shared_count(table, index) for index in range(len(table.columns))]
     rows = [
@@ -97,31 +97,31 @@ def shown(table: Table) -> ShownTable:
         (column.title, f"n = {count:,}" if count is not None else "")
         for column, count in zip(table.columns, counts, strict=True)
     ]
-    return ShownTable(table, headings, rows, _intervals(table))
+    return TableView(table, headings, rows, _intervals(table))
 
 
-def _cell(cell: Cell, column: Column, shared: int | None) -> ShownCell:
+def _cell(cell: Cell, column: Column, shared: int | None) -> CellView:
     match cell:
         case None:
-            return ShownCell("\u2013")
+            return CellView("\u2013")
         case Spelled():
-            return ShownCell(cell.text, more=cell.more)
+            return CellView(cell.text, more=cell.more)
         case Missing():
-            return ShownCell("\u2013", reason=cell.reason)
+            return CellView("\u2013", reason=cell.reason)
         case Estimate():
             return _estimate(cell, column.kind, shared)
         case int() | float():
-            return ShownCell(number(cell, column.kind), sort=None if isnan(cell) else cell)
+            return CellView(number(cell, column.kind), sort=None if isnan(cell) else cell)
         case _:
-            return ShownCell(str(cell))
+            return CellView(str(cell))
 
 
-def _estimate(estimate: Estimate, kind: Kind, shared: int | None) -> ShownCell:
+def _estimate(estimate: Estimate, kind: Kind, shared: int | None) -> CellView:
     if isnan(estimate.value):
-        return ShownCell("\u2013", reason=reason(estimate))
+        return CellView("\u2013", reason=reason(estimate))
     count = "" if shared is not None else f"n = {estimate.n:,}"
     low, high = (None, None) if isnan(estimate.low) or isnan(estimate.high) else (estimate.low, estimate.high)
-    return ShownCell(number(estimate.value, kind), interval(estimate, kind), count, "", estimate.value, low, high)
+    return CellView(number(estimate.value, kind), interval(estimate, kind), count, "", estimate.value, low, high)
 
 
 def _shared_count(table: Table, index: int) -> int | None:

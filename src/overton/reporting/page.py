@@ -1,4 +1,4 @@
-"""A report laid out as one HTML file that makes no network requests and runs no script but its own.
+"""A report as one HTML file.
 
 Its charts can also be written as files, for papers and slides.
 """
@@ -9,22 +9,129 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from gzip import compress
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from overton.files.atomic import make_folder, write_atomic
-from overton.reporting.finding import found
-from overton.reporting.shell import asset, filled
-from overton.reporting.svg import drawn, inline, specification, style_sheet
-from overton.reporting.text import encoded, inside_script, shown
-from overton.reporting.trials import Pack, pack
+from overton.reporting.cells import encoded, format_table, inside_script
+from overton.reporting.charts import drawn, inline, specification, style_sheet
+from overton.reporting.trial_pack import Pack, pack
 from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
-from overton.studies.findings import Finding
+from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, common, counted, evidence
+from overton.untrusted import visible
 
-__all__ = ["MAX_BYTES", "Report", "render", "write", "write_figures"]
+__all__ = [
+    "MAX_BYTES",
+    "FindingView",
+    "FindingsView",
+    "Report",
+    "asset",
+    "filled",
+    "found",
+    "render",
+    "write",
+    "write_figures",
+]
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """A finding as displayed: `link` is the section that shows it and its title, None if the page has none."""
+
+    sentence: str
+    what: str
+    count: str
+    evidence: str
+    link: tuple[str, str] | None
+    cautions: Sequence[str]
+    red: str
+
+
+@dataclass(frozen=True)
+class FindingsView:
+    """What was found: `cautions` common to all findings, and by model what holds and what was ruled out."""
+
+    cautions: Sequence[str]
+    red: str
+    models: Sequence[tuple[str, Sequence[FindingView], Sequence[FindingView]]]
+
+
+def found(findings: Sequence[Finding], sections: Sequence[Section]) -> FindingsView | None:
+    """What the top of a report says; None if no findings are declared.
+
+    Effects that were ruled out are listed separately, unless no other effects are reported: then they are the findings.
+    """
+    if not findings:
+        return None
+    shared = common(findings)
+    titles = {section.key: section.title for section in sections}
+    models = []
+    for model, own in by_model(findings):
+        said = [(one.what, _said(one, titles, shared)) for one in own]
+        moved = any(what == "effect" for what, _ in said)
+        apart = [one for what, one in said if what == "bound" and moved]
+        models.append((model, [one for _, one in said if one not in apart], apart))
+    quotable = any(one.quotable for one in findings)
+    return FindingsView(shared, "" if quotable or not shared else DO_NOT_QUOTE, models)
+
+
+def _said(one: Finding, titles: Mapping[str, str], shared: Sequence[str]) -> FindingView:
+    return FindingView(
+        sentence=one.sentence,
+        what=one.what,
+        count=counted(one.n, one.units),
+        evidence=evidence(one),
+        link=(one.exhibit, titles[one.exhibit]) if one.exhibit in titles else None,
+        cautions=[text for text in one.cautions if text not in shared],
+        red="" if one.quotable else DO_NOT_QUOTE,
+    )
+
+
+def filled(template: str, style: str, script: str, **values: Any) -> str:
+    """The page that a template makes of `values`, `style`, `script`, and the `policy` that allows only those two.
+
+    Every string among the values is made visible, then escaped; `Markup` is inserted as it is.
+    """
+    return _template(template).render(
+        **values, script=Markup(script), style=Markup(style), policy=_policy(script, style)
+    )
+
+
+@cache
+def asset(name: str) -> str:
+    """A file shared by all pages, or one of the report's."""
+    return files("overton.reporting").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _policy(script: str, style: str) -> str:
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _template(text: str) -> Template:
+    # `finalize` makes every expression's text visible before it is escaped; our own markup passes unchanged.
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    return environment.from_string(text)
 
 
 @dataclass(frozen=True)
@@ -143,9 +250,9 @@ def _page(report: Report, charts: Mapping[str, Future[Markup]], packed: Pack | N
 def _laid_out(exhibit: Exhibit, charts: Mapping[str, Future[Markup]]) -> dict[str, Any]:
     match exhibit:
         case Table():
-            return {"kind": "table", "table": shown(exhibit)}
+            return {"kind": "table", "table": format_table(exhibit)}
         case Chart():
-            values = shown(exhibit.values) if exhibit.values else None
+            values = format_table(exhibit.values) if exhibit.values else None
             return {"kind": "chart", "chart": exhibit, "svg": charts[exhibit.name].result(), "numbers": values}
         case Callout():
             return {"kind": "callout", "callout": exhibit}

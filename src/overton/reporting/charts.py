@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from overton.reporting.text import visible_throughout
+from overton.reporting.cells import visible_throughout
 from overton.studies.exhibits import COLOURS, SERIES, Chart
 from overton.studies.room import NARROW, WIDE, Room
 from overton.untrusted import visible

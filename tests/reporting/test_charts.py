@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from overton.reporting import write_figures
-from overton.reporting.svg import cleaned, drawn, inline
+from overton.reporting.charts import cleaned, drawn, inline
 from overton.studies.exhibits import COLOURS, Chart
 
 
