@@ -34,7 +34,7 @@ def issues(count: int) -> list[Any]:
     """`count` issues made of the starter issues, under names of their own."""
     import msgspec
 
-    from overton.api.items import read_items
+    from overton.runs.items import read_items
     from overton.studies.open_mindedness import STUDY
 
     starter = read_items(STUDY)
@@ -50,7 +50,7 @@ def overton_run(url: str, trials: int, connections: int, *, report: bool) -> dic
     import polars  # noqa: F401
 
     import overton
-    from overton.api import runs  # noqa: F401
+    from overton.runs import run as runs  # noqa: F401
 
     per_issue = 15 * ISSUE_TRIALS
     asked = issues(max(1, round(trials / per_issue))) if trials >= per_issue else issues(1)

@@ -26,11 +26,11 @@ import numpy as np
 from scipy.stats import chi2
 
 import overton
-from overton.api.demo import MODEL, declared, prepare
-from overton.api.items import read_items
 from overton.calls import Draw, Form, Request, Settings, user
 from overton.judging.weighing import chances_at
 from overton.models.llama_cpp import EmbeddedModel
+from overton.runs.demonstration import MODEL, declared, prepare
+from overton.runs.items import read_items
 from overton.statistics.calibration import calibration
 from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness import Issue

@@ -62,7 +62,7 @@ def _found(run: Path) -> list[str]:
     if not (run / "manifest.json").is_file():
         return []
     from overton.api.analyses import measured
-    from overton.api.runs import open_run
+    from overton.runs.run import open_run
 
     document = measured(open_run(run).manifest.study, run).document()
     return [one["sentence"] for one in document.get("findings", [])][:3]

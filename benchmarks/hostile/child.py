@@ -58,7 +58,7 @@ def _models(case: Case, url: str) -> dict[str, Any]:
 
 def _asked(case: Case) -> tuple[dict[str, Any], list[str]]:
     """The study's options, and the ids of the items that it is asked about."""
-    from overton.api.items import read_items
+    from overton.runs.items import read_items
 
     how = STUDIES[case.study]
     options = {key: value for key, value in how.items() if key not in ("only", "others", "roles", "agents")}

@@ -124,7 +124,7 @@ def _joined(*parts: Sequence[str]) -> tuple[str, ...]:
 
 def _first(study: str) -> list[str]:
     """The first two of its items."""
-    from overton.api.items import read_items
+    from overton.runs.items import read_items
 
     return [item.id for item in read_items(study)[:2]]
 
@@ -137,7 +137,7 @@ def inputs(folder: Path) -> None:
     """Files that commands are given."""
     import msgspec
 
-    from overton.api.items import read_items
+    from overton.runs.items import read_items
     from overton.studies.pluralism.reading import starter_threads
 
     lines = [msgspec.json.encode(item) for item in read_items("open-mindedness")[:10]]

@@ -19,11 +19,11 @@ import zstandard
 from fuzz.mutating import bomb, inside, json_values
 from fuzz.room import file_of, fresh, room
 from fuzz.trying import Mutation, Target
-from overton.api.items import check_items, read_items
 from overton.corpus import index
 from overton.files.forum import ReadCounts, read_comments, read_posts
 from overton.models.gguf import check_gguf
 from overton.retrieval.index import open_index
+from overton.runs.items import check_items, read_items
 from overton.studies.items import Items
 from overton.studies.open_mindedness.reading import ISSUES, UNPHRASED
 from overton.studies.pluralism.reading import REFERENCES, THREADS

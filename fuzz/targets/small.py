@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.room import fresh, room
-from overton.api.runs import Run, run
+from overton.runs.run import Run, run
 
 __all__ = ["ASKED", "copied", "whole"]
 
@@ -43,7 +43,7 @@ ASKED: dict[str, dict[str, Any]] = {
 @cache
 def whole(study: str) -> Run:
     """The run; not to be changed."""
-    from overton.api.items import read_items
+    from overton.runs.items import read_items
 
     first = read_items(study)[:1]
     return run(study, items=first, out=room() / f"whole-{study}", seed=1, **ASKED[study])

@@ -13,7 +13,6 @@ import msgspec
 
 from fuzz.room import ended
 from fuzz.trying import Target
-from overton.api.items import read_items
 from overton.calls import Form, Hit, Hits, Message, Page, Question, Reply, Settings
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import OvertonError
@@ -22,6 +21,7 @@ from overton.key_values import by_key, pairs_of
 from overton.models import open_model
 from overton.models.spec import name_and_spec, parse_spec
 from overton.retrieval import open_pages, open_search
+from overton.runs.items import read_items
 from overton.studies.deliberation.verdicts import read_comment, read_verdict
 from overton.studies.registry import study_named
 

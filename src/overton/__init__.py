@@ -20,9 +20,7 @@ from overton.version import __version__
 if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
     from overton.api.analyses import analyze, schema
-    from overton.api.batches import batches
     from overton.api.comparing import baseline, compare, gate
-    from overton.api.demo import demo
     from overton.api.doctor import doctor
     from overton.api.documented import describe
     from overton.api.inspect_logs import export_run, import_logs
@@ -30,8 +28,10 @@ if TYPE_CHECKING:
     from overton.api.profiling import profile
     from overton.api.reports import report
     from overton.api.reproducing import reproduce
-    from overton.api.runs import Run, extend, open_run, resume, run
-    from overton.api.shards import merge, split
+    from overton.runs.batch_status import batches
+    from overton.runs.demonstration import demo
+    from overton.runs.run import Run, extend, open_run, resume, run
+    from overton.runs.shards import merge, split
 
 __all__ = [
     "Run",
@@ -65,28 +65,28 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Run": "api.runs",
+    "Run": "runs.run",
     "analyze": "api.analyses",
     "baseline": "api.comparing",
-    "batches": "api.batches",
+    "batches": "runs.batch_status",
     "compare": "api.comparing",
-    "demo": "api.demo",
+    "demo": "runs.demonstration",
     "describe": "api.documented",
     "doctor": "api.doctor",
     "export_run": "api.inspect_logs",
-    "extend": "api.runs",
+    "extend": "runs.run",
     "gate": "api.comparing",
     "import_logs": "api.inspect_logs",
-    "merge": "api.shards",
-    "open_run": "api.runs",
+    "merge": "runs.shards",
+    "open_run": "runs.run",
     "plan": "api.planning",
     "profile": "api.profiling",
     "report": "api.reports",
     "reproduce": "api.reproducing",
-    "resume": "api.runs",
-    "run": "api.runs",
+    "resume": "runs.run",
+    "run": "runs.run",
     "schema": "api.analyses",
-    "split": "api.shards",
+    "split": "runs.shards",
 }
 _DOORS = ("corpus", "items", "judge", "models", "studies")
 

@@ -11,11 +11,11 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from overton.api.calling import call_of
-from overton.api.items import read_items as read
-from overton.api.items import write_items as write
 from overton.api.kinds import Listing, check, new
 from overton.api.kinds import list_items as list
+from overton.runs.items import read_items as read
+from overton.runs.items import write_items as write
+from overton.runs.run import call_of
 from overton.studies.registry import listed, own_commands
 
 __all__ = ["Listing", "check", "list", "new", "read", "write"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from overton.api.calling import call_of
 from overton.api.controls import controls, plan_controls
 from overton.api.correcting import correct
 from overton.api.judging_again import again, plan_again
@@ -18,6 +17,7 @@ from overton.api.labels import agreement
 from overton.api.planning_labels import labels_for
 from overton.api.settling import settling_page
 from overton.api.sheets import draw_sheet as sample
+from overton.runs.run import call_of
 from overton.studies.registry import listed
 
 __all__ = [

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 import overton
 from overton.api.analyses import measured
 from overton.api.results import results_of
-from overton.api.runs import Run, open_run
 from overton.cli.main import app
 from overton.judging.labelling import Asked, Said, Task, task_of
+from overton.runs.run import Run, open_run
 from overton.statistics import Led
 from overton.studies.labelled import ENOUGH
 

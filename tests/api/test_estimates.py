@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.items import read_items
+from overton.runs.items import read_items
 from overton.studies.estimates import COLUMNS, Named, rows_of
 
 THREADS = [item.id for item in read_items("pluralism")[:2]]

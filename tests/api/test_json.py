@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 import overton
 from overton.api.analyses import Outcome, chosen_how
-from overton.api.items import read_items
 from overton.api.results import measuring_of, results_of
 from overton.cli.main import app
 from overton.errors import InputError
-from overton.hosts.local import Plan
 from overton.judging.agreement import SheetAgreement
+from overton.runs.dry_run import Plan
+from overton.runs.items import read_items
 from overton.statistics import Estimate
 from overton.studies import open_mindedness
 from overton.studies.against import Against

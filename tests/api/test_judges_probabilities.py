@@ -11,9 +11,9 @@ import pytest
 
 import overton
 from overton.api.results import results_of
-from overton.api.runs import open_run
 from overton.calls import Reply
 from overton.errors import InputError
+from overton.runs.run import open_run
 from overton.studies.stance_stability.asked_again import AGAIN
 
 JUDGES: dict[str, tuple[str, str, dict[str, Any]]] = {

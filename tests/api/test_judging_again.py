@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import overton
-from overton.api.runs import Run
 from overton.calls import Ask, Draw, Reply, Request, Trial, user
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
 from overton.judging.labelling import Said, Task
+from overton.runs.run import Run
 from overton.studies import (
     Items,
     JudgedAgain,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.items import read_items, write_items
 from overton.api.kinds import kind_named, list_items, new, recognised
 from overton.errors import InputError
+from overton.runs.items import read_items, write_items
 
 KINDS = ["issues", "topic", "thread", "dilemmas", "references", "open_mindedness"]
 ASKING = ["open-mindedness", "stance-stability", "pluralism", "deliberation"]

@@ -17,13 +17,13 @@ from typer.testing import CliRunner, Result
 
 import overton
 from overton.api.analyses import measured
-from overton.api.label_files import FOLDER, TASK, kept_in
 from overton.api.labels import Agreed
 from overton.api.results import results_of
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
 from overton.judging.labelling import Asked, Said, Settled, Task, task_of
+from overton.runs.labels import FOLDER, TASK, kept_in
 from overton.studies.exhibits import Callout
 from overton.studies.labelled import ENOUGH
 from overton.studies.labelled_tables import ALONE

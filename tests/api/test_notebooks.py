@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api import progress
+from overton.runs import progress_bar
 
 ASKED: dict[str, Any] = {"models": ["simulated/open-minded"], "trials": 1, "only": ["voting-age"]}
 
@@ -49,15 +49,15 @@ def test_a_run_shows_its_progress_in_a_notebook(monkeypatch: pytest.MonkeyPatch,
 def test_elsewhere_nothing_is_shown(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if where == "terminal":
         notebook(monkeypatch, None)
-    assert progress.in_notebook("run") is None
+    assert progress_bar.in_notebook("run") is None
 
 
 def test_what_is_hostile_in_a_trouble_stays_text_in_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     from overton.engine import Counters
-    from overton.hosts.local import Progress
+    from overton.hosts.local.progress import Progress
 
     cell = notebook(monkeypatch, object())
-    watch = progress.in_notebook("run")
+    watch = progress_bar.in_notebook("run")
     assert watch is not None
     watch(Progress(0, 9, Counters(last_trouble="<script>\x1b[2J"), 0.0, 1.0, 1, 1))
     assert "&lt;script&gt;[U+001B]" in cell.shown[0]
@@ -78,4 +78,4 @@ def test_runs_and_plans_are_tables_in_a_notebook_and_short_in_a_terminal(tmp_pat
     ("seconds", "said"), [(0.2, "1 s"), (75, "75 s"), (200, "3 min"), (9_000, "2 h 30 min"), (400_000, "5 days")]
 )
 def test_a_time_to_come_has_two_figures(seconds: float, said: str) -> None:
-    assert progress.duration(seconds) == said
+    assert progress_bar.duration(seconds) == said

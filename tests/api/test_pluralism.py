@@ -12,11 +12,11 @@ import pytest
 import overton
 from overton.api.analyses import Outcome, chosen_how
 from overton.api.results import measuring_of, results_of
-from overton.api.runs import Run, open_run
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
-from overton.hosts.local import Manifest, ModelEntry, RunFolder
 from overton.judging.agreement import SheetAgreement
+from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.run import Run, open_run
 from overton.statistics import Estimate
 from overton.studies.exhibits import Exhibits
 from overton.studies.pluralism import STUDY, Record, ReferenceThread, Viewpoint

@@ -12,7 +12,7 @@ from tests.stored_runs import unpack
 
 import overton
 from overton.api.analyses import Outcome, chosen_how, measured_runs
-from overton.api.runs import open_run
+from overton.runs.run import open_run
 from overton.studies.arm_weights import LEFT_OUT, UNEQUAL
 from overton.studies.registry import study_named
 

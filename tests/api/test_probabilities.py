@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.runs import open_run
 from overton.errors import InputError
+from overton.runs.run import open_run
 
 SMALL: dict[str, Any] = {
     "only": ["congestion-charge", "museum-returns", "voting-age"],

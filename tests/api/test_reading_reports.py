@@ -50,7 +50,7 @@ FIRST_SCREEN = """[...document.querySelectorAll('#found, #found *')].filter((one
 @pytest.fixture(scope="module", params=SMALL)
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any, Path]:
     """A study's name, a small run of it, and its report."""
-    from overton.api.items import read_items
+    from overton.runs.items import read_items
     from overton.studies.registry import study_named
 
     asked = dict(SMALL[request.param])

@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 import overton
-from overton.api.items import read_items
 from overton.api.results import measuring_of, results_of
-from overton.api.runs import Run
 from overton.errors import InputError
+from overton.runs.items import read_items
+from overton.runs.run import Run
 from overton.studies.registry import study_named
 from overton.studies.results import Results
 

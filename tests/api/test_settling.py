@@ -14,13 +14,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import overton
-from overton.api.label_files import changing, keep, kept_in
 from overton.api.labels import Agreed
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
 from overton.judging.gathering import gathered
 from overton.judging.labelling import CANNOT_TELL, Said, Settled, Task
+from overton.runs.labels import keep, kept_in, labels_locked
 
 
 def called(*words: object) -> Result:
@@ -73,7 +73,7 @@ def test_two_who_read_labels_at_once_lose_none(run: Path, tmp_path: Path) -> Non
     task, files = answered(
         overton.judge.draw_labels(run, tmp_path / "labels", size=14, shared=4, seed=9, whole=False), run
     )
-    with changing(run):
+    with labels_locked(run):
         other = Thread(target=overton.judge.agreement, args=([files[1]],), kwargs={"run": run})
         other.start()
         other.join(0.3)

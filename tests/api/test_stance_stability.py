@@ -17,11 +17,11 @@ import pytest
 import overton
 from overton.api.analyses import chosen_how
 from overton.api.results import AGREEMENT, agreements_of, measuring_of, results_of
-from overton.api.runs import Run, open_run
 from overton.api.sheets import draw_sheet, read_agreement
 from overton.calls import Settings
 from overton.errors import InputError, Notice, RunError
-from overton.hosts.local import Manifest, ModelEntry, RunFolder
+from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.run import Run, open_run
 from overton.studies import stance_stability
 from overton.studies.exhibits import Exhibits, Method
 from overton.studies.stance_stability import STUDY, ProbingQuestion, Record, Topic

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from chat_server import chat_server, said
 
-from overton.api.items import read_items, write_items
+from overton.runs.items import read_items, write_items
 from overton.studies.open_mindedness import STUDY
 
 SIMULATED = "simulated/open-minded"

@@ -22,9 +22,9 @@ from rich.table import Table
 from rich.text import Text
 
 import overton
-from overton.api.items import read_items, write_items
 from overton.cli import output
 from overton.cli.console import VisibleConsole
+from overton.runs.items import read_items, write_items
 from overton.studies.registry import asking_names, study_named
 
 ATTACKS = {

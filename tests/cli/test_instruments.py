@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 import overton
-from overton.api.items import read_items
 from overton.calls import Reply, user
+from overton.runs.items import read_items
 from overton.studies.open_mindedness import protocol
 from overton.studies.open_mindedness.simulated import OpenMinded
 from overton.studies.registry import study_named

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from overton.api.items import read_items, write_items
+from overton.runs.items import read_items, write_items
 from overton.studies.open_mindedness import STUDY
 
 SIMULATED = ("open-mindedness", "--model", "simulated/open-minded", "--issues", "two.jsonl")

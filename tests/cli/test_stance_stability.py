@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from overton.api.items import read_items, write_items
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
+from overton.runs.items import read_items, write_items
 from overton.studies.stance_stability import STUDY
 
 TOPIC = "nutrition-low-carbohydrate-first"

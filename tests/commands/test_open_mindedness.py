@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 import overton
-from overton.api.items import check_items, read_items, write_items
 from overton.errors import InputError
+from overton.runs.items import check_items, read_items, write_items
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.rephrasing import STUDY as REPHRASING

@@ -10,9 +10,9 @@ import pytest
 import zstandard
 
 import overton
-from overton.api.items import check_items, read_items
 from overton.commands.pluralism import show_threads
 from overton.errors import InputError
+from overton.runs.items import check_items, read_items
 from overton.studies.pluralism import STUDY
 from overton.studies.pluralism.reading import starter_threads
 from overton.studies.pluralism.referencing import REFERENCING

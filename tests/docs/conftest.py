@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from aiohttp import web
 
-from overton.api.items import read_items
+from overton.runs.items import read_items
 from overton.studies.open_mindedness import STUDY as OPEN_MINDEDNESS
 from overton.studies.stance_stability import STUDY as STANCE_STABILITY
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from overton.calls import Reply, Usage
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
-from overton.hosts.local.loop import run_to_end
 from overton.models import anthropic, open_model, openai
 from overton.models.endpoint import ApiKey
 from overton.models.http_errors import ErrorContext, error_for
+from overton.runs.event_loop import run_to_end
 
 KEY = "sk-test/0123456789+abcdef"
 TARGET = ErrorContext("openai/m", "m", "api.test", "KEY", ApiKey(KEY))

@@ -17,7 +17,7 @@ import pytest
 
 import overton
 from overton.engine.records import columns_of, record_type_columns
-from overton.hosts.local import RunFolder
+from overton.runs.folder import RunFolder
 from overton.studies.arm_weights import LEFT_OUT, with_weights
 from overton.studies.plain import plain
 from overton.studies.precision import Arm

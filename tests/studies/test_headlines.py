@@ -12,7 +12,7 @@ from tests.stored_runs import unpack
 
 import overton
 from overton.api.analyses import measured
-from overton.api.runs import open_run
+from overton.runs.run import open_run
 from overton.statistics import Estimate
 
 Headlines = Callable[[Any], Iterator[tuple[str, str, Estimate]]]

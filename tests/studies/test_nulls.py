@@ -86,7 +86,7 @@ def test_conditions_of_nulls_are_distinguished(name: str, starter: Any) -> None:
 
 @pytest.fixture
 def starter() -> Any:
-    from overton.api.setting_up import set_up
+    from overton.runs.setup import set_up
 
     def made(study: Any) -> tuple[Sequence[Any], Any]:
         models = [f"simulated/{next(iter(study.simulated))}"] * (2 if study.together else 1)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overton.api.runs import precision_of
 from overton.calls import Trial
 from overton.errors import InputError
+from overton.runs.run import precision_of
 from overton.studies.precision import (
     Arm,
     Blocks,

@@ -7,7 +7,7 @@ from math import isnan
 
 import pytest
 
-from overton.api.items import read_items
+from overton.runs.items import read_items
 from overton.statistics import Estimate, not_computed
 from overton.studies.registry import asking_names, study_named
 from overton.studies.traits import remaining, uncertain

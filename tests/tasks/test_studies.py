@@ -16,8 +16,8 @@ from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.model._model import init_active_model, init_model_roles
 
 from overton import tasks
-from overton.api.items import read_items
 from overton.hosts.inspect.layout import KEY
+from overton.runs.items import read_items
 from overton.studies.options import fields_of
 from overton.studies.registry import asking_names, study_named
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from overton.api.labels import Labelled, labelled
 from overton.api.results import measuring_of, results_of
-from overton.api.runs import Run, open_run
-from overton.api.trial_rows import design_of_table
 from overton.errors import InputError, Problem
-from overton.hosts.local import traceback_kept
 from overton.reporting.cells import encoded
 from overton.reporting.notebook import fragment
+from overton.runs.record_rows import design_of_table
+from overton.runs.run import Run, open_run
+from overton.runs.tracebacks import traceback_kept
 from overton.studies.against import Against, against
 from overton.studies.against_shown import Found, count_said, findings_against, sections_against, with_variants
 from overton.studies.analysed import show_with

@@ -10,17 +10,19 @@ from typing import Any
 import msgspec
 
 from overton.api.analyses import measured
-from overton.api.items import read_items
 from overton.api.judging_again import own_judge
-from overton.api.label_files import changing
 from overton.api.planning import plan
-from overton.api.requests import Arguments, Prices
 from overton.api.results import TRIED, controls_kept, results_of
-from overton.api.runs import Run, fresh_folder, open_run, run
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
-from overton.hosts.local import Confirm, Plan, Trust, Watch
-from overton.hosts.local.opening import published
+from overton.hosts.local.progress import Watch
+from overton.runs.answerers import published
+from overton.runs.dry_run import Plan
+from overton.runs.items import read_items
+from overton.runs.labels import labels_locked
+from overton.runs.run import Run, fresh_folder, open_run, run
+from overton.runs.setup import Arguments, Prices
+from overton.runs.trust import Confirm, Trust
 from overton.studies.options import option_place
 from overton.studies.registry import CONTROLS, study_named
 from overton.studies.results import TriedOn
@@ -135,6 +137,6 @@ def _keep(source: Run, done: Run) -> None:
     if not found:
         return
     again = {(one.judge, one.what) for one in found}
-    with changing(source.path):
+    with labels_locked(source.path):
         kept = [one for one in controls_kept(source.path) if (one.judge, one.what) not in again]
         write_atomic(source.path / TRIED, [msgspec.json.format(msgspec.json.encode([*kept, *found]), indent=1)])

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import comparing_of
 from overton.api.piloting import SIMULATED, asked_differently, pilot_of, trials_of
-from overton.api.requests import Arguments
-from overton.api.setting_up import SetUp
 from overton.errors import InputError, Problem
-from overton.hosts import local
-from overton.hosts.local import Plan
-from overton.hosts.local.opening import Opened
+from overton.runs import dry_run
+from overton.runs.answerers import Opened
+from overton.runs.dry_run import Plan
+from overton.runs.setup import Arguments, SetUp
 from overton.statistics.chances import Pulls
 from overton.statistics.detecting import MOST_ITEMS, Varying, apart, between, fewest_items, smallest_detectable
 from overton.statistics.resampling import FEWEST, Jackknife
@@ -154,7 +153,7 @@ def _planner(
 
     def cost(trials: int) -> float:
         options = msgspec.structs.replace(ready.options, trials=trials)
-        return local.plan(study, some, answering, options, seed).cost or 0.0
+        return dry_run.plan(study, some, answering, options, seed).cost or 0.0
 
     return cost
 

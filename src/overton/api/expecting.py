@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from overton.calls import Draw, Trial
 from overton.engine import entries
 from overton.errors import InputError, Problem
-from overton.hosts import local
-from overton.hosts.local import Plan, PrecisionPlan, RunFolder
+from overton.runs import precision
+from overton.runs.dry_run import Plan, PrecisionPlan
+from overton.runs.folder import RunFolder
 from overton.studies.options import option_place
 from overton.studies.precision import Arm, Decision, Design, Ended, Wanted, decide
 from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
-    from overton.api.requests import Arguments
-    from overton.api.runs import Run
-    from overton.api.setting_up import SetUp
+    from overton.runs.run import Run
+    from overton.runs.setup import Arguments, SetUp
 
 __all__ = ["expected_calls"]
 
@@ -46,9 +46,9 @@ def expected_calls(  # noqa: PLR0917
         InputError: the study does not support this, or the pilot lacks a condition of the plan.
         RunError: the pilot is not a run, or has no records.
     """
-    local.check_one_judge(study, ready.wanted)
+    precision.check_one_judge(study, ready.wanted)
     lanes = study.lanes(ready.wanted)
-    design = local.design_of(study, ready.items, ready.options, seed, wanted, lanes)
+    design = precision.design_of(study, ready.items, ready.options, seed, wanted, lanes)
     with TemporaryDirectory(prefix="overton-") as folder:
         called, models = _answers(study, design, ready, pilot, model_args, Path(folder), seed)
     runs = [_simulated(design, models[number % len(models)], seed + number) for number in range(_RUNS * len(models))]

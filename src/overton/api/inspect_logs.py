@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from overton.api import inspect_tasks
 from overton.api.precise import is_weighted
-from overton.api.runs import Run, fresh_folder, open_run
 from overton.errors import InputError, Problem
-from overton.hosts.local import RunFolder
+from overton.runs.folder import RunFolder
+from overton.runs.run import Run, fresh_folder, open_run
 from overton.studies.nulls import chosen_nulls
 from overton.studies.options import Field, fields_of, stored_options
 from overton.studies.registry import study_named

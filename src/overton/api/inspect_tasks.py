@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.api.results import measuring_of
-from overton.api.setting_up import set_up
 from overton.hosts.inspect.layout import CONDITION, RECORDS
 from overton.hosts.inspect.results import Figure
 from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
 from overton.hosts.inspect.transcribing import inspect_name
-from overton.hosts.local import ModelEntry
+from overton.runs.folder import ModelEntry
+from overton.runs.setup import set_up
 from overton.studies.measuring import Headline
 from overton.studies.nulls import apart, chosen_nulls
 from overton.studies.registry import study_named

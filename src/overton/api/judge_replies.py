@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from overton.calls import Reply
 from overton.engine import entries
 from overton.errors import quoted
-from overton.hosts.local import RunFolder
+from overton.runs.folder import RunFolder
 from overton.studies.nulls import apart
 
 if TYPE_CHECKING:
-    from overton.api.runs import Run
+    from overton.runs.run import Run
 
 __all__ = ["unread_judge"]
 

@@ -12,15 +12,16 @@ from typing import Any
 import msgspec
 
 from overton.api.planning import plan
-from overton.api.requests import Arguments, Prices, model_requests
 from overton.api.results import results_of
-from overton.api.runs import Run, fresh_folder, open_run, run
 from overton.calls import Draw
 from overton.errors import InputError, Problem
-from overton.hosts.local import Confirm, Plan, Trust, Watch
-from overton.hosts.local.opening import published
-from overton.hosts.local.trusting import check_trusted
+from overton.hosts.local.progress import Watch
 from overton.judging.labelling import Labels
+from overton.runs.answerers import published
+from overton.runs.dry_run import Plan
+from overton.runs.run import Run, fresh_folder, open_run, run
+from overton.runs.setup import Arguments, Prices, model_requests
+from overton.runs.trust import Confirm, Trust, check_trusted
 from overton.studies.options import option_place
 from overton.studies.registry import PREFIX, study_named
 from overton.studies.rejudging import judged_again

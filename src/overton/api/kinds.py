@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.items import check_items, read_items
 from overton.errors import InputError, Problem
 from overton.files.atomic import make_folder, write_atomic
 from overton.files.texts import texts_at
+from overton.runs.items import check_items, read_items
 from overton.studies.items import Items, title_of
 from overton.studies.noting import Finding
 from overton.studies.parsing import object_lines

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.api.label_files import TASK
-from overton.api.runs import Run, open_run
 from overton.api.sheets import as_text, judged_rows
 from overton.errors import InputError, Problem, RunError, quoted
 from overton.files.atomic import make_folder, write_atomic
+from overton.runs.labels import TASK
+from overton.runs.run import Run, open_run
 
 if TYPE_CHECKING:
     import polars as pl

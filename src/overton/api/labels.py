@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.label_files import changing, keep, kept_file, kept_in, read_file, task_for
 from overton.api.results import measuring_of, results_of
-from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
 from overton.judging.people import People
+from overton.runs.labels import keep, kept_file, kept_in, labels_locked, read_file, task_for
+from overton.runs.run import Run, open_run
 from overton.studies.arm_weights import UNEQUAL, is_weighted
 from overton.studies.exhibits import Callout, Section
 from overton.studies.labelled import LabelledShares, placed
@@ -81,7 +81,7 @@ def people_agreement(
     if run is None:
         return Agreed(agreed_by_people(_labels(files, named, []), level=level))
     opened = open_run(run)
-    with changing(opened.path):
+    with labels_locked(opened.path):
         labels = _labels(files, named, kept_in(opened.path))
         place = str(kept_file(opened.path, labels.task.name))
         how = measuring_of(study_named(opened.manifest.study)).how(level=level)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from overton.api.runs import Run
 from overton.calls import Trial
-from overton.hosts.local.folder import RunFolder
-from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.planning import course_of
+from overton.runs.dry_run import count_calls
+from overton.runs.event_loop import run_to_end
+from overton.runs.folder import RunFolder
+from overton.runs.run import Run
 from overton.studies.nulls import Null, askable, renamed
 from overton.studies.study import AnyStudy
 
@@ -47,7 +47,7 @@ def _calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
     trials = [trial for null in nulls for trial in _of_first(null, items, options, run.manifest.seed)]
     if not trials:
         return 0
-    course = run_to_end(course_of(study, trials, 0))
+    course = run_to_end(count_calls(study, trials, 0))
     own = sum(count.calls for count in course.own.values()) * study.lanes(run.manifest.models)
     return (own + sum(count.calls for count in course.shared.values())) * len(items)
 

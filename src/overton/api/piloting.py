@@ -11,11 +11,10 @@ import msgspec
 from overton.api.comparing.sameness import options_differing
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import opened
-from overton.api.requests import Arguments
-from overton.api.runs import run
-from overton.api.setting_up import SetUp
 from overton.errors import InputError, Problem
-from overton.hosts.local.opening import published
+from overton.runs.answerers import published
+from overton.runs.run import run
+from overton.runs.setup import Arguments, SetUp
 from overton.studies.options import fields_of, option_place
 from overton.studies.study import AnyStudy
 

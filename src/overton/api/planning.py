@@ -11,20 +11,18 @@ import msgspec
 
 from overton.api.detecting import Detecting, detected
 from overton.api.expecting import expected_calls
-from overton.api.requests import Arguments, Others, Prices, SourceArguments
-from overton.api.runs import precision_of
-from overton.api.setting_up import set_up
 from overton.errors import InputError
-from overton.hosts import local
-from overton.hosts.local import Plan
-from overton.hosts.local.planning import Way
+from overton.runs import answerers, dry_run
+from overton.runs.dry_run import Plan, PlanOption
+from overton.runs.run import precision_of
+from overton.runs.setup import Arguments, Others, Prices, SourceArguments, set_up
 from overton.studies.options import fields_of
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
     from overton.api.detecting import PlanDetecting
-    from overton.api.setting_up import SetUp
-    from overton.hosts.local.opening import Opened
+    from overton.runs.answerers import Opened
+    from overton.runs.setup import SetUp
     from overton.studies.study import AnyStudy
 
 __all__ = ["plan"]
@@ -91,8 +89,8 @@ def plan(
 
 def _counted(found: AnyStudy, ready: SetUp, seed: int) -> tuple[dict[str, list[Opened]], Plan]:
     """Who would answer, and the plan of their calls."""
-    opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
-    return opened, local.plan(found, ready.items, opened, ready.options, seed)
+    opened = answerers.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
+    return opened, dry_run.plan(found, ready.items, opened, ready.options, seed)
 
 
 def _other_shares(found: AnyStudy, chosen: msgspec.Struct, options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -125,7 +123,7 @@ def _gives(found: AnyStudy, options: Any, other: Mapping[str, Any] | None) -> tu
     return "probabilities", "the judge's labels with their probabilities, calibrated"
 
 
-def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> Iterator[Way]:
+def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> Iterator[PlanOption]:
     """The plan by itself and in batches; with shares estimated the other way; and with precision stopping."""
     yield from _paid("", "", planned)
     if otherwise is not None:
@@ -133,13 +131,13 @@ def ways_of(planned: Plan, otherwise: Plan | None, gives: tuple[str, str]) -> It
     if (one := planned.precision) is not None:
         widths = ", ".join(f"{name} within {half:.2g} to either side" for name, half in one.halves.items())
         expected = f"expected: {widths}" if widths else "expected from a pilot"
-        yield Way("--precision", expected, one.calls, one.calls_most, one.cost, planned.cost_at_most)
+        yield PlanOption("--precision", expected, one.calls, one.calls_most, one.cost, planned.cost_at_most)
 
 
-def _paid(options: str, gives: str, planned: Plan) -> Iterator[Way]:
+def _paid(options: str, gives: str, planned: Plan) -> Iterator[PlanOption]:
     calls = planned.calls, planned.calls_at_most
-    yield Way(options, gives, *calls, planned.cost, planned.cost_at_most)
+    yield PlanOption(options, gives, *calls, planned.cost, planned.cost_at_most)
     if planned.batches_in_turn:
         batched = " ".join(filter(None, (options, "--batch")))
         later = ", ".join(filter(None, (gives, f"within {planned.hours_in_batches:g} hours")))
-        yield Way(batched, later, *calls, planned.cost_in_batches, planned.cost_in_batches_at_most)
+        yield PlanOption(batched, later, *calls, planned.cost_in_batches, planned.cost_in_batches_at_most)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from overton.api.results import results_of
-from overton.api.runs import open_run
 from overton.errors import InputError, Problem
+from overton.runs.run import open_run
 from overton.studies.options import option_place
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from overton.api.runs import Run
+from overton.runs.run import Run
 from overton.studies.precision import Wanted
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.nulls import not_asked
 from overton.api.precise import is_weighted, precision_sections
 from overton.api.results import measuring_of
-from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem
-from overton.hosts.local import traceback_kept
+from overton.runs.run import Run, open_run
+from overton.runs.tracebacks import traceback_kept
 from overton.studies.cautions import failing
 from overton.studies.exhibits import Section, TrialTable
 from overton.studies.installed_study import blaming

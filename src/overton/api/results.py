@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.label_files import kept_in
-from overton.api.runs import Run, items_of
 from overton.errors import InputError, Problem, Unreadable, UnreadableRun, quoted, reason_of
-from overton.hosts.local import ModelEntry, RunFolder
-from overton.hosts.local.opening import published
+from overton.runs.answerers import published
+from overton.runs.folder import ModelEntry, RunFolder
+from overton.runs.labels import kept_in
+from overton.runs.run import Run, items_of
 from overton.studies.arm_weights import with_weights
 from overton.studies.measuring import UNMEASURED, Measuring
 from overton.studies.nulls import apart

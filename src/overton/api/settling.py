@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overton.api.label_files import kept_in
 from overton.api.labelling import shown_of
-from overton.api.runs import open_run
 from overton.errors import InputError, Problem
 from overton.files.atomic import make_folder, write_atomic
+from overton.runs.labels import kept_in
+from overton.runs.run import open_run
 
 if TYPE_CHECKING:
-    from overton.api.runs import Run
     from overton.judging.labelling import Labels
+    from overton.runs.run import Run
 
 __all__ = ["settling_page"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.api.label_files import changing
 from overton.api.results import AGREEMENT, agreements_of, results_of
-from overton.api.runs import Run, open_run
 from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
 from overton.files.atomic import make_folder, write_atomic
+from overton.runs.labels import labels_locked
+from overton.runs.run import Run, open_run
 from overton.studies.options import option_place
 from overton.untrusted import decode_json, decode_text, read_bytes
 
@@ -168,7 +168,7 @@ def _keep(run: Run, found: SheetAgreement) -> None:
         raise InputError(
             [Problem(str(run.path), "", f"is a run of {run.manifest.study}, but the sheet is of {found.study}")]
         )
-    with changing(run.path):
+    with labels_locked(run.path):
         kept = [one for one in agreements_of(run) if one.sheet != found.sheet]
         write_atomic(run.path / AGREEMENT, [msgspec.json.format(msgspec.json.encode([*kept, found]), indent=1)])
 

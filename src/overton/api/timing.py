@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from overton.api.setting_up import set_up
-from overton.hosts import local
 from overton.hosts.local.timing import timed
+from overton.runs import answerers, dry_run
+from overton.runs.setup import set_up
 from overton.studies.registry import study_named
 
 __all__ = ["TimeHere", "time_here"]
@@ -24,7 +24,7 @@ class TimeHere(msgspec.Struct, frozen=True):
     seconds: float
 
 
-def time_here(study: str, planned: local.Plan, **asked: Any) -> list[TimeHere]:
+def time_here(study: str, planned: dry_run.Plan, **asked: Any) -> list[TimeHere]:
     """How long a plan's calls to models that run in this process would take; `asked` are the plan's arguments.
 
     A few calls of each are made and timed, for at most a minute each. Hosted and simulated models are never asked.
@@ -37,7 +37,7 @@ def time_here(study: str, planned: local.Plan, **asked: Any) -> list[TimeHere]:
     names = ("models", "others", "items", "only", "model_args", "source_args", "prices", "price_list")
     named = {name: asked.pop(name) for name in names if asked.get(name) is not None}
     ready = set_up(found, asked, **named)
-    opened = local.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
+    opened = answerers.open_models(found.with_tokens(ready.options), ready.items, ready.wanted, seed, need_keys=False)
     calls = {(row.model, row.role): row.calls for row in planned.models}
     return [
         TimeHere(one.model, one.role, one.calls, one.seconds, one.seconds * calls[one.model, one.role])

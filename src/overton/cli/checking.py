@@ -70,8 +70,8 @@ class Checking(StudyGroup):
 
 
 def _check(study: AnyStudy, path: Path, reading: dict[str, Any]) -> None:
-    from overton.api.items import check_items
     from overton.cli.output import results, say
+    from overton.runs.items import check_items
 
     findings = check_items(study, path, **reading)
     for finding in findings:

@@ -30,10 +30,10 @@ def resume(
     trust: opt.TrustOption = False,
 ) -> None:
     """Resume a run; nothing that was answered is asked again."""
-    from overton.api import runs
     from overton.cli.confirming import confirmation
     from overton.cli.ending import conclude
     from overton.cli.progress import watching
+    from overton.runs import run as runs
 
     with watching("resume") as watch:
         done = runs.resume(
@@ -59,8 +59,8 @@ def merge(
     ] = False,
 ) -> None:
     """Merge all shards of a split into one run. Nothing is asked."""
-    from overton.api import shards as api
     from overton.cli.ending import conclude, show_unfinished
+    from overton.runs import shards as api
 
     done = api.merge(shards, out, unfinished=unfinished)
     raise typer.Exit(conclude(done) if done.finished else show_unfinished(done))
@@ -74,9 +74,9 @@ def batches(
     trust: opt.TrustOption = False,
 ) -> None:
     """Show a run's batches in progress, or cancel them."""
-    from overton.api.batches import batches as listed
     from overton.cli.confirming import confirmation
     from overton.cli.output import results, say
+    from overton.runs.batch_status import batches as listed
 
     found = listed(run, cancel=cancel, trust=trust, confirm=confirmation())
     for one in found:
@@ -179,10 +179,10 @@ def demo(
     ] = None,
 ) -> None:
     """Run a small model on starter issues, in this process. It is asked in all eleven configurations."""
-    from overton.api import demo as demonstration
     from overton.cli.ending import conclude
     from overton.cli.output import say
     from overton.cli.progress import watching
+    from overton.runs import demonstration
 
     say(demonstration.describe(full=full))
     demonstration.prepare(progress=say)

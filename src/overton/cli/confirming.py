@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from overton.cli.output import answer, say
-from overton.hosts.local import Confirm
+from overton.runs.trust import Confirm
 from overton.untrusted import visible_line
 
 __all__ = ["confirmation"]

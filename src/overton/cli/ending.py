@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from overton.api.analyses import Outcome
-    from overton.api.runs import Run
-    from overton.hosts.local import ModelPlan, Plan
+    from overton.runs.dry_run import ModelPlan, Plan
+    from overton.runs.run import Run
     from overton.studies.command import Done
 
 __all__ = [
@@ -252,9 +252,9 @@ def show_precision(planned: Plan) -> None:
 
 def show_time(study: str, planned: Plan, asked: Mapping[str, Any]) -> None:
     """Say how long a plan's models that run on this machine would take."""
-    from overton.api.progress import duration
     from overton.api.timing import time_here
     from overton.cli.output import say
+    from overton.runs.progress_bar import duration
 
     found = time_here(study, planned, **asked)
     for one in found:

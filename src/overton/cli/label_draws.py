@@ -87,9 +87,9 @@ def draw_pages(run: Path, out: Path, **how: Any) -> None:
 
 def _say_if_whole(task: Path) -> None:
     """Say that whole groups were drawn although nobody asked for them, how many, and how to draw single rows."""
-    from overton.api.label_files import read_file
     from overton.cli.output import say
     from overton.judging.labelling import Task
+    from overton.runs.labels import read_file
 
     drawn = read_file(task)
     if isinstance(drawn, Task) and drawn.design == "whole":

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from overton.api.progress import detail, share
 from overton.cli.output import notes
-from overton.hosts.local import Progress, Watch
+from overton.hosts.local.progress import Progress, Watch
+from overton.runs.progress_bar import detail, share
 
 __all__ = ["watching"]
 

@@ -21,9 +21,9 @@ class Splitting(StudyGroup):
         """The command that makes shards; its parameters are those of a run, and the number of shards."""
 
         def body(**given: Any) -> None:
-            from overton.api.shards import split
             from overton.cli.ending import show_shards
             from overton.cli.progress import watching
+            from overton.runs.shards import split
 
             out, into = given.pop("out"), given.pop("into")
             with watching("split") as watch:

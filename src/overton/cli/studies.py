@@ -178,9 +178,9 @@ def _runs(study: AnyStudy, *, argument: bool) -> Any:
     """The command that runs a study."""
 
     def body(**given: Any) -> None:
-        from overton.api.runs import run
         from overton.cli.ending import conclude
         from overton.cli.progress import watching
+        from overton.runs.run import run
 
         with watching(study.name) as watch:
             done = run(study.name, watch=watch, **given_of(study, given))
@@ -376,15 +376,15 @@ class Extending(TyperGroup):
         Raises:
             RunError: it is not a run folder.
         """
-        from overton.api.runs import open_run
+        from overton.runs.run import open_run
 
         study = open_run(cmd_name).study
 
         def body(**given: Any) -> None:
-            from overton.api.runs import extend
             from overton.cli.confirming import confirmation
             from overton.cli.ending import conclude
             from overton.cli.progress import watching
+            from overton.runs.run import extend
 
             models = given.pop(study.first)
             arguments, prices = opt.model_arguments(given.pop("model_arg")), opt.prices(given.pop("price"))

@@ -8,12 +8,12 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from overton.api.requests import Arguments
-from overton.api.runs import Run, run
 from overton.errors import InputError, Problem
 from overton.files.forum import ReadCounts, notes_on, read_comments, read_posts
 from overton.files.texts import write_objects
-from overton.hosts.local import Watch  # the command line reads the hints of what it calls
+from overton.hosts.local.progress import Watch  # the command line reads the hints of what it calls
+from overton.runs.run import Run, run
+from overton.runs.setup import Arguments
 from overton.studies.command import Done
 from overton.studies.deliberation import crowd
 from overton.studies.deliberation.posts import SelectionOptions

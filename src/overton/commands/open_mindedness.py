@@ -9,8 +9,8 @@ from typing import Annotated
 
 import msgspec
 
-from overton.api.items import read_items, write_items
 from overton.errors import InputError, Problem
+from overton.runs.items import read_items, write_items
 from overton.studies.command import Done
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.rephrasing import STUDY

@@ -41,7 +41,7 @@ class Model:
 
     `connections` is the most calls it takes at a time; `price` in US dollars per million tokens, None if unknown;
     `family`, `series` and `reasons` are guessed from its name (see `models.catalog`). `unsure` says that the user
-    did not set its temperature and that its endpoint may refuse one: see `overton.hosts.local.probing`. `batching`
+    did not set its temperature and that its endpoint may refuse one: see `overton.runs.temperature_probe`. `batching`
     sends its calls in batches, None if its provider takes none. `serving` are the servers that share its calls, None if
     there is only one; `connections` then go to each.
     """

@@ -15,7 +15,7 @@ from overton.hosts.inspect.privates import prerequisite
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
-    from overton.hosts.local import ModelEntry
+    from overton.runs.folder import ModelEntry
 
 __all__ = ["figures", "measuring"]
 

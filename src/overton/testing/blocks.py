@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from overton.calls import Trial
-from overton.hosts.local import RunFolder
+from overton.runs.folder import RunFolder
 from overton.studies.precision import LEVEL, Arm, Blocks, Looked
 from overton.testing.case import Case, require
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from overton.api.runs import Run, run
 from overton.calls import Answerer, Reply, Request
 from overton.engine import Limits, RetryPolicy
 from overton.errors import RejectedError
-from overton.hosts import local
-from overton.hosts.local import Manifest, RunFolder
-from overton.hosts.local.opening import wanted_of
+from overton.runs import start
+from overton.runs.answerers import wanted_of
+from overton.runs.folder import Manifest, RunFolder
+from overton.runs.run import Run, run
 from overton.studies.study import AnyStudy, Simulated
 
 __all__ = ["Case", "Ledger", "repeat", "require", "watched"]
@@ -170,7 +170,7 @@ def repeat(study: AnyStudy, whole: Path, out: Path, limits: Limits | None = None
     """The run at `whole` once more, in another folder, from what its own folder records."""
     folder = RunFolder(whole)
     manifest = folder.manifest()
-    return local.start(
+    return start.start_folder(
         study,
         folder.items(study.items.kind),
         wanted_of(manifest),

@@ -13,16 +13,16 @@ from typing import Any
 import msgspec
 
 from overton.api.analyses import measured, schema
-from overton.api.items import check_items as findings_of
-from overton.api.items import read_items
 from overton.api.planning import plan
 from overton.api.reports import report
 from overton.api.results import measuring_of
-from overton.api.runs import open_run
 from overton.engine import Journal, Limits, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, MissingExtra, OvertonError
-from overton.hosts import local
+from overton.runs import folder, start
+from overton.runs.items import check_items as findings_of
+from overton.runs.items import read_items
+from overton.runs.run import open_run
 from overton.studies.options import changed, fields_of
 from overton.studies.registry import GROUP, is_registered
 from overton.studies.study import INTERFACE
@@ -158,7 +158,7 @@ def check_kill(case: Case) -> None:
     require(status != 0, study, "finished before it could be killed; do its models draw from each call's seed?")
     kept, before = _seeds(case, out), len(ledger.paid())
     require(kept, study, "had stored nothing when it was killed; give more items or trials")
-    local.resume(watched(study, ledger), out)
+    start.resume_folder(watched(study, ledger), out)
     again = set(ledger.paid()[before:])
     require(not again & kept, study, f"paid for {len(again & kept)} calls twice")
     require(set(ledger.paid()) == expected, study, f"made different calls after being resumed: {advice}")
@@ -169,7 +169,7 @@ def check_replay(case: Case) -> None:
     """Resuming a finished run asks nothing, and its records stay the same."""
     study, ledger = case.study, Ledger(case.folder / "replayed")
     records = _rows(case.whole.records())
-    local.resume(watched(study, ledger), case.whole.path)
+    start.resume_folder(watched(study, ledger), case.whole.path)
     require(not ledger.paid(), study, "a finished run asks when resumed: conduct() must depend on replies alone")
     require(_rows(case.whole.records()) == records, study, "a finished run has different records when resumed")
 
@@ -181,9 +181,9 @@ def check_stop(case: Case) -> None:
     stopped = repeat(watched(study, ledger), case.whole.path, out, Limits(calls=1))
     require(stopped.status == "stopped", study, "does not stop at a limit of one call")
     _shown(case, out)
-    local.resume(watched(study, ledger), out, limits=Limits(calls=max(2, most // 2)))
+    start.resume_folder(watched(study, ledger), out, limits=Limits(calls=max(2, most // 2)))
     _shown(case, out)
-    local.resume(watched(study, ledger), out, limits=Limits(calls=10 * most))
+    start.resume_folder(watched(study, ledger), out, limits=Limits(calls=10 * most))
     paid = ledger.paid()
     require(len(paid) == len(set(paid)), study, "paid for calls twice after a limit")
     require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, "has different records after a limit")
@@ -197,14 +197,14 @@ def check_extend(case: Case) -> None:
         return
     repeat(watched(study, Ledger(case.folder / "before")), case.whole.path, out)
     kept, old = _seeds(case, out), _rows(case.whole.records())
-    options = changed(local.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
-    local.extend(watched(study, ledger), out, options=options)
+    options = changed(folder.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
+    start.extend_folder(watched(study, ledger), out, options=options)
     grown = _rows(open_run(out).records())
     require(not kept & set(ledger.paid()), study, "paid for calls again when it was extended")
     require(len(grown) > len(old), study, f"has no more records with {more}")
     advice = "name trials by everything that shapes them, and nothing else"
     require(set(old) <= set(grown), study, f"has different records of its old trials when extended: {advice}")
-    local.resume(watched(study, ledger), out)
+    start.resume_folder(watched(study, ledger), out)
     require(_rows(open_run(out).records()) == grown, study, "has different records when resumed after extending")
 
 
@@ -217,7 +217,7 @@ def check_failures(case: Case) -> None:
     require(run.finished, study, f"stops when calls fail: {caught}")
     require(run.failed, study, "no call failed where a third should; do its models draw from each call's seed?")
     _shown(case, out)
-    local.resume(watched(study, Ledger(case.folder / "again")), out, retry_failed=True)
+    start.resume_folder(watched(study, Ledger(case.folder / "again")), out, retry_failed=True)
     again = "asked again, failed calls give different records: let requests depend on replies alone"
     require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, again)
 
@@ -292,7 +292,7 @@ class _said:
 
 def _trials(case: Case) -> Iterator[Any]:
     run = case.whole
-    options = local.RunFolder(run.path).options(case.study, run.manifest.options)
+    options = folder.RunFolder(run.path).options(case.study, run.manifest.options)
     return case.study.trials(run.items(), options, run.manifest.seed)
 
 

@@ -17,8 +17,8 @@ from overton.api.inspect_logs import export_run, import_logs
 from overton.calls import Answerer
 from overton.hosts.inspect.privates import prerequisite_kind
 from overton.hosts.inspect.provider import OvertonAPI, Own
-from overton.hosts.local import ModelEntry
 from overton.models import open_model
+from overton.runs.folder import ModelEntry
 from overton.testing.case import Case, require
 
 __all__ = ["check_inspect"]

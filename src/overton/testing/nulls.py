@@ -9,8 +9,8 @@ from typing import Any
 
 from overton.api.analyses import chosen_how, measured
 from overton.api.results import measuring_of, results_of
-from overton.api.runs import open_run, run
 from overton.errors import InputError
+from overton.runs.run import open_run, run
 from overton.studies.comparing import Sides
 from overton.studies.nulls import Null, askable, null_of
 from overton.studies.results import Results

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.items import read_items
-from overton.api.runs import Run
 from overton.errors import InputError
 from overton.reporting import Report
+from overton.runs.items import read_items
+from overton.runs.run import Run
 from overton.studies.exhibits import Callout, Table
 from overton.studies.registry import study_named
 

@@ -22,9 +22,9 @@ from overton.api.comparing.making import of_sources
 from overton.api.comparing.provenance import Provenance
 from overton.api.comparing.results import Pair
 from overton.api.comparing.source import Source
-from overton.api.items import read_items
 from overton.api.results import measuring_of
 from overton.errors import InputError
+from overton.runs.items import read_items
 from overton.statistics.resampling import Jackknife
 from overton.studies.fewer_trials import blocks, with_fewer_trials
 from overton.studies.registry import study_named

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 import pytest
 
 import overton
-from overton.api.items import read_items
 from overton.api.profiling.shown import sections
-from overton.api.runs import open_run
 from overton.errors import InputError
+from overton.runs.items import read_items
+from overton.runs.run import open_run
 from overton.studies.exhibits import Statement
 from overton.studies.numbers import number
 from overton.studies.registry import asking_names, study_named

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 import overton
-from overton.api.items import read_items
 from overton.calls import Reply
 from overton.errors import InputError, RunError
+from overton.runs.items import read_items
 from overton.studies.registry import asking_names, study_named
 
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.setting_up import set_up
 from overton.calls import Reply
+from overton.runs.setup import set_up
 from overton.studies.deliberation import STUDY
 from overton.studies.deliberation.measures.partners import inherited, similarity
 from overton.studies.deliberation.measures.talks import talks_from

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overton.errors import InputError
-from overton.hosts.local.adapting import check_one_judge, check_wanted, design_of
+from overton.runs.precision import check_one_judge, check_wanted, design_of
 from overton.studies.deliberation import STUDY, Dilemma, Options, Record
 from overton.studies.deliberation.precise import BLOCKS, judged
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials

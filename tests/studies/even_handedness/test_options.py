@@ -10,7 +10,7 @@ from tests.stored_runs import unpack
 
 import overton
 from overton.engine import entries
-from overton.hosts.local import RunFolder
+from overton.runs.folder import RunFolder
 from overton.studies.even_handedness import STUDY
 from overton.studies.options import fields_of, stored_options
 

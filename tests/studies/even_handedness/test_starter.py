@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from overton.api.items import check_items, read_items
+from overton.runs.items import check_items, read_items
 from overton.studies.even_handedness import STUDY, Pair
 
 

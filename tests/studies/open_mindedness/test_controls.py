@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from overton.api.setting_up import set_up
 from overton.calls import Reply
+from overton.runs.setup import set_up
 from overton.studies.nulls import apart, null_of
 from overton.studies.open_mindedness import STUDY as OPEN_MINDEDNESS
 from overton.studies.open_mindedness.auditing import STUDY

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from overton.api.items import check_items, read_items
+from overton.runs.items import check_items, read_items
 from overton.studies.open_mindedness import STUDY
 
 HEADER = "issue,topic,pro,con\n"

@@ -41,7 +41,7 @@ def test_over_the_starter_arguments_texts_are_about_as_long() -> None:
 
 
 def issues() -> Any:
-    from overton.api.setting_up import set_up
+    from overton.runs.setup import set_up
 
     return set_up(STUDY, {}, models=["simulated/open-minded"]).items
 

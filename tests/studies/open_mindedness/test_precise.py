@@ -197,7 +197,7 @@ def test_limits_shown_after_stopping_cover_the_true_score(spread: float, letter:
     ],
 )
 def test_incompatible_options_are_refused(options: dict[str, object], wanted: dict[str, float], said: str) -> None:
-    from overton.hosts.local.adapting import check_wanted
+    from overton.runs.precision import check_wanted
 
     with pytest.raises(InputError, match=said):
         check_wanted(STUDY, Wanted(wanted), Options(**options))  # type: ignore[arg-type]

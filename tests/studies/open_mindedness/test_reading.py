@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from overton.api.items import check_items, read_items, write_items
 from overton.errors import InputError, quoted
+from overton.runs.items import check_items, read_items, write_items
 from overton.studies.noting import Finding
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.items import Issue

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from overton.api.items import read_items
+from overton.runs.items import read_items
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.reading import ISSUES as SOURCE
 from overton.studies.options import options_of

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.requests import requests_of
 from overton.calls import Settings
 from overton.errors import InputError, Problem
-from overton.hosts import local
-from overton.hosts.local.opening import with_defaults
+from overton.runs import answerers
+from overton.runs.answerers import with_defaults
+from overton.runs.setup import requests_of
 from overton.studies.options import options_of
 from overton.studies.pluralism import STUDY, Options
 from overton.studies.pluralism.options import Condition, split_condition, wrong
@@ -74,7 +74,7 @@ def test_room_for_output_grows_with_the_responses_in_one_reply() -> None:
     def room(model: str, own: dict[str, str] | None = None, **options: Any) -> int | None:
         study = STUDY.with_tokens(Options(**options))
         wanted = requests_of(STUDY, {"subject": [model], "judge": ["openai/gpt-4o"]}, {model: own} if own else {})
-        opened = local.open_models(study, [], wanted, 0, need_keys=False)
+        opened = answerers.open_models(study, [], wanted, 0, need_keys=False)
         assert opened["judge"][0].settings.max_tokens == 1024
         return opened["subject"][0].settings.max_tokens
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from overton.api.items import check_items, read_items, write_items
 from overton.errors import InputError
+from overton.runs.items import check_items, read_items, write_items
 from overton.studies.pluralism import STUDY
 from overton.studies.pluralism.referencing import REFERENCING
 

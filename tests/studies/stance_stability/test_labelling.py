@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import overton
-from overton.api.items import read_items
 from overton.errors import InputError
+from overton.runs.items import read_items
 from overton.studies.stance_stability import JUDGING
 
 ANSWERS = ("My stance: supportive, clearly.", "My stance: critical, likely.", "I do not say.")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.items import check_items, read_items
 from overton.calls import Reply, Request
 from overton.errors import InputError
+from overton.runs.items import check_items, read_items
 from overton.studies.stance_stability import STUDY, generating
 
 

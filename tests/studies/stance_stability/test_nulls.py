@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import overton
-from overton.api.items import read_items
-from overton.api.setting_up import set_up
 from overton.calls import Reply
+from overton.runs.items import read_items
+from overton.runs.setup import set_up
 from overton.studies.nulls import null_of
 from overton.studies.stance_stability import STUDY
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overton.errors import InputError
-from overton.hosts.local.adapting import check_one_judge, check_wanted, design_of
+from overton.runs.precision import check_one_judge, check_wanted, design_of
 from overton.studies.precision import Arm, Decision, Design, Ended, Looked, Wanted, decide
 from overton.studies.stance_stability import STUDY, Options, Record
 from overton.studies.stance_stability.precise import BLOCKS, judged

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from overton.api.items import check_items, read_items, write_items
 from overton.errors import InputError
 from overton.files.texts import MAX_BYTES
+from overton.runs.items import check_items, read_items, write_items
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.items import Topic
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from overton.api.items import read_items
+from overton.runs.items import read_items
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.generating import PUBLISHED, slug
 from overton.studies.stance_stability.items import CHALLENGING, KINDS, Topic

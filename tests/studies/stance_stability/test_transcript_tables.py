@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.api.items import read_items
 from overton.errors import InputError
+from overton.runs.items import read_items
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
 from overton.studies.stance_stability.transcripts import JUDGING
 

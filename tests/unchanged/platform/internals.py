@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from tests.hosts.batch_runs import hurry
+from tests.runs.batch_runs import hurry
 
 from overton.cli.main import app, main
 from overton.studies.options import Field, fields_of

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from overton.api.comparing.differences import Kind
 from overton.api.comparing.source import Source
-from overton.api.runs import Run
 from overton.errors import RunError, RunMismatch
-from overton.hosts.local import RunFolder
-from overton.hosts.local.running import check_same
-from overton.hosts.local.session import needs_asking
+from overton.runs.folder import RunFolder
+from overton.runs.run import Run
+from overton.runs.session import missing_trials
+from overton.runs.start import check_unchanged
 from overton.version import __version__
 
 __all__ = ["conduct_differences"]
@@ -42,11 +42,11 @@ def _changed(source: Source) -> bool | None:
 def _asks_differently(run: Run) -> bool | None:
     folder = RunFolder(run.path)
     try:
-        check_same(run.study, folder, run.manifest)
+        check_unchanged(run.study, folder, run.manifest)
     except RunError:
         return None
     try:
-        needs_asking(folder, run.study, run.manifest, retry_failed=False)
+        missing_trials(folder, run.study, run.manifest, retry_failed=False)
     except RunMismatch:
         return True
     except RunError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from overton.api.labels import cases_of
-from overton.api.runs import Run
+from overton.runs.run import Run
 from overton.statistics import Estimate
 from overton.statistics.comparing import Gap, equivalence_level
 from overton.statistics.resampling import Jackknife, Resampling

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from overton.api.runs import Run
 from overton.calls import Reply
 from overton.engine import entries
-from overton.hosts.local import ModelEntry
-from overton.hosts.local.opening import published
+from overton.runs.answerers import published
+from overton.runs.folder import ModelEntry
+from overton.runs.run import Run
 
 __all__ = ["NOBODY", "Answering", "Provenance", "Upstream", "provenance_of", "upstream_of"]
 

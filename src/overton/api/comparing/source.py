@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from overton.api.comparing.provenance import Provenance, Upstream, upstream_of
-from overton.api.runs import Run
+from overton.runs.run import Run
 
 if TYPE_CHECKING:
     import polars as pl

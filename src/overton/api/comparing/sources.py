@@ -16,10 +16,10 @@ from overton.api.comparing.labels import with_labels
 from overton.api.comparing.provenance import provenance_of
 from overton.api.comparing.source import Side, Source, lost_of
 from overton.api.results import measuring_of, results_of
-from overton.api.runs import Run, open_run
-from overton.api.trial_rows import design_of_table
 from overton.errors import InputError, Problem
 from overton.files.tables import open_table
+from overton.runs.record_rows import design_of_table
+from overton.runs.run import Run, open_run
 from overton.studies.comparing import Sides
 from overton.studies.detecting import halves_of
 from overton.studies.fewer_trials import with_fewer_trials

@@ -14,9 +14,9 @@ from overton.api.profiling.results import Found, Missing, Profile, ProfiledRun
 from overton.api.profiling.subjects import read_subjects, shared
 from overton.api.reports import warnings_of
 from overton.api.results import measuring_of
-from overton.api.runs import open_run
 from overton.errors import InputError, Problem, command
-from overton.hosts.local.opening import published
+from overton.runs.answerers import published
+from overton.runs.run import open_run
 from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from overton.api.analyses import Outcome, chosen_how, measured_runs
 from overton.api.results import measuring_of
-from overton.api.runs import Run
-from overton.hosts.local import traceback_kept
+from overton.runs.run import Run
+from overton.runs.tracebacks import traceback_kept
 from overton.studies.installed_study import blaming
 from overton.studies.plain import number_of
 from overton.studies.study import AnyStudy

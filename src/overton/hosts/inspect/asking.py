@@ -17,8 +17,8 @@ from overton.hosts.inspect.privates import is_inspects_own
 from overton.hosts.inspect.seats import Seat
 from overton.hosts.inspect.settings import config_of
 from overton.hosts.inspect.sources import Sources
-from overton.hosts.local.probing import NOT_SENT, REFUSED, refusal, sent
 from overton.models.inspect import cause_of, chat_messages, logprob_settings, reply_of, said, with_spots
+from overton.runs.temperature_probe import NOT_SENT, REFUSED, refusal, sent
 
 __all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
 

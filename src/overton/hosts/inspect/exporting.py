@@ -14,10 +14,10 @@ from overton.engine import digest
 from overton.errors import InputError, MissingExtra, Problem, RunError
 from overton.hosts.inspect.lane_log import LaneLog, Scoring
 from overton.hosts.inspect.layout import TaskData
-from overton.hosts.local.folder import Manifest, ModelEntry, RunFolder
-from overton.hosts.local.opening import published
-from overton.hosts.local.recalling import Recall
-from overton.hosts.local.running import check_same
+from overton.runs.answerers import published
+from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.replay import Replay
+from overton.runs.start import check_unchanged
 from overton.studies.study import AnyStudy
 
 __all__ = ["Exported", "Scoring", "write_logs"]
@@ -44,14 +44,14 @@ def write_logs(
         RunMismatch: prompts or items are not those that the run started with.
     """
     _check_installed()
-    check_same(study, folder, manifest)
+    check_unchanged(study, folder, manifest)
     tasks = _tasks(study, manifest)
     paths = [out / _file_name(manifest, task) for task in tasks]
     if there := [path for path in paths if path.exists()]:
         raise InputError([Problem(str(path), "", "exists already; nothing is overwritten") for path in there])
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with closing(Recall(folder, study, manifest)) as recall, TemporaryDirectory(prefix=".export-", dir=out) as new:
+        with closing(Replay(folder, study, manifest)) as recall, TemporaryDirectory(prefix=".export-", dir=out) as new:
             logs = [
                 LaneLog(study, manifest, task, recall, lane, scoring(task))
                 for lane, task in zip(recall.lanes, tasks, strict=True)

@@ -17,9 +17,9 @@ from overton.errors import InputError, OvertonError, Problem, RunError, RunMisma
 from overton.files.atomic import new_folder
 from overton.hosts.inspect.layout import CallData
 from overton.hosts.inspect.reading import Log, LoggedSample
-from overton.hosts.local.folder import FILE, Manifest, RunFolder
-from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.recalling import recall_records
+from overton.runs.event_loop import run_to_end
+from overton.runs.folder import FILE, Manifest, RunFolder
+from overton.runs.replay import recall_records
 from overton.studies.nulls import prompts_changed
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted

@@ -23,8 +23,8 @@ from overton.hosts.inspect.planning import condition_of, grouped
 from overton.hosts.inspect.privates import SAMPLES, START, SUMMARIES
 from overton.hosts.inspect.results import Figure, eval_scores
 from overton.hosts.inspect.transcribing import Transcriber, call_data, each_once, generate_config, inspect_name
-from overton.hosts.local.folder import Manifest
-from overton.hosts.local.recalling import Heard, Recall, Recalled
+from overton.runs.folder import Manifest
+from overton.runs.replay import Replay, ReplayedCall, ReplayedTrial
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_text, python_of
 
@@ -59,7 +59,7 @@ class LaneLog:
     """
 
     def __init__(  # noqa: PLR0917
-        self, study: AnyStudy, manifest: Manifest, task: TaskData, recall: Recall, lane: Lane, scoring: Scoring
+        self, study: AnyStudy, manifest: Manifest, task: TaskData, recall: Replay, lane: Lane, scoring: Scoring
     ) -> None:
         self.planned: list[str] = []
         self.written = 0
@@ -99,12 +99,12 @@ class LaneLog:
                 self.written += 1
                 yield self._sample(item, name, [one for one in some if one is not None])
 
-    def _spoiled(self, found: Iterable[Sequence[Recalled | None]]) -> bool:
+    def _spoiled(self, found: Iterable[Sequence[ReplayedTrial | None]]) -> bool:
         """Whether a trial has records that no table can store."""
         records = [record for some in found for one in some if one is not None for record in one.records]
         return bool(unfit(records, record_type_columns(self._study.record)))
 
-    def _sample(self, item: str, name: str, found: Sequence[Recalled]) -> Any:
+    def _sample(self, item: str, name: str, found: Sequence[ReplayedTrial]) -> Any:
         from inspect_ai.log import EvalSample
 
         calls = each_once(call for one in found for call in one.calls)
@@ -129,7 +129,7 @@ class LaneLog:
             model_usage=shown.usage(calls),
         )
 
-    def _data(self, item: str, found: Sequence[Recalled]) -> SampleData:
+    def _data(self, item: str, found: Sequence[ReplayedTrial]) -> SampleData:
         condition = condition_of(self._study, found[0].trial)
         return SampleData(msgspec.to_builtins(self._items[item]), condition, [one.trial.name for one in found])
 
@@ -138,7 +138,7 @@ class LaneLog:
         name = null_scorer(self._scoring.scorer) if data.null else self._scoring.scorer
         return {name: self._scoring.score(records, data.condition, answer)}
 
-    def _count(self, calls: Sequence[Heard]) -> None:
+    def _count(self, calls: Sequence[ReplayedCall]) -> None:
         """Add a sample's tokens to the log's; calls that trials share count once."""
         fresh = [call for call in calls if call.place.trial or call.identity.slot not in self._shared]
         self._shared |= {call.identity.slot for call in calls if not call.place.trial}
@@ -205,7 +205,7 @@ class LaneLog:
         )
 
 
-def _ends(found: Sequence[Recalled], role: str) -> tuple[Heard | None, Heard | None]:
+def _ends(found: Sequence[ReplayedTrial], role: str) -> tuple[ReplayedCall | None, ReplayedCall | None]:
     """Of the first trial with any call: its first call, and its last call of the model measured."""
     for one in found:
         own = [call for call in one.calls if call.place.speaker.partition("/")[0] == role]

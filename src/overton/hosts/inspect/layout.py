@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from overton.calls import Failure, Reply, Trial
-from overton.hosts.local import ModelEntry
+from overton.runs.folder import ModelEntry
 from overton.studies.nulls import null_of
 
 __all__ = [

@@ -11,8 +11,8 @@ import msgspec
 from overton.calls import Message, Question, Trial
 from overton.errors import Stopped
 from overton.hosts.inspect.layout import KEY, SampleData
-from overton.hosts.local import run_to_end
 from overton.models.inspect import chat_messages
+from overton.runs.event_loop import run_to_end
 from overton.studies.study import AnyStudy
 
 __all__ = ["Groups", "condition_of", "grouped", "samples_of"]

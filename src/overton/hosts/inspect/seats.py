@@ -10,12 +10,12 @@ from overton.calls import Settings, weighs
 from overton.errors import InputError, Problem
 from overton.hosts.inspect.privates import config_in_use
 from overton.hosts.inspect.settings import pairs_of, settings_of
-from overton.hosts.local.folder import ModelEntry
-from overton.hosts.local.opening import published, unweighable, with_defaults
 from overton.key_values import checked_base_url
 from overton.models import parse_spec, price_of
 from overton.models.catalog import reasons_of, series_of
 from overton.retrieval import Source
+from overton.runs.answerers import published, unweighable, with_defaults
+from overton.runs.folder import ModelEntry
 from overton.studies.study import AnyStudy, Role
 
 __all__ = ["Known", "Seat", "entry_of", "named_models", "seats_of"]

@@ -21,12 +21,12 @@ from overton.hosts.inspect.planning import Groups, grouped, samples_of
 from overton.hosts.inspect.privates import prerequisite
 from overton.hosts.inspect.seats import entry_of, named_models, seats_of
 from overton.hosts.inspect.sources import Sources, check_backend
-from overton.hosts.local import ModelEntry, ModelRequest
-from overton.hosts.local.opening import PAGES
-from overton.hosts.local.opening import entry_of as local_entry
-from overton.hosts.local.probing import probe_call
 from overton.models.inspect import chat_messages
 from overton.retrieval import Source, open_pages, open_search
+from overton.runs.answerers import PAGES, ModelRequest
+from overton.runs.answerers import entry_of as local_entry
+from overton.runs.folder import ModelEntry
+from overton.runs.temperature_probe import probe_call
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 

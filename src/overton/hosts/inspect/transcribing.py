@@ -9,8 +9,8 @@ from typing import Any
 
 from overton.calls import Failure, Message, Price, Reply, Settings
 from overton.hosts.inspect.layout import CallData, span_name
-from overton.hosts.local.recalling import Heard, Recalled
 from overton.models.inspect import chat_messages, extra_fields
+from overton.runs.replay import ReplayedCall, ReplayedTrial
 
 __all__ = ["Transcriber", "call_data", "each_once", "generate_config", "inspect_name"]
 
@@ -32,14 +32,14 @@ def inspect_name(name: str, identity: str) -> str:
     return identity if "://" in name else name.removeprefix("inspect/")
 
 
-def call_data(call: Heard) -> CallData:
+def call_data(call: ReplayedCall) -> CallData:
     """A call as in a sample's store."""
     identity, place, outcome = call.identity, call.place, call.outcome
     reply, failure = (None, outcome) if isinstance(outcome, Failure) else (outcome, None)
     return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
 
 
-def each_once(calls: Iterable[Heard]) -> list[Heard]:
+def each_once(calls: Iterable[ReplayedCall]) -> list[ReplayedCall]:
     """The calls; those that trials share occur once."""
     return list({call.identity.slot: call for call in calls}.values())
 
@@ -56,16 +56,16 @@ class Transcriber:
     retrieval: Sequence[str] = ()
     _known: dict[Message, Any] = field(default_factory=dict)
 
-    def conversation(self, call: Heard) -> list[Any]:
+    def conversation(self, call: ReplayedCall) -> list[Any]:
         """The messages before a call and its reply."""
         said = self._messages(call.request.messages)
         return [*said, self.output(call).message] if isinstance(call.outcome, Reply) else said
 
-    def prompt(self, call: Heard) -> Any:
+    def prompt(self, call: ReplayedCall) -> Any:
         """A call's prompt, as a sample's input."""
         return self._messages(call.request.messages)
 
-    def events(self, found: Recalled) -> Iterator[Any]:
+    def events(self, found: ReplayedTrial) -> Iterator[Any]:
         """A trial's span, its calls inside."""
         from inspect_ai.event import SpanBeginEvent, SpanEndEvent
 
@@ -77,7 +77,7 @@ class Transcriber:
             yield self._found(call, name) if call.place.speaker in self.retrieval else self._event(call, name)
         yield SpanEndEvent(id=name, timestamp=began, span_id=name, working_start=0)
 
-    def usage(self, calls: Iterable[Heard]) -> dict[str, Any]:
+    def usage(self, calls: Iterable[ReplayedCall]) -> dict[str, Any]:
         """Tokens, and dollars if prices are known, by model."""
         total: dict[str, Any] = {}
         for call in calls:
@@ -87,7 +87,7 @@ class Transcriber:
                 total[name] = total[name] + usage if name in total else usage
         return total
 
-    def _event(self, call: Heard, span: str) -> Any:
+    def _event(self, call: ReplayedCall, span: str) -> Any:
         from inspect_ai.event import ModelEvent
 
         failure = call.outcome if isinstance(call.outcome, Failure) else None
@@ -107,7 +107,7 @@ class Transcriber:
             span_id=span,
         )
 
-    def _found(self, call: Heard, span: str) -> Any:
+    def _found(self, call: ReplayedCall, span: str) -> Any:
         """A search, or the reading of a page."""
         from inspect_ai.event import InfoEvent
 
@@ -129,7 +129,7 @@ class Transcriber:
             (self._known[message],) = chat_messages([message])
         return self._known[message]
 
-    def output(self, call: Heard) -> Any:
+    def output(self, call: ReplayedCall) -> Any:
         """A call's reply, or why there is none."""
         from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput
 
@@ -144,7 +144,7 @@ class Transcriber:
             model=reply.model or name, choices=[choice], usage=self._usage(call), metadata=extra_fields(reply)
         )
 
-    def _usage(self, call: Heard) -> Any:
+    def _usage(self, call: ReplayedCall) -> Any:
         from inspect_ai.model import ModelUsage
 
         if not isinstance(call.outcome, Reply) or call.outcome.usage.input_tokens is None:
@@ -159,7 +159,7 @@ class Transcriber:
         )
 
 
-def _name(call: Heard) -> str:
+def _name(call: ReplayedCall) -> str:
     return inspect_name(call.answerer, call.place.answerer)
 
 

@@ -8,9 +8,9 @@ from time import monotonic
 from typing import Any
 
 from overton.calls import Form, Message, Question, Reply, Request, Trial, Usage
-from overton.hosts.local.loop import run_to_end
-from overton.hosts.local.opening import Opened
 from overton.models import Model
+from overton.runs.answerers import Opened
+from overton.runs.event_loop import run_to_end
 from overton.studies.study import AnyStudy, Canned
 
 __all__ = ["Timed", "timed"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from overton.api.setting_up import set_up
 from overton.calls import Reply
 from overton.errors import CallFailed
+from overton.runs.setup import set_up
 from overton.studies.open_mindedness import STUDY, Record
 from overton.studies.open_mindedness.protocol import free_parts, prompt_parts
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from overton.api.items import read_items
 from overton.calls import Draw
+from overton.runs.items import read_items
 from overton.studies.pluralism import STUDY
 from overton.studies.pluralism.comparing import compare_references
 from overton.studies.pluralism.items import ReferenceThread, Thread

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.items import read_items
-from overton.api.requests import requests_of
-from overton.api.runs import Run
 from overton.calls import Reply, Request, Settings
 from overton.errors import InputError, MissingExtra
-from overton.hosts import local
-from overton.hosts.local.opening import MAX_TOKENS, REASONING_MAX_TOKENS, with_defaults
+from overton.runs import answerers
+from overton.runs.answerers import MAX_TOKENS, REASONING_MAX_TOKENS, with_defaults
+from overton.runs.items import read_items
+from overton.runs.run import Run
+from overton.runs.setup import requests_of
 from overton.studies.pluralism import STUDY, referencing
 from overton.studies.pluralism.items import Comment, Thread
 from overton.studies.study import Role
@@ -223,7 +223,7 @@ def test_a_reply_that_repeats_all_opinions_has_room() -> None:
         (reasoning, {}, REASONING_MAX_TOKENS),
     ):
         wanted = requests_of(referencing.REFERENCING, {"writer": [model]}, {model: own} if own else {})
-        opened = local.open_models(referencing.REFERENCING, [], wanted, 0, need_keys=False)["writer"][0]
+        opened = answerers.open_models(referencing.REFERENCING, [], wanted, 0, need_keys=False)["writer"][0]
         assert opened.settings.max_tokens == tokens
     here = with_defaults(Settings(), "embedded/smollm2-135m", Role("writer", ""), 0, reasons=False, most=4096)
     assert here.max_tokens == MAX_TOKENS

@@ -1,0 +1,261 @@
+"""From what a user names to answerers: models, search engines and page sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from overton.calls import Price, Settings, weighs
+from overton.errors import InputError, Problem
+from overton.models import Model, open_model, parse_spec
+from overton.models.prices import built_in
+from overton.models.spec import published as published_model
+from overton.retrieval import Source, open_pages, open_search, pages_for
+from overton.retrieval.sources import published as published_source
+from overton.runs.folder import Manifest, ModelEntry
+from overton.studies.study import AnyStudy, Role
+
+__all__ = [
+    "ModelRequest",
+    "Opened",
+    "Requests",
+    "completed",
+    "entries_of",
+    "entry_of",
+    "open_models",
+    "published",
+    "unweighable",
+    "wanted_of",
+    "with_defaults",
+]
+
+MAX_TOKENS = 1024
+"""Output tokens allowed by default: an answer is one line, a refusal a paragraph."""
+REASONING_MAX_TOKENS = 16_384
+"""The same for models that reason before they answer, whose reasoning counts as output."""
+
+SEARCH, PAGES = "search", "pages"
+"""The roles that the room `retrieval` has answerers for."""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A model, search engine or source of pages, as a user names it: its spec, its KEY=VALUE pairs, and its price if
+    the user gives one. `name` is its name in the run, by default its spec as `published`."""
+
+    spec: str
+    arguments: tuple[tuple[str, str], ...] = ()
+    price: Price | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or published(self.spec))
+
+
+Requests = Mapping[str, Sequence[ModelRequest]]
+"""Answerers by role."""
+Opened = Model | Source
+
+
+def published(spec: str) -> str:
+    """A spec for records, reports and exported logs: a file or folder of this machine by its name only."""
+    return published_source(published_model(spec))
+
+
+def completed(study: AnyStudy, wanted: Requests) -> Requests:
+    """What is wanted, with the search engine's own source of pages if none is named.
+
+    Raises:
+        InputError: there is no such search engine.
+    """
+    if PAGES not in study.retrieval or wanted.get(PAGES) or not wanted.get(SEARCH):
+        return wanted
+    return {**wanted, PAGES: [ModelRequest(pages_for(wanted[SEARCH][0].spec))]}
+
+
+def open_models(
+    study: AnyStudy, items: Sequence[Any], wanted: Requests, seed: int, *, need_keys: bool = True, resumed: bool = False
+) -> dict[str, list[Opened]]:
+    """Open every requested answerer, by role; without `need_keys` a missing key is no error, as for a plan.
+    A run that is `resumed` may have a search engine that new runs may not.
+
+    Raises:
+        InputError: all problems with their names, arguments and keys.
+    """
+    problems: list[Problem] = []
+    opened: dict[str, list[Opened]] = {role: [] for role in study.role_names}
+    for role in study.role_names:
+        requests = wanted.get(role, ())
+        if not requests and role not in study.optional:
+            problems.append(Problem(f"--{_option(role)}", "", _lacking(study, role)))
+        if len(requests) > 1 and role not in (study.first, study.several):
+            named = ", ".join(request.name for request in requests)
+            problems.append(Problem(f"--{_option(role)}", named, "one serves the whole run; name only one"))
+        once: dict[ModelRequest, Opened] = {}
+        for request in requests:
+            try:
+                if request not in once:
+                    once[request] = _open(study, role, items, request, seed, need_keys, resumed)
+                opened[role].append(once[request])
+            except InputError as error:
+                problems += error.problems
+        problems += _named_twice(f"--{_option(role)}", requests, together=study.together)
+        if not study.together:
+            problems += _same_twice(f"--{_option(role)}", opened[role])
+    problems = problems or list(_ambiguous(study, wanted))
+    if problems:
+        raise InputError(problems)
+    return opened
+
+
+def entries_of(
+    wanted: Requests, models: Mapping[str, Sequence[Opened]], *, batched: bool = False
+) -> dict[str, list[ModelEntry]]:
+    """Answerers as manifest entries; `batched` if all that can be are called in batches."""
+    return {
+        role: [
+            entry_of(request, model, batched=batched)
+            for request, model in zip(wanted.get(role, ()), opened, strict=True)
+        ]
+        for role, opened in models.items()
+    }
+
+
+def entry_of(request: ModelRequest, model: Opened, *, batched: bool = False) -> ModelEntry:
+    """An answerer as a manifest entry."""
+    return ModelEntry(
+        name=request.name,
+        spec=request.spec,
+        identity=model.answerer.identity,
+        settings=model.settings,
+        arguments=request.arguments,
+        holds_form=model.answerer.holds_form,
+        price=model.price,
+        family=model.series or model.family,
+        unsure=isinstance(model, Model) and model.unsure,
+        batched=batched and isinstance(model, Model) and model.batching is not None,
+    )
+
+
+def wanted_of(manifest: Manifest) -> dict[str, Sequence[ModelRequest]]:
+    """The answerers that a run was started with."""
+    return {
+        role: [ModelRequest(entry.spec, entry.arguments, entry.price, entry.name) for entry in entries]
+        for role, entries in manifest.models.items()
+    }
+
+
+def _option(role: str) -> str:
+    return "model" if role in ("subject", "writer") else role
+
+
+def _lacking(study: AnyStudy, role: str) -> str:
+    return f"name one as {role}" if role in study.retrieval else f"name at least one model as {role}"
+
+
+def _named_twice(place: str, requests: Sequence[ModelRequest], *, together: bool) -> list[Problem]:
+    """Names given to several models of one role; a model that meets itself needs no name of its own."""
+    given = [request.name for request in requests if request.name != published(request.spec)]
+    unnamed = {(request.name, request.arguments) for request in requests if request.name == published(request.spec)}
+    named = Counter(given if together else [*given, *(name for name, _ in unnamed)])
+    return [
+        Problem(place, name, "is the name of several; give each its own name, as NAME=PROVIDER/NAME")
+        for name, count in named.items()
+        if count > 1
+    ]
+
+
+def _ambiguous(study: AnyStudy, wanted: Requests) -> Iterator[Problem]:
+    """Names that stand for different models; search engines and page sources have roles of their own."""
+    specs: dict[str, str] = {}
+    for request in chain.from_iterable(some for role, some in wanted.items() if role not in study.retrieval):
+        if specs.setdefault(request.name, request.spec) != request.spec:
+            reason = f"names two, {specs[request.name]} and {request.spec}; give each its own name, as"
+            yield Problem("models", request.name, f"{reason} first={specs[request.name]} and second={request.spec}")
+
+
+def _same_twice(place: str, models: Sequence[Opened]) -> list[Problem]:
+    """Models of one role that a run could not distinguish."""
+    return [
+        Problem(
+            place,
+            model.answerer.name,
+            f"is the same model as {earlier.answerer.name}; name it once, or give it its own name, as NAME="
+            f"{model.answerer.name}, which makes it a separate lane",
+        )
+        for number, model in enumerate(models)
+        for earlier in models[:number]
+        if earlier.answerer.identity == model.answerer.identity
+    ]
+
+
+def _open(  # noqa: PLR0917
+    study: AnyStudy, role: str, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, resumed: bool
+) -> Opened:
+    if role not in study.retrieval:
+        return _open_model(study, items, request, seed, need_key, study.role(role))
+    if role == PAGES:
+        return open_pages(request.spec, request.arguments)
+    return open_search(request.spec, request.arguments, need_key=need_key, resumed=resumed)
+
+
+def _open_model(  # noqa: PLR0917
+    study: AnyStudy, items: Sequence[Any], request: ModelRequest, seed: int, need_key: bool, role: Role
+) -> Model:
+    def simulated(name: str, arguments: dict[str, str]) -> Any:
+        return study.simulate(items, name, arguments)
+
+    model = open_model(request.spec, request.arguments, name=request.name, simulated=simulated, need_key=need_key)
+    if role.weighed and (why := unweighable(model.reasons or _thinks(model.settings), weighs(model.answerer))):
+        raise InputError([Problem(f"--{_option(role.name)}", request.name, why)])
+    settings = with_defaults(model.settings, request.spec, role, seed, reasons=model.reasons, most=role.max_tokens)
+    unsure = model.settings.temperature != settings.temperature and not parse_spec(request.spec).runs_here
+    price = _with_share(request.price or model.price, request.spec) if model.batching else request.price or model.price
+    return replace(model, settings=settings, price=price, unsure=unsure)
+
+
+def _with_share(price: Price | None, spec: str) -> Price | None:
+    """A price with the provider's share for batches, if that is known and the user gave none."""
+    share = built_in().batches.get(parse_spec(spec).provider)
+    return price if price is None or price.batch is not None else msgspec.structs.replace(price, batch=share)
+
+
+def _thinks(settings: Settings) -> bool:
+    return settings.reasoning_effort not in (None, "none")
+
+
+def unweighable(reasons: bool, has_any: bool) -> str:
+    """Why a model cannot be asked for token probabilities, '' if it can: whether it `reasons` first, and whether its
+    endpoint has `has_any` that it returns any."""
+    if reasons:
+        return (
+            "reasons before it answers, so a letter's probability would be that after a single line of thought, not"
+            " the share of its answers: use shares=sampled"
+        )
+    return "" if has_any else "has no token probabilities, as its endpoint returns none: use shares=sampled"
+
+
+def with_defaults(settings: Settings, spec: str, role: Role, seed: int, *, reasons: bool, most: int) -> Settings:
+    """Settings with defaults: output is bounded, local models are reproducible, judges have a fixed temperature.
+
+    `most` is the number of output tokens for a model that neither reasons nor runs here; 0 if the study does not say.
+    No model gets fewer than the role's `least_tokens`, which a complete reply needs. Judges have temperature 0.
+    Neither applies to a simulated answerer, which needs no tokens and draws from its seed alone.
+    """
+    parsed = parse_spec(spec)
+    runs_here, simulated = parsed.runs_here, parsed.provider == "simulated"
+    if role.judges and settings.temperature is None and not simulated:
+        settings = msgspec.structs.replace(settings, temperature=0.0)
+    if settings.max_tokens is None:
+        roomy = reasons or settings.reasoning_effort is not None
+        plain = MAX_TOKENS if runs_here or not most else most
+        needed = max(REASONING_MAX_TOKENS if roomy else plain, 0 if simulated else role.least_tokens)
+        settings = msgspec.structs.replace(settings, max_tokens=needed)
+    if settings.seed is None and runs_here:
+        settings = msgspec.structs.replace(settings, seed=seed)
+    return settings

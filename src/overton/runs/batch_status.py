@@ -1,0 +1,108 @@
+"""A run's open batches, shown and cancelled."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from overton.calls import BatchApi
+from overton.engine.batch_notes import noted_batches
+from overton.errors import AnswerError
+from overton.models import Model
+from overton.runs.answerers import open_models, wanted_of
+from overton.runs.event_loop import run_to_end
+from overton.runs.folder import RunFolder, open_journal
+from overton.runs.run import open_run
+from overton.runs.trust import Confirm, Trust, check_trusted
+from overton.studies.study import AnyStudy
+
+__all__ = [
+    "PendingBatch",
+    "batches",
+    "batches_out",
+]
+
+
+@dataclass(frozen=True)
+class PendingBatch:
+    """A batch that is out: its model, how many calls it contains, the provider's id for it ('' if it is unknown whether
+    it was made), how many calls are finished, and a remark on its state."""
+
+    model: str
+    calls: int
+    id: str
+    done: int
+    state: str
+
+    def __str__(self) -> str:
+        """As one line."""
+        return f"{self.model}: batch {self.id or 'without an id'}: {self.done:,} of {self.calls:,} calls, {self.state}"
+
+
+def batches_out(study: AnyStudy, folder: RunFolder, *, cancel: bool, trust: Trust) -> list[PendingBatch]:
+    """The run's batches; with `cancel` each is cancelled first.
+
+    Raises:
+        RunLocked: another process is using the run.
+        InputError: see `resume`.
+    """
+    manifest = folder.manifest()
+    wanted = wanted_of(manifest)
+    with closing(open_journal(folder, manifest)) as journal:
+        noted = [batch for batch in noted_batches(journal.notes()) if any(not journal.has(slot) for slot in batch.open)]
+    if not noted:
+        return []
+    check_trusted(study, folder.path, wanted, trust)
+    asked = study.with_tokens(folder.options(study, manifest.options))
+    opened = open_models(asked, folder.items(study.items.kind), wanted, manifest.seed, resumed=True)
+    by_identity = {
+        one.answerer.identity: one
+        for side in opened.values()
+        for one in side
+        if isinstance(one, Model) and one.batching
+    }
+
+    async def all_() -> list[PendingBatch]:
+        found = []
+        for batch in noted:
+            model = by_identity.get(batch.answerer)
+            if model is not None and model.batching is not None:
+                name = model.answerer.name
+                if batch.refused:
+                    found.append(PendingBatch(name, batch.calls, batch.id, 0, f"over: {batch.refused}"))
+                else:
+                    found.append(await _one(name, batch.calls, batch.id, model.batching, cancel=cancel))
+        return found
+
+    return run_to_end(all_())
+
+
+async def _one(name: str, calls: int, id_: str, batching: BatchApi, *, cancel: bool) -> PendingBatch:
+    if not id_:
+        return PendingBatch(name, calls, "", 0, "perhaps never made: 'overton resume' will find out")
+    try:
+        if cancel:
+            await batching.cancel(id_)
+        looked = await batching.look(id_)
+    except AnswerError as error:
+        return PendingBatch(name, calls, id_, 0, f"state unknown: {error}")
+    state = "over" if looked.over else "being cancelled" if cancel else "in progress"
+    return PendingBatch(name, calls, id_, looked.done, state)
+
+
+def batches(
+    path: str | Path, *, cancel: bool = False, trust: bool = False, confirm: Confirm | None = None
+) -> list[PendingBatch]:
+    """The batches of a run that outlived its last session, each as its provider shows it; with `cancel` the provider is
+    asked to start no more of their calls. What has been answered is paid for, and `resume` reads it.
+
+    `trust` and `confirm` are those of `overton.resume`.
+
+    Raises:
+        RunLocked: another process works on the run.
+        InputError: see `overton.resume`.
+        RunError: `path` is not a run folder.
+    """
+    opened = open_run(path)
+    return batches_out(opened.study, RunFolder(opened.path), cancel=cancel, trust=Trust(trust, confirm))

@@ -1,0 +1,52 @@
+"""The demonstration: one of our studies on the embedded model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from overton.hosts.local.progress import Watch
+from overton.models import pull
+from overton.runs.run import Run, run
+from overton.studies.registry import DEMO, study_named
+from overton.studies.study import Demo
+
+__all__ = ["MODEL", "declared", "demo", "describe", "prepare"]
+
+MODEL = "embedded/smollm2-135m"
+
+
+def describe(*, full: bool = False) -> str:
+    """What the demonstration asks, in a sentence."""
+    shown = declared()
+    return f"{MODEL}: {shown.whole}. This takes hours." if full else f"{MODEL}: {shown.said}."
+
+
+def prepare(progress: Callable[[str], None] | None = None) -> Path:
+    """Download the model's weights if they are not in the user's cache yet."""
+    return pull(MODEL, progress=progress)
+
+
+def demo(*, full: bool = False, out: str | Path | None = None, seed: int = 0, watch: Watch | None = None) -> Run:
+    """Run it: a few minutes on two cores; with `full`, the whole design in hours."""
+    if full:
+        return run(DEMO, models=[MODEL], out=out, seed=seed, watch=watch)
+    shown = declared()
+    return run(
+        DEMO,
+        models=[MODEL],
+        only=shown.items,
+        out=out,
+        seed=seed,
+        watch=watch,
+        left_out=shown.left_out,
+        **shown.options,
+    )
+
+
+def declared() -> Demo:
+    """What the study declares for its demonstration."""
+    shown = study_named(DEMO).demo
+    if shown is None:
+        raise TypeError(f"{DEMO} declares no demonstration")
+    return shown

@@ -1,0 +1,390 @@
+"""What a run would ask, and what that would cost, before anything is paid."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from overton.calls import Form, Message, Price, Question, Reply, Trial, Usage
+from overton.engine.ask import seat_name
+from overton.models import Model
+from overton.reporting.notebook import fragment
+from overton.retrieval import Source
+from overton.runs.answerers import Opened
+from overton.runs.event_loop import run_to_end
+from overton.runs.temperature_probe import PROBE, READY
+from overton.runs.trial_counts import BATCHED_AT_ONCE, trials_by_item
+from overton.studies.exhibits import Column, Section, Table
+from overton.studies.nulls import null_of
+from overton.studies.study import AnyStudy, Canned
+
+__all__ = ["CallCount", "ModelPlan", "Plan", "PrecisionPlan", "count_calls", "plan"]
+
+BYTES_PER_TOKEN = 4.0
+"""English prose has about four bytes per token in today's tokenizers: an estimate, marked so wherever shown."""
+
+
+class ModelPlan(msgspec.Struct, frozen=True):
+    """What one model, search engine or source of pages would be asked.
+
+    If the number of calls depends on the answers, `calls` and the tokens are of the shortest course and
+    `calls_at_most` of the longest. Tokens are estimated from bytes. `cost` takes the shortest course and the expected
+    answers, `cost_at_most` the longest with every allowed output token; US dollars, None if the price is unknown.
+    `cost_in_batches` and `cost_in_batches_at_most` are the same at the batch price, None if the model takes no
+    batches. `retrieves` is True for searches and pages: they take no tokens, their price is not given, and they are
+    counted as if nothing were searched or read twice, though a run makes each such call once.
+    """
+
+    model: str
+    role: str
+    calls: int
+    calls_at_most: int
+    input_tokens: int
+    output_tokens: int
+    input_tokens_at_most: int
+    output_tokens_at_most: int
+    price: Price | None
+    cost: float | None
+    cost_at_most: float | None
+    retrieves: bool = False
+    cost_in_batches: float | None = None
+    cost_in_batches_at_most: float | None = None
+
+
+class NullPlan(msgspec.Struct, frozen=True):
+    """One null condition's part of the plan: trials per lane, calls, and their cost."""
+
+    name: str
+    trials: int
+    calls: int
+    calls_at_most: int
+    cost: float | None
+    cost_at_most: float | None
+
+
+class PrecisionPlan(msgspec.Struct, frozen=True):
+    """The expected effort until the run is precise, for all models together, if they answer as in `pilot`.
+
+    `calls` is the median of several simulated runs, which range from `calls_least` to `calls_most`; `cost` is at the
+    plan's cost per call, None if a price is unknown. `rounds` and `halves`, half-widths by measure, are those of the
+    median run.
+    """
+
+    pilot: str
+    calls: int
+    calls_least: int
+    calls_most: int
+    cost: float | None
+    rounds: int
+    halves: dict[str, float] = {}
+
+
+class PlanOption(msgspec.Struct, frozen=True):
+    """One way of asking for the same, and its price: `options` are the options for it, as on the command line,
+    '' for what is planned. `gives` says how the result differs."""
+
+    options: str
+    gives: str
+    calls: int
+    calls_at_most: int
+    cost: float | None
+    cost_at_most: float | None
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a run would ask: items, trials per lane, and the calls to each model, at least and at most.
+
+    `nulls` are the null conditions that the options choose, each as if it were run alone: they are part of all other
+    numbers here, but not of the published design.
+
+    Costs are those of models; None if one's price is unknown. With batches, models without batches cost the same as
+    otherwise; `batches_in_turn` is the most batches sent one after another, as each turn of a conversation waits for
+    the one before, and `hours_in_batches` how long their providers may take for these: 0 if no model takes any.
+    `prices_as_of` is the date (ISO) of the prices, '' if there are none, the earliest if there are several.
+    `precision` is given if the run is to stop once precise. `ways` are the ways of asking for the same, the planned
+    one first, each with its price.
+    """
+
+    study: str
+    items: int
+    trials: int
+    calls: int
+    calls_at_most: int
+    models: list[ModelPlan]
+    cost: float | None
+    cost_at_most: float | None
+    nulls: list[NullPlan] = []
+    cost_in_batches: float | None = None
+    cost_in_batches_at_most: float | None = None
+    batches_in_turn: int = 0
+    hours_in_batches: float = 0.0
+    prices_as_of: str = ""
+    precision: PrecisionPlan | None = None
+    ways: list[PlanOption] = []
+
+    def _repr_html_(self) -> str:
+        """The plan in a notebook: one row per model and role."""
+        titles = ("calls", "calls at most", "tokens in", "tokens out", "cost", "cost at most", "in batches")
+        columns = [Column("model"), Column("role"), *(Column(title, "text") for title in titles)]
+        rows = [[row.model, row.role, f"{row.calls:,}", f"{row.calls_at_most:,}", *_paid(row)] for row in self.models]
+        note = "Tokens are estimated at four bytes each; no call was made."
+        table = Table(f"{self.items} items, {self.trials:,} trials per model", columns, rows, note=note)
+        return fragment([Section("plan", f"Plan of {self.study}", [table])])
+
+
+def _paid(row: ModelPlan) -> list[str]:
+    if row.retrieves:
+        return ["–"] * 5
+    batches = "–" if row.cost_in_batches is None else f"${row.cost_in_batches:,.2f}"
+    costs = ("unknown" if cost is None else f"${cost:,.2f}" for cost in (row.cost, row.cost_at_most))
+    return [f"{row.input_tokens:,}", f"{row.output_tokens:,}", *costs, batches]
+
+
+def plan(
+    study: AnyStudy, items: Sequence[Any], models: Mapping[str, Sequence[Opened]], options: msgspec.Struct, seed: int
+) -> Plan:
+    """Conduct every trial on canned replies and add up its calls.
+
+    Raises:
+        InputError: there would be more trials than a run may have.
+    """
+    trials_by_item(study, items, options, seed)
+    trials = list(study.trials(items, options, seed))
+    seats = _seats(study, models)
+    courses = _courses(study, seats, trials)
+    rows = _rows(seats, courses)
+    in_turn, hours = _in_turn(courses[-1], seats, len(trials))
+    return Plan(
+        study=study.name,
+        items=len(items),
+        trials=len(trials),
+        calls=sum(row.calls for row in rows),
+        calls_at_most=sum(row.calls_at_most for row in rows),
+        models=rows,
+        cost=_total([row.cost for row in rows if not row.retrieves]),
+        cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
+        nulls=[_null(study, seats, name, own) for name, own in _by_null(trials).items()],
+        cost_in_batches=_total([_first(row.cost_in_batches, row.cost) for row in rows if not row.retrieves])
+        if in_turn
+        else None,
+        cost_in_batches_at_most=_total(
+            [_first(row.cost_in_batches_at_most, row.cost_at_most) for row in rows if not row.retrieves]
+        )
+        if in_turn
+        else None,
+        batches_in_turn=in_turn,
+        hours_in_batches=hours,
+        prices_as_of=min((row.price.as_of for row in rows if row.price and row.price.as_of), default=""),
+    )
+
+
+def _courses(study: AnyStudy, seats: Sequence[_Seat], trials: Sequence[Trial]) -> list[CallCount]:
+    """All trials conducted on each kind of canned replies, first those that make them shortest."""
+    names = {name for _, _, name, _ in seats}
+    return [run_to_end(_course(study, trials, canned, names)) for canned in study.replies() or (_in_form,)]
+
+
+def _rows(seats: Sequence[_Seat], courses: Sequence[CallCount], *, probed: bool = True) -> list[ModelPlan]:
+    ends = (courses[0], courses[-1])
+    return [
+        _row(role, model, *(one.count(name, lanes) + (_probe(model) if probed else _Count()) for one in ends))
+        for role, model, name, lanes in seats
+    ]
+
+
+def _by_null(trials: Sequence[Trial]) -> dict[str, list[Trial]]:
+    """The trials of each null condition, by name."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        if name := null_of(trial.name):
+            found.setdefault(name, []).append(trial)
+    return found
+
+
+def _null(study: AnyStudy, seats: Sequence[_Seat], name: str, trials: Sequence[Trial]) -> NullPlan:
+    rows = _rows(seats, _courses(study, seats, trials), probed=False)
+    return NullPlan(
+        name=name,
+        trials=len(trials),
+        calls=sum(row.calls for row in rows),
+        calls_at_most=sum(row.calls_at_most for row in rows),
+        cost=_total([row.cost for row in rows if not row.retrieves]),
+        cost_at_most=_total([row.cost_at_most for row in rows if not row.retrieves]),
+    )
+
+
+def _first(one: float | None, other: float | None) -> float | None:
+    return other if one is None else one
+
+
+def _in_turn(course: CallCount, seats: Sequence[tuple[str, Opened, str, int]], trials: int) -> tuple[int, float]:
+    """How many batches are sent one after another, and the hours they may take: those of the longest trial, times the
+    rounds in which trials wait for others to finish."""
+    taking = {name: model.batching for _, model, name, _ in seats if isinstance(model, Model) and model.batching}
+    deepest = max((sum(count for name, count in steps if name in taking) for steps in course.steps), default=0)
+    lanes = len([name for role, _, name, _ in seats if role == seats[0][0]])
+    waves = -(-trials // (BATCHED_AT_ONCE // lanes))
+    return deepest * waves, deepest * waves * max((one.hours for one in taking.values()), default=0.0)
+
+
+@dataclass
+class _Count:
+    """The calls under one name in a course of all trials."""
+
+    calls: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    def add(self, bytes_in: int, bytes_out: int) -> None:
+        self.calls += 1
+        self.bytes_in += bytes_in
+        self.bytes_out += bytes_out
+
+    def __add__(self, other: _Count) -> _Count:
+        return _Count(self.calls + other.calls, self.bytes_in + other.bytes_in, self.bytes_out + other.bytes_out)
+
+    def __mul__(self, lanes: int) -> _Count:
+        return _Count(self.calls * lanes, self.bytes_in * lanes, self.bytes_out * lanes)
+
+
+@dataclass
+class CallCount:
+    """The calls under each name: by each lane separately, and once for all of them."""
+
+    own: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
+    shared: defaultdict[str, _Count] = field(default_factory=lambda: defaultdict(_Count))
+    steps: set[frozenset[tuple[str, int]]] = field(default_factory=set)
+    """How many calls in sequence a trial makes under each name; listed once for trials with equal numbers."""
+
+    def count(self, name: str, lanes: int) -> _Count:
+        """The calls of `lanes` lanes together."""
+        return self.own[name] * lanes + self.shared[name]
+
+
+def _probe(model: Opened) -> _Count:
+    """The request that finds out whether a judge accepts a temperature, if that is unknown."""
+    if isinstance(model, Source) or not model.unsure:
+        return _Count()
+    return _Count(1, sum(len(message.content.encode()) for message in PROBE), len(READY))
+
+
+_Seat = tuple[str, Opened, str, int]
+"""A role, its answerer, the name under which it is called, and in how many lanes it answers."""
+
+
+def _seats(study: AnyStudy, models: Mapping[str, Sequence[Opened]]) -> list[_Seat]:
+    """Each model with its role, the name under which it is called, and in how many lanes it answers."""
+    first, *others = study.role_names
+    lanes = 1 if study.together else len(models[first])
+    subjects = [
+        (first, model, f"{first}/{number}" if study.together else first, 1)
+        for number, model in enumerate(models[first], 1)
+    ]
+    return subjects + [(role, model, role, lanes) for role in others for model in models[role]]
+
+
+class _CannedAsk:
+    """Answers every ask with a canned reply, and counts.
+
+    A call that trials share counts once, except searches and pages: canned replies repeat the same ones.
+    """
+
+    def __init__(self, canned: Canned, retrieval: Sequence[str], names: Set[str]) -> None:
+        self.course = CallCount()
+        self._shared: set[tuple[str, tuple[Message, ...]]] = set()
+        self._canned = canned
+        self._retrieval = retrieval
+        self._names = names
+        self._steps: Counter[str] = Counter()
+        self._beside = False
+
+    def trial_ended(self) -> None:
+        """What follows belongs to another trial."""
+        self.course.steps.add(frozenset(self._steps.items()))
+        self._steps.clear()
+
+    async def __call__(
+        self,
+        role: str,
+        messages: Sequence[Message],
+        *,
+        speaker: str | None = None,
+        form: Form | None = None,
+        shared: bool = False,
+        **_: Any,
+    ) -> Reply:
+        text = self._canned(role, speaker or role, form)
+        name = seat_name(self._names, role, speaker or role)
+        self._steps[name] += not self._beside
+        once = shared and role not in self._retrieval
+        if not (once and (role, tuple(messages)) in self._shared):
+            sent = sum(len(message.content.encode()) for message in messages)
+            counts = self.course.shared if once else self.course.own
+            counts[name].add(sent, len(text.encode()))
+        if once:
+            self._shared.add((role, tuple(messages)))
+        return Reply(text, usage=Usage(0, 0))
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        self._beside = True
+        try:
+            asked = [(q.role, q.speaker or q.role) for q in questions]
+            self._steps.update({seat_name(self._names, role, speaker) for role, speaker in asked})
+            return [await self(q.role, q.messages, speaker=q.speaker, form=q.form, shared=q.shared) for q in questions]
+        finally:
+            self._beside = False
+
+
+def _in_form(role: str, speaker: str, form: Form | None) -> str:
+    """The first choice of the requested form."""
+    return form.choices[0] if form and form.choices else "{}"
+
+
+async def count_calls(study: AnyStudy, trials: Sequence[Trial], number: int) -> CallCount:
+    """The calls of `trials` of one lane on the study's canned replies of this number."""
+    return await _course(study, trials, (study.replies() or (_in_form,))[number], set())
+
+
+async def _course(study: AnyStudy, trials: Sequence[Trial], canned: Canned, names: Set[str]) -> CallCount:
+    ask = _CannedAsk(canned, study.retrieval, names)
+    for trial in trials:
+        await study.conduct(trial, ask)
+        ask.trial_ended()
+    return ask.course
+
+
+def _row(role: str, model: Opened, least: _Count, most: _Count) -> ModelPlan:
+    if isinstance(model, Source):
+        calls = least.calls, most.calls
+        return ModelPlan(model.answerer.name, role, *calls, 0, 0, 0, 0, None, None, None, retrieves=True)
+    sent, received = _tokens(least.bytes_in), _tokens(least.bytes_out)
+    batched = model.price.in_batches if model.price and model.batching else None
+    sent_most, received_most = _tokens(most.bytes_in), most.calls * (model.settings.max_tokens or 0)
+    return ModelPlan(
+        model=model.answerer.name,
+        role=role,
+        calls=least.calls,
+        calls_at_most=most.calls,
+        input_tokens=sent,
+        output_tokens=received,
+        input_tokens_at_most=sent_most,
+        output_tokens_at_most=received_most,
+        price=model.price,
+        cost=model.price.cost(Usage(sent, received)) if model.price else None,
+        cost_at_most=model.price.cost(Usage(sent_most, received_most)) if model.price else None,
+        cost_in_batches=batched.cost(Usage(sent, received)) if batched else None,
+        cost_in_batches_at_most=batched.cost(Usage(sent_most, received_most)) if batched else None,
+    )
+
+
+def _tokens(count: int) -> int:
+    return round(count / BYTES_PER_TOKEN)
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None

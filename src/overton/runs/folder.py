@@ -1,0 +1,446 @@
+"""A run's folder: its manifest, items, journal and records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
+
+from overton.calls import Price, Reply, Settings
+from overton.engine import Journal, JournalMark, Limits, Spending, entries
+from overton.errors import InputError, Problem, Unreadable, UnreadableRun, command, reason_of
+from overton.files.atomic import new_folder, write_atomic
+from overton.files.tables import read_table
+from overton.files.texts import write_objects
+from overton.studies.options import fields_of, options_of, stored_options
+from overton.studies.precision import Reached, Wanted
+from overton.untrusted import converted, decode_json, no_links, read_bytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.study import AnyStudy
+
+__all__ = [
+    "FORMAT",
+    "Manifest",
+    "ModelEntry",
+    "RunFolder",
+    "Shard",
+    "Spent",
+    "UnwritableRecords",
+    "items_of_shard",
+    "open_journal",
+    "spent_so_far",
+    "write_manifest",
+]
+
+
+FORMAT = 2
+
+
+class ModelEntry(msgspec.Struct, frozen=True):
+    """A model of a run, as requested and as found.
+
+    `name` is the key by which records, tables and messages refer to it: the user's name for it, otherwise its spec as
+    published. `spec` may contain a path of this machine, without which the run could not be resumed; it is in the
+    manifest only. `identity` makes its calls the same as other calls. `unsure` says that the temperature among its
+    settings is a default that its endpoint is not yet known to accept; `not_sent` names the settings that the study
+    wanted and the endpoint refused, which are then not among them. `batched` says that its calls are sent in
+    batches.
+    """
+
+    name: str
+    spec: str
+    identity: str
+    settings: Settings
+    arguments: tuple[tuple[str, str], ...] = ()
+    holds_form: bool = False
+    price: Price | None = None
+    family: str = ""
+    unsure: bool = False
+    not_sent: tuple[Literal["temperature"], ...] = ()
+    batched: bool = False
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What a run has used in all its sessions: requests sent (retries included) and dollars.
+
+    `cost` counts the worst case for requests whose bill is unknown; it is 0 for models without a price. After a kill
+    both are upper bounds, at most a block above what was sent. `failed` is how many calls have a failure as their last
+    outcome; `outcomes` is the journal's number of rows, and `last` the checksum of the last of them, by which a
+    truncated or replaced journal is detected.
+    """
+
+    requests: int = 0
+    cost: float = 0.0
+    failed: int = 0
+    outcomes: int = 0
+    last: int = 0
+
+
+class UnwritableRecords(msgspec.Struct, frozen=True):
+    """How many trials of a lane have records that no table can store; `trials` names the first, with reasons."""
+
+    count: int = 0
+    trials: list[str] = []
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """Part `number` of `of` of a run: the trials of these `items`, out of all the run's.
+
+    `split` is a word that the shards of one split share, and no others; `plan` a digest of the whole run. `limits` are
+    the whole run's. `requests` and `cost` are those of the calls answered before the run was split, and `outcomes` and
+    `archive` the resulting rows of its journal and bytes of its archive: every shard has these.
+    """
+
+    number: int
+    of: int
+    items: list[str]
+    split: str
+    plan: str
+    limits: Limits = Limits()
+    requests: int = 0
+    cost: float = 0.0
+    outcomes: int = 0
+    archive: int = 0
+
+    @property
+    def before(self) -> Spending:
+        """What was spent before the run was split."""
+        return Spending(self.requests, self.cost)
+
+
+def items_of_shard(shard: Shard | None) -> frozenset[str] | None:
+    """The items whose trials a run conducts, None for all."""
+    return None if shard is None else frozenset(shard.items)
+
+
+class Manifest(msgspec.Struct, omit_defaults=False):
+    """`manifest.json` of a run.
+
+    `models` maps each role to its models; each model of the study's first role is a lane of its own. `prompts` and
+    `items` are digests. `status` is 'running' (or killed), 'finished', or 'stopped' with the reason in `stopped`, and
+    in `reached` the limit that stopped it. `notes` are remarks on models (their bills, say), by name. `missing` names,
+    for each lane, the items left out of the records because they are incomplete; `unmade` says, for each lane with
+    any, of which trials records could not be made. `dataset` is the format of the items that the run made, 0 if it
+    made none. `out` is how many calls are in batches still out when the last session ended. `shard` says which part of
+    a run it is; `precision` what it stops at, and `precise` the last decision on each lane. `batch_refused` says that a
+    provider refused a batch, which is created again only on request.
+    """
+
+    study: str
+    seed: int
+    options: dict[str, Any]
+    models: dict[str, list[ModelEntry]]
+    items: str
+    prompts: dict[str, str]
+    created: str
+    overton: str
+    format: int = FORMAT
+    limits: Limits = Limits()
+    status: Literal["running", "finished", "stopped"] = "running"
+    stopped: str = ""
+    reached: Literal["", "calls", "cost"] = ""
+    notes: dict[str, str] = {}
+    missing: dict[str, list[str]] = {}
+    unmade: dict[str, UnwritableRecords] = {}
+    trials: int = 0
+    spent: Spent = Spent()
+    sessions: int = 0
+    left_out: str = ""
+    dataset: int = 0
+    out: int = 0
+    shard: Shard | None = None
+    precision: Wanted | None = None
+    precise: dict[str, Reached] = {}
+    batch_refused: bool = False
+
+
+Part = TypeVar("Part")
+
+DATASET_FORMAT = 1
+"""The format of the items that a run makes: each study's items as JSON lines."""
+FILE = "manifest.json"
+ITEMS = "items.jsonl"
+
+_LARGEST = {FILE: 2**28, ITEMS: 2**31}
+"""The most bytes of a file that is read whole."""
+_ENDLESS = 2**53
+"""More than any run reaches, in calls or dollars."""
+
+
+class _Head(msgspec.Struct):
+    """The fields that every format has."""
+
+    format: int | None = None
+    overton: str = "unknown"
+    dataset: int = 0
+
+
+_head, _manifest = msgspec.json.Decoder(_Head).decode, msgspec.json.Decoder(Manifest).decode
+
+
+def _check_formats(path: Path, text: bytes) -> _Head:
+    head = _decoded(path, text, _head)
+    if head.format not in (None, FORMAT):
+        raise UnreadableRun(
+            f"{path}: has format {head.format}, of another version of Overton ({head.overton}); this one reads {FORMAT}"
+        )
+    if head.dataset not in (0, DATASET_FORMAT):
+        what = f"its dataset has format {head.dataset}"
+        raise UnreadableRun(
+            f"{path}: {what}, of another version of Overton ({head.overton}); this one reads {DATASET_FORMAT}"
+        )
+    return head
+
+
+def _check_links(run: Path) -> None:
+    """Refuse a folder that contains links: its maker must not choose what else is read or written.
+
+    Raises:
+        RunError: it contains one.
+    """
+    try:
+        no_links(run)
+    except Unreadable as error:
+        raise UnreadableRun(f"{error}; a run folder may contain only its own files") from None
+
+
+def _text(path: Path) -> bytes:
+    try:
+        return read_bytes(path, _LARGEST[path.name])
+    except FileNotFoundError:
+        if path.name == FILE:
+            raise UnreadableRun(f"{path.parent} is not a run folder: it has no {FILE}") from None
+        raise UnreadableRun(f"{path} cannot be read: it does not exist") from None
+    except OSError as error:
+        raise _unreadable(path, "", reason_of(error)) from error
+    except Unreadable as error:
+        raise UnreadableRun(str(error)) from None
+
+
+def _decoded(path: Path, text: bytes, decode: Callable[[bytes | str], Part], where: str = "") -> Part:
+    try:
+        return decode_json(text, decode)
+    except Unreadable as error:
+        raise _unreadable(path, where, error.reason) from None
+
+
+def _unreadable(path: Path, where: str, reason: str) -> UnreadableRun:
+    """The error for an unreadable file, with the key if it is known."""
+    reason, _, key = reason.partition(" - at `$")
+    key = f"{where}{key.removesuffix('`').removeprefix('.')}".rstrip("., ")
+    return UnreadableRun(str(Problem(str(path), key, f"cannot be read: {reason}")))
+
+
+def _odd(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """The keys with values that are impossible in a run, and why."""
+    try:
+        datetime.fromisoformat(manifest.created)
+    except ValueError:
+        yield "created", "is not a date"
+    spent = manifest.spent
+    if not all(0 <= number < _ENDLESS for number in (spent.requests, spent.cost, spent.failed, spent.outcomes)):
+        yield "spent", "contains an impossible number"
+    for role, models in manifest.models.items():
+        for number, one in enumerate(models):
+            if one.price and not one.price.sound:
+                yield f"models.{role}[{number}].price", "is not a possible price"
+
+
+def write_manifest(run: Path, manifest: Manifest) -> None:
+    """Write the manifest, entirely or not at all.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    write_atomic(run / FILE, [msgspec.json.format(msgspec.json.encode(manifest), indent=2)])
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of a run. Nothing here makes calls."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, manifest: Manifest, items: Iterable[msgspec.Struct]) -> RunFolder:
+        """Make a new run folder.
+
+        Raises:
+            RunExists: something already exists there.
+            RunError: it cannot be made.
+        """
+        with new_folder(path) as fresh:
+            cls(fresh).write_items(items)
+            write_manifest(fresh, manifest)
+        return cls(path)
+
+    @property
+    def journal(self) -> Path:
+        """The journal's file."""
+        return self.path / "journal.db"
+
+    @property
+    def records_file(self) -> Path:
+        """The outcome table's file."""
+        return self.path / "records.parquet"
+
+    def check_formats(self) -> None:
+        """Refuse a run or a dataset of another format; a manifest that is not ours names no format and passes.
+
+        Raises:
+            RunError: it has another format, or there is no readable manifest.
+        """
+        if _check_formats(self.path / FILE, _text(self.path / FILE)).format is not None:
+            _check_links(self.path)
+
+    def manifest(self) -> Manifest:
+        """The run's manifest.
+
+        Raises:
+            RunError: there is no manifest, or this version cannot read it; names the key. Something in
+                the folder is a link.
+        """
+        _check_links(self.path)
+        text = _text(path := self.path / FILE)
+        _check_formats(path, text)
+        manifest = _decoded(path, text, _manifest)
+        for key, reason in _odd(manifest):
+            raise UnreadableRun(str(Problem(str(path), key, reason)))
+        return manifest
+
+    def check_fits(self, study: AnyStudy, manifest: Manifest) -> Any:
+        """The study's options in a manifest, which is refused if no run of the study can have it.
+
+        Raises:
+            RunError: a role has no answerer, or several where one is allowed; its options are not the study's, or do
+                not follow from its answerers.
+        """
+        place = str(self.path / FILE)
+        for role in study.role_names:
+            given = manifest.models.get(role, [])
+            if not given and role not in study.optional:
+                raise UnreadableRun(str(Problem(place, f"models.{role}", f"is missing, though {study.name} needs it")))
+            if len(given) > 1 and role not in (study.first, study.several):
+                reason = "names several; only one serves the whole run"
+                raise UnreadableRun(str(Problem(place, f"models.{role}", reason)))
+        options = self.options(study, manifest.options)
+        names = {role: [entry.name for entry in entries] for role, entries in manifest.models.items()}
+        follow = self.options(study, study.complete(dict(manifest.options), names))
+        for field in fields_of(study.options):
+            if field.option.follows and getattr(options, field.name) != getattr(follow, field.name):
+                raise UnreadableRun(str(Problem(place, f"options.{field.name}", "does not follow from its models")))
+        for problem in study.check(options):
+            raise UnreadableRun(str(Problem(place, "options", str(problem))))
+        return options
+
+    def options(self, study: AnyStudy, given: dict[str, Any]) -> Any:
+        """The study's options, from the plain values in the manifest.
+
+        Raises:
+            RunError: they are not valid options, or out of range; says which.
+        """
+        path = self.path / FILE
+        try:
+            found = converted(stored_options(study.options, given), study.options)
+            options_of(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
+        except Unreadable as error:
+            raise _unreadable(path, "options.", error.reason) from None
+        except InputError as error:
+            raise UnreadableRun(str(Problem(str(path), "options", "; ".join(map(str, error.problems))))) from None
+        return found
+
+    def items(self, item: type[msgspec.Struct]) -> Sequence[Any]:
+        """The items that the run asks about.
+
+        Raises:
+            RunError: the file is missing or damaged.
+        """
+        path, decode = self.path / ITEMS, msgspec.json.Decoder(item).decode
+        return [
+            _decoded(path, line, decode, f"line {number}, ")
+            for number, line in enumerate(_text(path).splitlines(), 1)
+            if line.strip()
+        ]
+
+    def write_items(self, items: Iterable[msgspec.Struct]) -> None:
+        """Write the items that the run asks about.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        write_objects(items, self.path / ITEMS, replace=True)
+
+    def records(self) -> pl.DataFrame:
+        """The outcome table, complete items only.
+
+        Raises:
+            RunError: the run has no records yet, or they have another format or are damaged.
+        """
+        path = self.records_file
+        if not path.is_file():
+            raise UnreadableRun(f"{self.path} has no records yet; resume the run: {command('resume', self.path)}")
+        try:
+            return read_table(path)
+        except InputError as error:
+            raise UnreadableRun(f"{error}; to write it again: {command('resume', self.path)}") from error
+
+    def rows(self, kind: type[msgspec.Struct], records: pl.DataFrame | None = None) -> list[Any]:
+        """The outcome table, or `records` of it, as records of the study's own `kind`; see `records` for the errors.
+
+        Columns beyond a record's own (the model's name, say) are left out; fields added after the run was made have
+        their defaults.
+        """
+        records = self.records() if records is None else records
+        given = [name for name in kind.__struct_fields__ if name in records.columns]
+        try:
+            return [converted(row, kind, strict=False) for row in records.select(given).iter_rows(named=True)]
+        except Unreadable as error:
+            reason = f"does not contain the records of its study: {error.reason}"
+            raise UnreadableRun(f"{self.records_file} {reason}") from error
+
+
+def open_journal(folder: RunFolder, manifest: Manifest, *, retry_failed: bool = False) -> Journal:
+    """The run's journal, locked: the one recorded in its manifest, or a new one before the first session.
+
+    Raises:
+        RunLocked: another process is using the run.
+        JournalError: it is damaged, missing, or another one; see `Journal`.
+    """
+    since = JournalMark(manifest.spent.outcomes, manifest.spent.last) if manifest.sessions else None
+    return Journal(folder.journal, retry_failed=retry_failed, since=since)
+
+
+def spent_so_far(folder: RunFolder, manifest: Manifest, journal: Journal) -> Spent:
+    """What earlier sessions used or, if the last one was killed, an upper bound."""
+    known, mark = manifest.spent, journal.mark
+    if journal.left is not None:
+        requests, cost = max(known.requests, journal.left.requests), max(known.cost, journal.left.cost)
+    else:
+        requests, cost = _of_rows(folder, manifest)
+    return Spent(requests, cost, journal.failed, mark.outcomes, mark.last)
+
+
+def _of_rows(folder: RunFolder, manifest: Manifest) -> Spending:
+    """The same if no session kept a bound (an import, a run of an earlier version): the manifest's figures plus the
+    journal's rows since."""
+    prices = {entry.identity: entry.price for side in manifest.models.values() for entry in side}
+    requests, cost = manifest.spent.requests, manifest.spent.cost
+    for entry in islice(entries(folder.journal), manifest.spent.outcomes, None):
+        if isinstance(entry.outcome, Reply):
+            requests += 1
+            cost += _cost(prices.get(entry.place.answerer), entry.outcome)
+        else:
+            requests += entry.outcome.attempts
+    return Spending(requests, cost)
+
+
+def _cost(price: Price | None, reply: Reply) -> float:
+    return (price.cost(reply.usage) or 0.0) if price else 0.0

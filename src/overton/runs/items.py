@@ -1,0 +1,103 @@
+"""Items of any study: read from files, checked, written; by default those that come with the study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
+from overton.runs.folder import RunFolder
+from overton.studies.items import Items, Parsed, usable
+from overton.studies.noting import Finding, found
+from overton.studies.options import fields_of, options_of
+from overton.studies.registry import study_named
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    from overton.studies.study import AnyStudy
+
+__all__ = ["check_items", "read_items", "write_items"]
+
+
+def read_items(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Any]:
+    """The items at `path`, ready to be asked; with None, those that come with the study.
+
+    `study` is a study or its name; `reading` are the fields of the study's `Items.reading`, files by their paths.
+
+    Raises:
+        InputError: every problem in every file, with its place; an unknown option.
+    """
+    asked = _asked(study)
+    where = _where(asked, path)
+    if isinstance(where, Sequence):
+        return list(where)
+    return usable(_parsed(asked, where, _reading(asked, where, reading)))
+
+
+def check_items(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Finding]:
+    """Everything wrong or odd about the items that `read_items` would read. Nothing is asked.
+
+    Raises:
+        InputError: an unknown option, or no path and no items that come with the study.
+    """
+    asked = _asked(study)
+    where = _where(asked, path)
+    if isinstance(where, Sequence):
+        return []
+    options = _reading(asked, where, reading)
+    try:
+        return list(_parsed(asked, where, options).findings)
+    except InputError as error:
+        return [found(problem) for problem in error.problems]
+
+
+def write_items(
+    study: AnyStudy | str, items: Sequence[msgspec.Struct], path: str | Path, *, replace: bool = False
+) -> Path:
+    """Write items to a '.jsonl' file, or as the study's dataset into a folder, whole or not at all; returns the file.
+
+    Raises:
+        InputError: the file exists already, without `replace`.
+        RunError: it cannot be written.
+    """
+    file = Path(path)
+    return write_objects(items, file if file.suffix == ".jsonl" else file / _asked(study).dataset, replace=replace)
+
+
+def _asked(study: AnyStudy | str) -> Items[Any]:
+    """What a study asks about, named or as it is."""
+    return (study_named(study) if isinstance(study, str) else study).items
+
+
+def _where(items: Items[Any], path: str | Path | Traversable | None) -> Path | Traversable | Sequence[Any]:
+    if path is not None:
+        found = Path(path) if isinstance(path, str) else path
+        if isinstance(found, Path) and (found / "manifest.json").is_file():
+            RunFolder(found).check_formats()
+        return found
+    if items.starter is None:
+        raise InputError([Problem(items.plural, "", f"none come with the study; give a path: {items.layouts}")])
+    return items.starter()
+
+
+def _reading(items: Items[Any], where: Path | Traversable, given: Mapping[str, Any]) -> Any:
+    """The options for reading, with their files opened, including those found beside the items."""
+    values = dict(given)
+    for field in fields_of(items.reading):
+        if field.option.file and (value := values.get(field.name)) is not None:
+            values[field.name] = ItemFile(Path(value)) if isinstance(value, str | Path) else value
+        elif field.option.beside:
+            values[field.name] = text_beside(where, field.option.beside)
+    return options_of(items.reading, values)
+
+
+def _parsed(items: Items[Any], where: Path | Traversable, options: Any) -> Parsed[Any]:
+    parsed = items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
+    if parsed.items or any(finding.severity == "error" for finding in parsed.findings):
+        return parsed
+    return Parsed((), [*parsed.findings, found(Problem(str(where), "", f"contains no {items.plural}"))])

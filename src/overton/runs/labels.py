@@ -1,0 +1,168 @@
+"""Files of people's labels: the task, what each person saved, and what a run stores. All may be somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from overton.errors import InputError, Problem, RunError, Unreadable, quoted, reason_of
+from overton.files.atomic import cannot_be_written, make_folder, write_atomic
+from overton.untrusted import decode_json, read_bytes
+
+if TYPE_CHECKING:
+    from overton.judging.label_studio import Exported
+    from overton.judging.labelling import Labels, Said, Task
+
+__all__ = ["FOLDER", "TASK", "keep", "kept_file", "kept_in", "labels_locked", "read_file", "task_for"]
+
+FOLDER = "labels"
+"""The folder in a run with people's labels, one file per task."""
+
+TASK = "task.json"
+"""The task, beside people's pages; they must not see it, since it contains the judge's labels."""
+
+_LARGEST = 200_000_000
+_PATIENCE = 60.0
+"""Seconds: numbers of a large run are corrected while its labels are locked."""
+_Value = TypeVar("_Value")
+
+
+class _Head(msgspec.Struct):
+    """The keys that distinguish a task from a person's labels."""
+
+    rows: msgspec.Raw = msgspec.Raw()
+    person: msgspec.Raw = msgspec.Raw()
+
+
+def read_file(file: Path) -> Task | Said | list[Exported]:
+    """The content of a file: a task, what a person saved, or what Label Studio exported.
+
+    Raises:
+        InputError: it cannot be read, or is none of these.
+    """
+    from overton.judging.gathering import check_task
+    from overton.judging.label_studio import Exported
+    from overton.judging.labelling import Said, Task
+
+    content = _bytes(file)
+    if content.lstrip()[:1] == b"[":
+        return _decoded(file, content, msgspec.json.Decoder(list[Exported]).decode)
+    head = _decoded(file, content, msgspec.json.Decoder(_Head).decode)
+    if bytes(head.rows):
+        task = _decoded(file, content, msgspec.json.Decoder(Task).decode)
+        check_task(task, str(file))
+        return task
+    if not bytes(head.person):
+        reason = "contains neither a task nor a person's labels: name the files that the pages saved"
+        raise InputError([Problem(str(file), "", reason)])
+    return _decoded(file, content, msgspec.json.Decoder(Said).decode)
+
+
+def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kept: Sequence[Labels]) -> Task:
+    """The task to which people's labels belong: the key, otherwise one the run has, otherwise the file beside them.
+
+    `wanted` are the names of the tasks that the labels say they belong to.
+
+    Raises:
+        InputError: there is none, or the file is not a task.
+    """
+    from overton.judging.labelling import Task
+
+    known = next((one.task for one in kept if one.task.name in wanted), None)
+    if key is None and known is not None:
+        return known
+    beside = key if key is not None else files[0].with_name(TASK)
+    if key is None and not beside.exists():
+        reason = f"there is no {TASK} beside it: name the task that was written with the pages (--key)"
+        raise InputError([Problem(str(files[0]), "", reason)])
+    found = read_file(beside)
+    if not isinstance(found, Task):
+        raise InputError([Problem(str(beside), "", "is not a task, but people's labels: name the task (--key)")])
+    return found
+
+
+def kept_file(run: Path, task: str) -> Path:
+    """Where a run stores the labels of a task."""
+    return run / FOLDER / f"{task}.json"
+
+
+@contextmanager
+def labels_locked(run: Path) -> Iterator[None]:
+    """Lock a run's labels while they are read and rewritten, so that two processes doing so lose nothing.
+
+    Raises:
+        RunError: another process holds the lock for too long, or the lock cannot be made.
+    """
+    lock = FileLock(run / f"{FOLDER}.lock")
+    try:
+        lock.acquire(timeout=_PATIENCE)
+    except Timeout as error:
+        raise RunError(f"another process is working on the labels of {run}: try again when it has finished") from error
+    except OSError as error:
+        raise cannot_be_written(Path(lock.lock_file), error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def keep(run: Path, labels: Labels) -> None:
+    """Write the labels of a task into a run's folder, replacing those there, while it is locked by `labels_locked`.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    make_folder(run / FOLDER)
+    content = msgspec.json.format(msgspec.json.encode(labels), indent=1)
+    write_atomic(kept_file(run, labels.task.name), [content])
+
+
+def kept_in(run: Path) -> list[Labels]:
+    """The labels that people gave units of a run, by task; empty if there are none.
+
+    Raises:
+        InputError: a file is damaged, or does not contain labels.
+    """
+    folder = run / FOLDER
+    try:
+        files = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError([Problem(str(folder), "", f"cannot be read: {reason_of(error)}")]) from error
+    return [_kept(file) for file in files]
+
+
+def _kept(file: Path) -> Labels:
+    from overton.judging.gathering import check_labels
+    from overton.judging.labelling import Labels
+
+    found = _decoded(file, _bytes(file), msgspec.json.Decoder(Labels).decode)
+    check_labels(found, str(file))
+    if file.name != f"{found.task.name}.json":
+        reason = f"contains labels of {quoted(found.task.name)}: rename it after its task, or remove it"
+        raise InputError([Problem(str(file), "task.name", reason)])
+    return found
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return read_bytes(file, _LARGEST)
+    except Unreadable as error:
+        raise InputError([Problem(str(file), "", error.reason)]) from error
+    except OSError as error:
+        raise InputError([Problem(str(file), "", f"cannot be read: {reason_of(error)}")]) from error
+
+
+def _decoded(file: Path, content: bytes, decode: Callable[[bytes | str], _Value]) -> _Value:
+    try:
+        return decode_json(content, decode)
+    except Unreadable as error:
+        reason, _, key = error.reason.partition(" - at `$")
+        advice = f"cannot be read: {reason}; save it again where it was made"
+        raise InputError([Problem(str(file), key.removesuffix("`").removeprefix("."), advice)]) from error

@@ -1,0 +1,215 @@
+"""The lanes of a run, one per model that it measures or one in which they meet, and their records on disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from overton.calls import Reply, Request
+from overton.engine import Lane, RateLimiter, RecordWriter, Rounds, Seat, ServerPool
+from overton.errors import RejectedError
+from overton.files.atomic import cannot_be_written, replacing
+from overton.files.texts import write_objects
+from overton.models import Model
+from overton.runs.answerers import Opened
+from overton.runs.folder import (
+    DATASET_FORMAT,
+    Manifest,
+    ModelEntry,
+    RunFolder,
+    UnwritableRecords,
+    items_of_shard,
+    write_manifest,
+)
+from overton.runs.precision import Adapting, design_of
+from overton.runs.trial_counts import BATCHED_AT_ONCE, trials_by_item
+from overton.studies.installed_study import blaming
+from overton.studies.several import JUDGE
+from overton.studies.study import AnyStudy
+from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
+
+__all__ = ["lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
+
+
+@dataclass(frozen=True)
+class ReplayedModel:
+    """Stands in for a model whose replies are all in the journal: it has an identity but answers nothing."""
+
+    name: str
+    identity: str
+    holds_form: bool = False
+
+    async def answer(self, request: Request) -> Reply:
+        """Raise: a replay makes no calls."""
+        raise RejectedError("replay", f"{self.name} is only replayed here")
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def lanes_of(
+    folder: RunFolder, study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+) -> list[Lane]:
+    """One lane per model of the study's first role, or one in which they meet; other roles serve all lanes.
+
+    With several judges, each judge has as many lanes: calls not to the judge are the same in all of them.
+
+    Raises:
+        RunError: the manifest is not of a run of this study; items or options cannot be read.
+        InputError: they make more trials than a run may have.
+    """
+    seatings = _seatings(study, manifest, models)
+    items = folder.items(study.items.kind)
+    options = folder.check_fits(study, manifest)
+    planned = trials_by_item(study, items, options, manifest.seed)
+    part = items_of_shard(manifest.shard)
+    if part is not None:
+        planned = Counter({item: count for item, count in planned.items() if item in part})
+    wanted = manifest.precision
+    design = None
+    if wanted is not None:
+        design = design_of(study, items, options, manifest.seed, wanted, len(seatings))
+    order = None if design is None else design.order
+    lanes = [
+        Lane(
+            bindings=bindings,
+            trials=partial(_trials, study, items, options, manifest.seed, part),
+            outcomes=RecordWriter(folder.path / "records.parts" / str(number), study.record, label, order=order),
+            planned=Counter() if design else planned,
+            own="" if study.together else bindings[study.first].answerer.identity,
+            at_once=partial(_at_once, study, bindings, len(seatings)),
+            meets=len(manifest.models.get(study.several, ())) > 1,
+        )
+        for number, (bindings, label) in enumerate(seatings)
+    ]
+    for lane in lanes:
+        lane.rounds = None if design is None else Rounds(Adapting(design), lane.own)
+    return lanes
+
+
+def _trials(
+    study: AnyStudy, items: Sequence[Any], options: Any, seed: int, part: frozenset[str] | None
+) -> Iterable[Any]:
+    """The trials of a run, or of some of its items."""
+    trials = study.trials(items, options, seed)
+    return trials if part is None else (trial for trial in trials if trial.item in part)
+
+
+def _at_once(study: AnyStudy, bindings: Mapping[str, Seat], lanes: int) -> int:
+    """How many trials of a lane run at once: many more if they wait for batches."""
+    asked = [bound for name, bound in bindings.items() if name not in study.retrieval]
+    return max(BATCHED_AT_ONCE // lanes if bound.batched else bound.pace.most for bound in asked)
+
+
+def lane_names(study: AnyStudy, manifest: Manifest) -> list[str]:
+    """Each lane's name: its model's name, or the study's if models meet; followed by the judge's if that is not the
+    first of several."""
+    names = [study.name] if study.together else [entry.name for entry in manifest.models[study.first]]
+    more = manifest.models.get(study.several, [])[1:]
+    return [*names, *(f"{name}, judged by {judge.name}" for judge in more for name in names)]
+
+
+_NAMED = 50
+
+
+def unmade_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, UnwritableRecords]:
+    """The trials of each lane whose records could not be made; only for lanes with any."""
+    return {
+        name: UnwritableRecords(len(unmade), [f"{trial}: {why}" for trial, why in islice(unmade.items(), _NAMED)])
+        for name, lane in zip(names, lanes, strict=True)
+        if (unmade := lane.outcomes.unmade)
+    }
+
+
+def write_records(folder: RunFolder, lanes: Sequence[Lane]) -> None:
+    """Write the outcome table, complete items only, replacing an earlier one.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    import polars as pl
+
+    try:
+        tables = pl.concat([lane.outcomes.close(lane.incomplete) for lane in lanes])
+        with replacing(folder.records_file) as (fresh, _):
+            tables.sink_parquet(fresh, metadata={RECORDS_KEY: str(RECORDS_FORMAT)})
+    except pl.exceptions.PolarsError as error:
+        raise cannot_be_written(folder.records_file, error) from error
+    for lane in lanes:
+        lane.outcomes.discard()
+    with suppress(OSError):
+        (folder.path / "records.parts").rmdir()
+
+
+def write_dataset(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
+    """If the study makes items, write them from the run's records, and say so in its manifest.
+
+    Raises:
+        OvertonError: no items can be made of the records, or they cannot be written.
+    """
+    made = study.dataset
+    if made is None:
+        return
+    lines = made.made(folder.items(study.items.kind), folder.rows(study.record), manifest.options)
+    if lines is not None:
+        with blaming(study, "its dataset"):
+            write_objects(lines, folder.path / made.name, replace=True)
+        manifest.dataset = DATASET_FORMAT
+        write_manifest(folder.path, manifest)
+
+
+def _seatings(
+    study: AnyStudy, manifest: Manifest, models: Mapping[str, Sequence[Opened]] | None
+) -> list[tuple[dict[str, Seat], dict[str, str | bool]]]:
+    """For each lane, who answers under which name, and the labels of its records."""
+    bound = {
+        role: _bound(manifest.models.get(role, []), None if models is None else models[role])
+        for role in study.role_names
+    }
+    for role in study.roles:
+        for one in bound[role.name] if role.judges else ():
+            one.judges = True
+    first, *others = study.role_names
+    shared = {role: bound[role][0] for role in others if bound[role]}
+    label: dict[str, str | bool] = {}
+    found: list[tuple[dict[str, Seat], dict[str, str | bool]]] = []
+    for place, judge in enumerate(manifest.models.get(study.several) or [None]):
+        if judge is not None:
+            shared = shared | {study.several: bound[study.several][place]}
+            label = {JUDGE: judge.name} if len(bound[study.several]) > 1 else {}
+        if study.together:
+            found.append((shared | {f"{first}/{number}": one for number, one in enumerate(bound[first], 1)}, label))
+            continue
+        found += [
+            (shared | {first: one}, {"model": entry.name, "held": entry.holds_form, **label})
+            for one, entry in zip(bound[first], manifest.models[first], strict=True)
+        ]
+    return found
+
+
+def _bound(entries_: Sequence[ModelEntry], models: Sequence[Opened] | None) -> list[Seat]:
+    """Each model with its settings and pacer; one that occurs several times has a single pacer."""
+    if models is None:
+        return [
+            Seat(
+                ReplayedModel(entry.name, entry.identity, entry.holds_form),
+                entry.settings,
+                RateLimiter(64),
+                entry.price,
+            )
+            for entry in entries_
+        ]
+    once: dict[int, Seat] = {}
+    for model, entry in zip(models, entries_, strict=True):
+        bound = Seat(model.answerer, entry.settings, RateLimiter(model.connections), model.price)
+        if isinstance(model, Model):
+            bound.batching, bound.batched = model.batching, entry.batched and model.batching is not None
+            if model.serving is not None:
+                bound.fleet = ServerPool(model.answerer.name, model.serving, model.connections)
+        once.setdefault(id(model), bound)
+    return [once[id(model)] for model in models]

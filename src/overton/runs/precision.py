@@ -1,0 +1,124 @@
+"""A run that stops once precise: its study's blocks, laid out for each lane, and the decisions about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from overton.calls import Trial
+from overton.engine import Lane
+from overton.errors import InputError, JournalError, Problem, Unreadable
+from overton.runs.dry_run import count_calls
+from overton.runs.event_loop import run_to_end
+from overton.studies.options import option_place
+from overton.studies.precision import Arm, Blocks, Decision, Design, Ended, Reached, Wanted, decide
+from overton.studies.study import AnyStudy
+from overton.untrusted import decode_json
+
+__all__ = ["Adapting", "check_one_judge", "check_wanted", "design_of", "reached_of"]
+
+_decision = msgspec.json.Decoder(Decision).decode
+
+
+class Adapting:
+    """Decides how a lane continues, by its design."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+
+    def decision(self, ended: Mapping[str, tuple[list[Any], int]]) -> str:
+        """The decision, as JSON."""
+        made = decide(self.design, {name: Ended(*one) for name, one in ended.items()})
+        return msgspec.json.encode(made, order="deterministic").decode()
+
+    def trials(self, decision: str, ended: Mapping[str, tuple[list[Any], int]]) -> Sequence[Trial]:
+        """The trials that it adds, in plan order.
+
+        Raises:
+            JournalError: the text is not one of ours.
+        """
+        return self.design.chosen(decision_of(decision), set(ended))
+
+
+def decision_of(text: str) -> Decision:
+    """A decision, from its note.
+
+    Raises:
+        JournalError: it is not a decision.
+    """
+    try:
+        return decode_json(text, _decision)
+    except Unreadable as error:
+        raise JournalError(f"the journal's note of a round {error.reason}") from None
+
+
+def check_wanted(study: AnyStudy, wanted: Wanted, options: Any) -> None:
+    """Refuse a precision that cannot be reached.
+
+    Raises:
+        InputError: the study does not declare its blocks, has no such measure, or its options cannot be combined with
+            stopping.
+    """
+    if study.blocks is None:
+        reason = f"{study.name} does not declare its blocks, so it cannot stop once precise"
+        raise InputError([Problem(option_place("precision"), "", reason)])
+    if problems := list(study.blocks.problems(wanted, options)):
+        raise InputError(problems)
+
+
+def check_one_judge(study: AnyStudy, wanted: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse several judges: each one's labels would lead to other decisions.
+
+    Raises:
+        InputError: there are several.
+    """
+    if len(judges := wanted.get(study.several, ())) > 1:
+        reason = (
+            f"{len(judges)} judges would each stop at a different point: name one, and ask the others with"
+            " 'overton judge again'"
+        )
+        raise InputError([Problem(option_place("precision"), "", reason)])
+
+
+def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wanted: Wanted, lanes: int) -> Design:  # noqa: PLR0917
+    """The design of each of `lanes` lanes, from which it chooses blocks; calls are divided evenly among them.
+
+    Raises:
+        InputError: see `check_wanted`; or fewer calls are allowed than the first round takes.
+    """
+    check_wanted(study, wanted, options)
+    assert study.blocks is not None
+    trials = list(study.trials(items, options, seed))
+    calls = None if wanted.calls is None else wanted.calls // lanes
+    design = Design(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks, trials), calls)
+    if calls is not None and design.first_round > calls:
+        reason = f"the first round alone takes {design.first_round * lanes:,}, before which nothing is known"
+        raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])
+    return design
+
+
+def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dict[Arm, int]:
+    """The most calls that a trial of each arm makes, measured on the longest trials with the longest canned replies.
+    Searches and pages are shared and do not count."""
+    some = {Arm(trial.item, blocks.of(trial)[0]): blocks.longest(trial) for trial in reversed(trials)}
+
+    async def counted() -> dict[Arm, int]:
+        made = {}
+        for arm, trial in some.items():
+            course = await count_calls(study, [trial], -1)
+            made[arm] = sum(count.calls for name, count in course.own.items() if name not in study.retrieval)
+        return made
+
+    return run_to_end(counted())
+
+
+def reached_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Reached]:
+    """The last decision on each lane that runs in rounds, and after how many."""
+    found = {}
+    for name, lane in zip(names, lanes, strict=True):
+        if lane.rounds is not None and lane.rounds.said:
+            last = decision_of(lane.rounds.said)
+            found[name] = Reached(lane.rounds.number, last, sum(lane.planned.values()))
+    return found

@@ -1,0 +1,97 @@
+"""How long a run will take: the calls that its models are still to answer, at their pace so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from overton.calls import Trial
+from overton.runs.dry_run import count_calls
+from overton.runs.event_loop import run_to_end
+from overton.studies.study import AnyStudy
+
+__all__ = ["CallsEach", "TimeLeft", "calls_each"]
+
+_LOOKED_AT = 12
+_SECONDS = 1.0
+"""Trials that are conducted on canned replies before a run, and how long that may take, in seconds: even so, a
+conversation over many pages takes a while."""
+_TRUSTED = 1.0
+"""The weight of the expected number of calls, in trials of the run itself."""
+_TOO_EARLY = 2
+
+
+@dataclass(frozen=True)
+class CallsEach:
+    """Calls to models that a trial makes, by canned replies; `fixed` if no reply changes the number."""
+
+    calls: float
+    fixed: bool
+
+
+def calls_each(study: AnyStudy, items: Sequence[Any], options: Any, seed: int) -> CallsEach:
+    """The calls of a trial on the shortest course, over a sample of trials from all parts of the plan."""
+    trials = list(study.trials(items, options, seed))
+    some = trials[:: max(1, len(trials) // _LOOKED_AT)][:_LOOKED_AT]
+    until = monotonic() + _SECONDS
+    least, most, seen = 0, 0, 0
+    for trial in some:
+        counts = [_calls(study, trial, number) for number in range(max(1, len(study.canned)))]
+        least, most, seen = least + counts[0], most + counts[-1], seen + 1
+        if monotonic() > until:
+            break
+    return CallsEach(least / seen if seen else 0.0, least == most)
+
+
+def _calls(study: AnyStudy, trial: Trial, number: int) -> int:
+    course = run_to_end(count_calls(study, [trial], number))
+    return sum(
+        count.calls
+        for counts in (course.own, course.shared)
+        for name, count in counts.items()
+        if name not in study.retrieval
+    )
+
+
+@dataclass
+class TimeLeft:
+    """Estimates how long a session will still take, on each request.
+
+    `width` is how many trials run at once. Time counts from the first request; trials that the journal had completed
+    by then do not count, as recalling them takes no time.
+    """
+
+    each: CallsEach
+    width: int
+    _began: float | None = None
+    _before: int = 0
+    _first: float | None = None
+
+    def calls(self, answered: int, done: int, total: int) -> float:
+        """How many calls the session will make in all, by current knowledge; never fewer than it has made."""
+        ended = done - self._before
+        expected = self.each.calls
+        if ended > 0 and not self.each.fixed:
+            open_ = min(self.width, total - done) * expected / 2
+            seen = max(answered - open_, 1.0) / ended
+            expected = (_TRUSTED * expected + ended * seen) / (_TRUSTED + ended)
+        return max(expected * (total - self._before), answered + (total - done))
+
+    def left(self, *, answered: int, in_flight: int, done: int, total: int, seconds: float) -> float | None:
+        """Seconds to the end, None while too little is known or if no calls are made."""
+        if self._began is None:
+            if in_flight or answered:
+                self._began, self._before = seconds, done
+            return None
+        taken = seconds - self._began
+        if answered and self._first is None:
+            self._first = taken
+        if answered < _TOO_EARLY or self._first is None:
+            return None
+        # Calls being answered are half done on average. Their number is that of the calls answered in the time that
+        # the first one took (Little 1961, Operations Research 9:383); a local model keeps the others waiting.
+        worked = answered + min(in_flight, self._first * answered / max(taken, self._first)) / 2
+        rest = max(self.calls(answered, done, total) - worked, 0.0)
+        return rest * taken / worked

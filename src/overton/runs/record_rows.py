@@ -1,0 +1,163 @@
+"""Records are checked where they are read: rows that repeat others are refused, trials without rows announced."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.errors import InputError, Notice, Problem, command
+from overton.runs.folder import Manifest, RunFolder, items_of_shard
+from overton.runs.lanes import lane_names
+from overton.studies.findings import counted
+from overton.studies.nulls import design_alone
+from overton.studies.several import JUDGE, led_alone
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.study import AnyStudy
+    from overton.studies.table import RawTable
+
+__all__ = ["design_of_table", "records_of"]
+
+_NAMED = 3
+"""Trials that a message names."""
+_ROW, _LENGTH = "(row)", "(length)"
+_WHOSE = ("model", JUDGE)
+"""The columns of records that say whose they are."""
+
+
+def records_of(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> pl.DataFrame:
+    """A run's records, every row once; warns if trials that the run finished have no rows.
+
+    Raises:
+        InputError: rows repeat others, so that numbers would count their trials more than once.
+        RunError: there are no records, or they cannot be read.
+    """
+    records = folder.records()
+    again = f"to write the records again: {command('resume', folder.path)}"
+    _check_once(study, records, str(folder.records_file), again, lambda row: f"row {row + 1}")
+    _warn_of_lost(study, records, folder, manifest, again)
+    return records
+
+
+def design_of_table(study: AnyStudy, table: RawTable) -> RawTable:
+    """A table as measures read it: every row once, by its first judge, without null conditions."""
+    return design_alone(led_alone(_with_rows_once(study, table), study.several), study.nulls)
+
+
+def _with_rows_once(study: AnyStudy, table: RawTable) -> RawTable:
+    """A table that is refused, once it is read, if it has the records of a run and rows of it repeat others.
+
+    A table has them if it has the columns of `Study.row_key`. A table that lacks other columns of a record may
+    have been made elsewhere, where each item's trials begin at 1. There, only rows that are entirely equal are repeats.
+    """
+    named = _row_key(study)
+    if not named or not {*named} <= {*table.columns}:
+        return table
+
+    def read() -> pl.DataFrame:
+        frame = table.frame()
+        _check_once(study, frame, table.name, "remove the repeated rows", table.place)
+        return frame
+
+    return replace(table, frame=read)
+
+
+def _row_key(study: AnyStudy) -> tuple[str, ...]:
+    """The columns that a repeated row is recognised by, the trial's name first; none if records do not name it."""
+    return study.row_key or (("trial",) if "trial" in study.record.__struct_fields__ else ())
+
+
+def _check_once(study: AnyStudy, records: pl.DataFrame, name: str, remedy: str, place: Callable[[int], str]) -> None:
+    """Refuse records with repeated rows; `place` is what users call the row with an index from 0.
+
+    Raises:
+        InputError: there are some; names the first trials.
+    """
+    import polars as pl
+
+    named = _row_key(study)
+    if not named or records.is_empty():
+        return
+    needed = {field.name for field in msgspec.structs.fields(study.record) if field.required}
+    whole = not study.row_key or not needed <= {*records.columns}
+    columns = records.columns if whole else [one for one in (*_WHOSE, *named) if one in records.columns]
+    again = records.select(columns).is_duplicated()
+    if not again.any():
+        return
+    numbered = records.with_row_index(_ROW).filter(again)
+    rows = numbered.group_by(columns, maintain_order=True).agg(pl.col(_ROW).head(2), pl.len().alias(_LENGTH))
+    trials = rows.group_by(*_whose(study, records), named[0], maintain_order=True).agg(pl.col(_ROW).first())
+    more = int(rows[_LENGTH].sum()) - rows.height
+    shown = [
+        f"{_called(whose)} ({place(first)} and {place(second)})"
+        for *whose, (first, second) in trials.head(_NAMED).iter_rows()
+    ]
+    reason = (
+        f"{counted(more, 'rows')} too many, so numbers would count {counted(trials.height, 'trials')} more than once"
+    )
+    raise InputError([Problem(name, "", f"has {reason}: {_list(shown, trials.height)}; {remedy}")])
+
+
+def _whose(study: AnyStudy, records: pl.DataFrame) -> list[str]:
+    """The columns of these records that say whose a trial is; where models meet, it is all models'."""
+    return [one for one in _WHOSE if one in records.columns and not (study.together and one == "model")]
+
+
+def _warn_of_lost(study: AnyStudy, records: pl.DataFrame, folder: RunFolder, manifest: Manifest, remedy: str) -> None:
+    """Warn of trials without rows, other than those that a stopped run has not finished, as its manifest says."""
+    named = _row_key(study)
+    if not named or named[0] not in records.columns or manifest.status == "running":
+        return
+    found = records.select(*_whose(study, records), named[0]).unique()
+    unfinished = any(manifest.missing.values()) or bool(manifest.unmade)
+    if found.height >= manifest.trials and not unfinished:
+        return
+    present = set(found.iter_rows())
+    expected = [] if manifest.precision is not None else list(_finished(study, folder, manifest))
+    lost = [_called(one) for one in expected if one not in present]
+    count, planned = len(lost), len(expected)
+    if len(lost) == len(expected):
+        # Only the journal knows which trials a run with --precision asked; and records may not have trials' names.
+        count, planned = (0 if unfinished else manifest.trials - found.height), manifest.trials
+        lost = []
+    if count > 0:
+        which = f": {_list(lost[:_NAMED], count)}" if lost else ""
+        said = f"{count:,} of {counted(planned, 'trials')} that the run finished have no rows, so no number counts them"
+        warnings.warn(f"{folder.records_file}: {said}{which}; {remedy}", Notice, stacklevel=2)
+
+
+def _finished(study: AnyStudy, folder: RunFolder, manifest: Manifest) -> Iterator[tuple[str, ...]]:
+    """Whose each trial of the design is, and its name, both as in records; trials of incomplete items are left out."""
+    items, options = folder.items(study.items.kind), folder.options(study, manifest.options)
+    part = None if manifest.shard is None else items_of_shard(manifest.shard)
+    trials = [(one.item, one.name) for one in study.trials(items, options, manifest.seed)]
+    for lane, whose in zip(lane_names(study, manifest), _seats(study, manifest), strict=True):
+        left_out = {*manifest.missing.get(lane, ())}
+        for item, name in trials:
+            if item not in left_out and (part is None or item in part):
+                yield (*whose, name)
+
+
+def _seats(study: AnyStudy, manifest: Manifest) -> Iterator[tuple[str, ...]]:
+    """The model and the judge of each lane, as its records name them."""
+    models = [()] if study.together else [(entry.name,) for entry in manifest.models[study.first]]
+    judges = manifest.models.get(study.several, []) if study.several else []
+    named = [(judge.name,) for judge in judges] if len(judges) > 1 else [()]
+    return ((*model, *judge) for judge, model in product(named, models))
+
+
+def _called(names: Sequence[Any]) -> str:
+    """A trial by its name, and whose it is."""
+    *whose, trial = names
+    return f"{trial} of {', judged by '.join(map(str, whose))}" if whose else str(trial)
+
+
+def _list(shown: Sequence[str], count: int) -> str:
+    return ", ".join(islice(shown, _NAMED)) + (f" and {count - _NAMED:,} more" if count > _NAMED else "")

@@ -1,0 +1,156 @@
+"""A run from its journal alone: trials are conducted again, without calls, costs or new journal rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from overton.calls import Failure, Reply, Request, Trial
+from overton.engine import Budget, Dispatcher, Journal, Lane, Limits, Seat
+from overton.engine.ask import TrialAsk
+from overton.engine.dispatcher import NotRecalled
+from overton.engine.identity import CallKey, Identity
+from overton.runs.event_loop import run_to_end
+from overton.runs.folder import Manifest, RunFolder, open_journal, spent_so_far, write_manifest
+from overton.runs.lanes import lane_names, lanes_of, unmade_of, write_records
+from overton.runs.temperature_probe import recall_probes
+from overton.studies.study import AnyStudy
+
+__all__ = ["Replay", "ReplayedCall", "ReplayedTrial", "recall_records"]
+
+
+@dataclass(frozen=True)
+class ReplayedCall:
+    """A call as sent and answered; `answerer` is the answerer's name."""
+
+    identity: Identity
+    place: CallKey
+    answerer: str
+    request: Request
+    outcome: Reply | Failure
+
+
+@dataclass(frozen=True)
+class ReplayedTrial:
+    """A trial with its records, and its calls in the order in which they were made."""
+
+    trial: Trial
+    records: list[Any]
+    calls: list[ReplayedCall]
+
+
+@dataclass
+class _Listening(Dispatcher):
+    """A desk that records what was recalled."""
+
+    heard: list[ReplayedCall] = field(default_factory=list)
+
+    async def outcome(self, bound: Seat, identity: Identity, place: CallKey, request: Request) -> Reply | Failure:
+        found = await super().outcome(bound, identity, place, request)
+        self.heard.append(ReplayedCall(identity, place, bound.answerer.name, request, found))
+        return found
+
+
+class Replay:
+    """A run's lanes with its journal open; to be closed. `ended` is the end of its last session, in ISO 8601.
+
+    Raises:
+        RunLocked: another process is using the run.
+        JournalError: the journal cannot be read.
+    """
+
+    def __init__(self, folder: RunFolder, study: AnyStudy, manifest: Manifest) -> None:
+        self._study = study
+        self.items = folder.items(study.items.kind)
+        self.ended = _ended(folder, manifest)
+        self.lanes: list[Lane] = lanes_of(folder, study, manifest, None)
+        self.names: list[str] = lane_names(study, manifest)
+        self.journal: Journal = open_journal(folder, manifest)
+        recall_probes(study, manifest, self.lanes, self.journal)
+        for lane in self.lanes:
+            if lane.rounds is not None:
+                _take_decided(lane, self.journal)
+        self._desk = _Listening(self.journal, Budget(Limits()), recall_only=True)
+
+    def close(self) -> None:
+        """Unlock the run."""
+        self.journal.close()
+
+    def conduct(self, lane: Lane, trials: Iterable[Trial]) -> list[ReplayedTrial | None]:
+        """Conduct trials of a lane again, one after the other; None for those that the journal cannot complete.
+
+        Raises:
+            RunMismatch: a call would differ now from the one made then.
+        """
+        return run_to_end(self._all(lane, trials))
+
+    async def _all(self, lane: Lane, trials: Iterable[Trial]) -> list[ReplayedTrial | None]:
+        return [await self.one(lane, trial) for trial in trials]
+
+    async def one(self, lane: Lane, trial: Trial) -> ReplayedTrial | None:
+        """See `conduct`."""
+        self._desk.heard = []
+        try:
+            records = await self._study.conduct(trial, TrialAsk(self._desk, trial.name, lane.bindings, lane.own))
+        except NotRecalled:
+            return None
+        finally:
+            await self._desk.settle()
+        return ReplayedTrial(trial, records, self._desk.heard)
+
+
+def _take_decided(lane: Lane, journal: Journal) -> None:
+    """Give a lane that runs in rounds the trials that were decided on, and no others."""
+    assert lane.rounds is not None
+    decided = lane.rounds.decided(journal)
+    whole = lane.trials
+    lane.trials = lambda: [trial for trial in whole() if trial.name in decided]
+    lane.planned = Counter(trial.item for trial in lane.trials())
+
+
+def recall_records(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, lacking: str) -> Manifest:
+    """Write the records that a run's journal completes, complete items only; returns the updated manifest.
+
+    `lacking` says why something may be missing: the run is then 'stopped' for that reason and can be resumed.
+
+    Raises:
+        RunMismatch: a call would differ now from the one made then.
+    """
+    recall = Replay(folder, study, manifest)
+    try:
+        run_to_end(_recall_lanes(recall))
+        manifest.spent = spent_so_far(folder, manifest, recall.journal)
+        recall.journal.finish()
+        manifest.missing = {name: lane.incomplete for name, lane in zip(recall.names, recall.lanes, strict=True)}
+        manifest.trials = sum(lane.planned.total() for lane in recall.lanes)
+        manifest.unmade = unmade_of(recall.names, recall.lanes)
+        whole = all(lane.outcomes.done.total() >= lane.planned.total() for lane in recall.lanes)
+        manifest.status, manifest.stopped = ("finished", "") if whole else ("stopped", lacking)
+        write_records(folder, recall.lanes)
+        write_manifest(folder.path, manifest)
+    finally:
+        recall.close()
+    return manifest
+
+
+def _ended(folder: RunFolder, manifest: Manifest) -> str:
+    """When the run's last session ended, as far as its files show."""
+    if not folder.records_file.exists():
+        return manifest.created
+    when = datetime.fromtimestamp(folder.records_file.stat().st_mtime, UTC)
+    return max(when, datetime.fromisoformat(manifest.created)).isoformat(timespec="seconds")
+
+
+async def _recall_lanes(recall: Replay) -> None:
+    """Records in plan order, numbered among those that exist, so that none waits for a missing one."""
+    for lane in recall.lanes:
+        position = count()
+        for trial in lane.trials():
+            found = await recall.one(lane, trial)
+            if found is not None:
+                lane.outcomes.add(next(position), trial, found.records)
+        lane.outcomes.settle()

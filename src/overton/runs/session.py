@@ -1,0 +1,279 @@
+"""One session of a run: journaled calls are recalled, the rest are made, and the records are written."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, suppress
+from time import monotonic
+
+from overton.engine import (
+    Budget,
+    Dispatcher,
+    Lane,
+    Limits,
+    RateLimiter,
+    RetryPolicy,
+    ServerPool,
+    count_missing,
+    run_lanes,
+    watching_servers,
+)
+from overton.engine.batches import Batches
+from overton.errors import (
+    BatchRefused,
+    DiskError,
+    LimitReached,
+    Notice,
+    OvertonError,
+    RunError,
+    RunLocked,
+    Stopped,
+    StudyError,
+)
+from overton.hosts.local.progress import Progress, Watch
+from overton.retrieval import Source
+from overton.runs.answerers import Opened
+from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
+from overton.runs.folder import Manifest, RunFolder, Spent, open_journal, spent_so_far, write_manifest
+from overton.runs.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
+from overton.runs.machine import reserve_bytes
+from overton.runs.precision import reached_of
+from overton.runs.progress import CallsEach, TimeLeft, calls_each
+from overton.runs.temperature_probe import probe_judges, recall_probes
+from overton.studies.study import AnyStudy
+
+__all__ = ["missing_trials", "run_session"]
+
+
+def missing_trials(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, retry_failed: bool) -> int:
+    """How many trials the journal cannot complete. No calls are made: no model, key or network is needed.
+
+    Raises:
+        RunMismatch: a call would differ now from the one made then.
+    """
+    return run_to_end(_rehearse(folder, study, manifest, retry_failed))
+
+
+def run_session(
+    folder: RunFolder,
+    study: AnyStudy,
+    manifest: Manifest,
+    models: Mapping[str, Sequence[Opened]] | None,
+    *,
+    retry_failed: bool = False,
+    patience: RetryPolicy | None = None,
+    watch: Watch | None = None,
+) -> Manifest:
+    """Run to the end, or until it stops; returns the updated manifest.
+
+    Without `models` everything is recalled. Records are written either way, complete items only; so is the dataset of
+    a study that makes items. A stop by a limit or Ctrl-C is not an error here: the manifest's status says so.
+
+    Raises:
+        OvertonError: what made continuing impossible, such as a refused key; records are still written.
+        RunLocked: another process is using the run, or has used it since `manifest` was read.
+        JournalError: the disk is full, say. Nothing more is written, not even the records.
+    """
+    each = _calls_each(folder, study, manifest) if watch and models is not None else CallsEach(0.0, fixed=True)
+    return run_to_end(_session(folder, study, manifest, models, retry_failed, patience or RetryPolicy(), watch, each))
+
+
+def _calls_each(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> CallsEach:
+    """The calls of a trial in each lane, to estimate the time left."""
+    items = folder.items(study.items.kind)
+    try:
+        return calls_each(study, items, folder.options(study, manifest.options), manifest.seed)
+    except StudyError:  # it may fail on canned replies alone; then only the time left is unknown
+        return CallsEach(0.0, fixed=False)
+
+
+async def _rehearse(folder: RunFolder, study: AnyStudy, manifest: Manifest, retry_failed: bool) -> int:
+    with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
+        desk, lanes = Dispatcher(journal, Budget(Limits()), recall_only=True), lanes_of(folder, study, manifest, None)
+        recall_probes(study, manifest, lanes, journal)
+        return await count_missing(lanes, study.conduct, desk)
+
+
+async def _session(  # noqa: PLR0917
+    folder: RunFolder,
+    study: AnyStudy,
+    manifest: Manifest,
+    models: Mapping[str, Sequence[Opened]] | None,
+    retry_failed: bool,
+    patience: RetryPolicy,
+    watch: Watch | None,
+    each: CallsEach,
+) -> Manifest:
+    """See `run_session`. The run stays locked until all of its files are written."""
+    with closing(open_journal(folder, manifest, retry_failed=retry_failed)) as journal:
+        _check_unchanged(folder, manifest)
+        if models is not None:
+            journal.set_aside(reserve_bytes(models))
+        manifest.status, manifest.stopped, manifest.reached, manifest.batch_refused = "running", "", "", False
+        manifest.sessions += 1
+        write_manifest(folder.path, manifest)
+        for source in _sources(models):
+            source.keep_in(folder.path)
+        lanes = lanes_of(folder, study, manifest, models)
+        before = spent_so_far(folder, manifest, journal)
+        budget = Budget(manifest.limits, cost=before.cost, calls=before.requests, ledger=journal)
+        desk = Dispatcher(journal, budget, patience)
+        desk.take_up(
+            Batches(desk),
+            () if models is None else [one for lane in lanes for one in lane.bindings.values()],
+            retry_failed=retry_failed,
+        )
+        try:
+            if models is None:
+                recall_probes(study, manifest, lanes, journal)
+            error = await _conduct(
+                lanes, study, manifest, desk, models, watch, TimeLeft(each, sum(lane.width for lane in lanes))
+            )
+        finally:
+            journal.settle(budget.spent)
+        journal.finish()
+        _note_end(manifest, study, lanes, desk, error)
+        if isinstance(error, DiskError):
+            with suppress(RunError):  # it may still fit, and then says why the run stopped
+                write_manifest(folder.path, manifest)
+            raise error
+        write_records(folder, lanes)
+        write_manifest(folder.path, manifest)
+        if error is not None and not isinstance(error, Stopped):
+            raise error
+        write_dataset(folder, study, manifest)
+    return manifest
+
+
+def _check_unchanged(folder: RunFolder, manifest: Manifest) -> None:
+    """Refuse to continue from a manifest that another process has replaced since it was read."""
+    if folder.manifest().sessions != manifest.sessions:
+        raise RunLocked(f"{folder.path} was just changed by another process: repeat the command")
+
+
+def _note_end(
+    manifest: Manifest, study: AnyStudy, lanes: Sequence[Lane], desk: Dispatcher, error: OvertonError | None
+) -> None:
+    """Update the manifest at the end of a session."""
+    names = lane_names(study, manifest)
+    manifest.missing = {name: lane.incomplete for name, lane in zip(names, lanes, strict=True)}
+    manifest.unmade = unmade_of(names, lanes)
+    manifest.trials = sum(lane.planned.total() for lane in lanes)
+    manifest.precise = reached_of(names, lanes)
+    manifest.spent = Spent(*desk.budget.spent, desk.journal.failed, *desk.journal.mark)
+    manifest.notes |= desk.tally.notes
+    manifest.out = 0 if desk.batches is None else desk.batches.out
+    manifest.status = "finished" if error is None else "stopped"
+    manifest.stopped = "" if error is None else str(error)
+    manifest.reached = error.limit if isinstance(error, LimitReached) else ""
+    manifest.batch_refused = isinstance(error, BatchRefused)
+
+
+async def _conduct(  # noqa: PLR0917
+    lanes: Sequence[Lane],
+    study: AnyStudy,
+    manifest: Manifest,
+    desk: Dispatcher,
+    models: Mapping[str, Sequence[Opened]] | None,
+    watch: Watch | None,
+    clock: TimeLeft,
+) -> OvertonError | None:
+    """Conduct all lanes, once the judges' settings are known; returns what stopped them, None at their end."""
+    began = monotonic()
+    pacers = _pacers(study, lanes)
+    fleets = {id(one): one for one in pacers if isinstance(one, ServerPool)}.values()
+
+    def progress() -> Progress:
+        return _progress(desk, lanes, pacers, monotonic() - began, clock)
+
+    ticker = asyncio.create_task(_tick(watch, progress)) if watch else None
+    try:
+        with few_collections():
+            await until_interrupted(_ask_all(lanes, study, manifest, desk, fleets, asking=models is not None), desk)
+    except OvertonError as error:
+        return error
+    finally:
+        if ticker is not None:
+            ticker.cancel()
+        for model in _all(models):
+            await model.answerer.close()
+        if watch:
+            watch(progress())
+    return None
+
+
+async def _ask_all(
+    lanes: Sequence[Lane],
+    study: AnyStudy,
+    manifest: Manifest,
+    desk: Dispatcher,
+    fleets: Collection[ServerPool],
+    *,
+    asking: bool,
+) -> None:
+    try:
+        async with watching_servers(fleets):
+            if asking:
+                try:
+                    await probe_judges(study, manifest, lanes, desk)
+                except OvertonError as error:
+                    desk.stop(error)
+            await run_lanes(lanes, study.conduct, desk)
+    finally:
+        _warn_of_refused(fleets)
+
+
+def _warn_of_refused(fleets: Collection[ServerPool]) -> None:
+    """Warn of servers that were left out for good: the user may be able to fix it."""
+    for fleet in fleets:
+        for server in fleet.refused:
+            warnings.warn(f"{fleet.model}: a server was left out: {server}", Notice, stacklevel=2)
+
+
+def _all(models: Mapping[str, Sequence[Opened]] | None) -> list[Opened]:
+    return list({id(model): model for side in (models or {}).values() for model in side}.values())
+
+
+def _sources(models: Mapping[str, Sequence[Opened]] | None) -> list[Source]:
+    return [one for one in _all(models) if isinstance(one, Source)]
+
+
+async def _tick(watch: Watch, progress: Callable[[], Progress]) -> None:
+    while True:
+        watch(progress())
+        await asyncio.sleep(0.2)
+
+
+def _pacers(study: AnyStudy, lanes: Sequence[Lane]) -> Collection[RateLimiter | ServerPool]:
+    """The models' pacers, each once."""
+    bound = [one for lane in lanes for role, one in lane.bindings.items() if role not in study.retrieval]
+    return {id(one.pace): one.pace for one in bound}.values()
+
+
+def _progress(
+    desk: Dispatcher,
+    lanes: Sequence[Lane],
+    pacers: Collection[RateLimiter | ServerPool],
+    seconds: float,
+    clock: TimeLeft,
+) -> Progress:
+    done, total = sum(lane.done for lane in lanes), sum(lane.total for lane in lanes)
+    answered, in_flight = sum(pacer.answers for pacer in pacers), sum(pacer.in_flight for pacer in pacers)
+    return Progress(
+        done=done,
+        total=total,
+        tally=desk.tally,
+        cost=desk.budget.cost,
+        seconds=seconds,
+        in_flight=in_flight,
+        admitted=sum(int(pacer.limit) for pacer in pacers),
+        stopping="" if desk.stopped is None else str(desk.stopped),
+        answered=answered,
+        calls=clock.calls(answered, done, total),
+        left=None
+        if desk.tally.batches
+        else clock.left(answered=answered, in_flight=in_flight, done=done, total=total, seconds=seconds),
+        fleets={one.model: one.summary() for one in pacers if isinstance(one, ServerPool)},
+    )

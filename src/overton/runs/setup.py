@@ -1,0 +1,281 @@
+"""What a user gives becomes items, options and requests for models."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from overton.calls import Price
+from overton.errors import InputError, Notice, Problem
+from overton.key_values import Given, pairs_of
+from overton.models.prices import PriceList, read_price_list
+from overton.models.spec import name_and_spec, parse_spec
+from overton.runs import answerers
+from overton.runs.answerers import ModelRequest, Requests
+from overton.runs.items import read_items
+from overton.studies.options import fields_of, option_place, options_of
+from overton.studies.study import AnyStudy
+
+__all__ = [
+    "Arguments",
+    "Others",
+    "Prices",
+    "SetUp",
+    "SourceArguments",
+    "check",
+    "chosen_options",
+    "model_requests",
+    "names_of",
+    "requests_of",
+    "set_up",
+    "several",
+]
+
+
+Arguments = Mapping[str, Given]
+"""Model arguments by model name and key; a list of values repeats the key."""
+SourceArguments = Mapping[str, Given]
+"""The same for the roles that search and read pages: 'search' and 'pages'."""
+Others = Mapping[str, Sequence[str]]
+"""Specs, or NAME=SPEC, by role, for the roles besides a study's first."""
+Prices = Mapping[str, tuple[float, float]]
+"""US dollars per million tokens, in and out, by model name."""
+
+
+def requests_of(  # noqa: PLR0917
+    study: AnyStudy,
+    named: Mapping[str, Sequence[str]],
+    arguments: Arguments | None = None,
+    prices: Prices | None = None,
+    source_args: SourceArguments | None = None,
+    price_list: PriceList | None = None,
+) -> answerers.Requests:
+    """Everything that answers in a run of `study`, by role; the source of pages is by default that of the search.
+
+    Models are given as SPEC or NAME=SPEC; arguments and prices go by the name, or by the spec if there is no name. A
+    price that is not given is taken from the `price_list`, if it is there, otherwise from Overton's own list.
+
+    Raises:
+        InputError: arguments or a price for something that is not in the run.
+    """
+    source_args = source_args or {}
+    models = {role: specs for role, specs in named.items() if role not in study.retrieval}
+    sources = {role: [ModelRequest(spec) for spec in named.get(role, ())] for role in study.retrieval}
+    wanted = answerers.completed(study, model_requests(models, arguments, prices, price_list) | sources)
+    unknown = [role for role in source_args if role not in study.retrieval]
+    if unknown:
+        known = ", ".join(study.retrieval) or "none in this study"
+        raise InputError([Problem("source_args", role, f"no such role; there is {known}") for role in unknown])
+    return {role: _with(requests, source_args.get(role, {})) for role, requests in wanted.items()}
+
+
+def _with(requests: Sequence[ModelRequest], arguments: Given) -> Sequence[ModelRequest]:
+    return [replace(one, arguments=tuple(pairs_of(arguments))) for one in requests] if arguments else requests
+
+
+def model_requests(
+    named: Mapping[str, Sequence[str]],
+    arguments: Arguments | None = None,
+    prices: Prices | None = None,
+    price_list: PriceList | None = None,
+) -> dict[str, list[ModelRequest]]:
+    """Models by role as a host takes them, each with its arguments and price.
+
+    Raises:
+        InputError: arguments or a price for a model that is not in the run.
+    """
+    arguments, prices = arguments or {}, prices or {}
+    wanted = {
+        role: [_request(text, arguments, prices, price_list) for text in models] for role, models in named.items()
+    }
+    known = {one.name for requests in wanted.values() for one in requests}
+    written = {text for models in named.values() for text in models}
+    if unknown := sorted((set(arguments) | set(prices)) - known - written):
+        reason = f"no such model in this run; its models are {', '.join(sorted(known))}"
+        raise InputError([Problem("--model-arg or --price", name, reason) for name in unknown])
+    return wanted
+
+
+def names_of(study: AnyStudy, named: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The names of everything that answers, by role: keys in records, from which a study's options may be derived."""
+    return {
+        role: [text if role in study.retrieval else name_and_spec(text)[0] for text in texts]
+        for role, texts in named.items()
+    }
+
+
+def _request(text: str, arguments: Arguments, prices: Prices, price_list: PriceList | None) -> ModelRequest:
+    """A model given as SPEC or NAME=SPEC; a spec published under another name also goes by what was written."""
+    name, spec = name_and_spec(text)
+    given, price = {**arguments.get(text, {}), **arguments.get(name, {})}, prices.get(name, prices.get(text))
+    listed = None if price_list is None else price_list.of(parse_spec(spec))
+    return ModelRequest(spec, tuple(pairs_of(given)), listed if price is None else Price(*price), name)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a user gave by name, sorted: who answers in which role, items, how to read them, and options."""
+
+    named: Mapping[str, Sequence[str]]
+    items: Any
+    reading: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """A study ready to run; `left_out` says how many of the items that were read are not asked about."""
+
+    items: Sequence[Any]
+    options: msgspec.Struct
+    wanted: Requests
+    left_out: str
+
+
+def _sorted_out(
+    study: AnyStudy, models: Sequence[str], items: Any, given: Mapping[str, Any], others: Mapping[str, Sequence[str]]
+) -> _Asked:
+    """What was given by name, in the order of `_Asked`; a role goes by its word, items by the study's word for them.
+
+    Raises:
+        InputError: models for an unknown role; models of a role, or items, given twice.
+    """
+    rest = {name: value for name, value in given.items() if value is not None}
+    unknown = [role for role in others if role not in study.role_names]
+    if unknown:
+        known = ", ".join(study.role_names[1:]) or "none besides its models"
+        raise InputError([Problem(f"role {role}", "", f"no such role; there is {known}") for role in unknown])
+    if twice := [role for role in study.roles if role.name in others and role.word in rest]:
+        raise InputError(
+            [Problem(f"role {role.name}", "", "is given twice, by its word and in others") for role in twice]
+        )
+    first = several(models) or several(rest.pop(study.roles[0].word, None))
+    named: dict[str, Sequence[str]] = {study.first: first} | {role: several(some) for role, some in others.items()}
+    for role in study.roles[1:]:
+        if role.word in rest:
+            named[role.name] = several(rest.pop(role.word))
+    named |= {role.name: [role.usual] for role in study.roles if role.usual and not named.get(role.name)}
+    under = study.items.plural
+    if under in rest:
+        if items is not None:
+            raise InputError([Problem(option_place("items"), under, "are given twice, under two names")])
+        items = rest.pop(under)
+    readings = {field.name for field in fields_of(study.items.reading)}
+    reading = {name: rest.pop(name) for name in list(rest) if name in readings}
+    return _Asked(named, items, reading, rest)
+
+
+def set_up(
+    study: AnyStudy,
+    given: Mapping[str, Any],
+    *,
+    models: Sequence[str] = (),
+    others: Mapping[str, Sequence[str]] | None = None,
+    items: Any = None,
+    only: Sequence[str] | None = None,
+    model_args: Arguments | None = None,
+    source_args: SourceArguments | None = None,
+    prices: Prices | None = None,
+    price_list: str | Path | None = None,
+) -> SetUp:
+    """The arguments of `overton.run`, checked; the study's remarks on its options are issued as `Notice` warnings.
+
+    `given` are those that are not parameters there: options, options for reading items, who answers in a role by its
+    word.
+
+    Raises:
+        InputError: anything wrong with them.
+    """
+    asked = _sorted_out(study, models, items, given, others or {})
+    options = chosen_options(study, asked.options, names_of(study, asked.named))
+    named = study.answering(options, asked.named)
+    read = _read(study, asked)
+    kept = _only(read, only)
+    listed = None if price_list is None else read_price_list(Path(price_list))
+    wanted = requests_of(study, named, model_args, prices, _source_args(study, options, source_args), listed)
+    left_out = f"{len(read) - len(kept)} of {len(read)} items" if len(kept) < len(read) else ""
+    for remark in study.remarks(options):
+        warnings.warn(remark, Notice, stacklevel=3)
+    return SetUp(kept, options, wanted, left_out)
+
+
+def chosen_options(study: AnyStudy, given: Mapping[str, Any], named: Mapping[str, Sequence[str]]) -> msgspec.Struct:
+    """The study's options; None counts as not given.
+
+    Raises:
+        InputError: unknown options, or options from which no trials can be made.
+    """
+    follows = {field.name for field in fields_of(study.options) if field.option.follows}
+    if wrong := sorted(follows & set(given)):
+        raise InputError(
+            [Problem(option_place(name), "", "follows from who answers, and cannot be given") for name in wrong]
+        )
+    options = options_of(study.options, study.complete(dict(given), named))
+    check(study, options)
+    return options
+
+
+def check(study: AnyStudy, options: msgspec.Struct) -> None:
+    """Refuse options that are each valid but not together.
+
+    Raises:
+        InputError: everything that is wrong with the combination.
+    """
+    if problems := list(study.check(options)):
+        raise InputError(problems)
+
+
+def several(given: Any) -> Sequence[str]:
+    """Specs as a list, also of a single one: a string is not a list of its letters."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _read(study: AnyStudy, asked: _Asked) -> Sequence[Any]:
+    if study.items.named and asked.items is not None and not isinstance(asked.items, Path):
+        return _named(study.items.named, study.items.plural, several(asked.items))
+    if asked.items is None or isinstance(asked.items, str | Path):
+        return read_items(study, asked.items, **asked.reading)
+    if asked.reading:
+        raise InputError(
+            [
+                Problem(option_place(name), "", "applies only to items that are read from files")
+                for name in asked.reading
+            ]
+        )
+    items: Sequence[Any] = asked.items
+    return items
+
+
+def _named(item_of: Callable[[str], Any], plural: str, given: Sequence[Any]) -> list[Any]:
+    """Items given as words."""
+    if not given:
+        raise InputError([Problem(option_place(plural), "", "name at least one")])
+    items = [item_of(one) if isinstance(one, str) else one for one in given]
+    ids = [item.id for item in items]
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
+        raise InputError([Problem(option_place(plural), name, "is named twice") for name in twice])
+    return items
+
+
+def _only(items: Sequence[Any], ids: Sequence[str] | None) -> Sequence[Any]:
+    """The items with these ids, in the order of the items."""
+    if not ids:
+        return items
+    known = {item.id for item in items}
+    if unknown := [name for name in ids if name not in known]:
+        reason = f"there is no such item; there are {', '.join(sorted(known)[:20])}"
+        raise InputError([Problem(option_place("only"), name, reason) for name in unknown])
+    return [item for item in items if item.id in ids]
+
+
+def _source_args(study: AnyStudy, options: Any, given: SourceArguments | None) -> SourceArguments:
+    """The arguments given, and otherwise those that follow from the options."""
+    follow = study.arguments(options)
+    return {role: {**follow.get(role, {}), **(given or {}).get(role, {})} for role in {**follow, **(given or {})}}

@@ -1,0 +1,499 @@
+"""A run split into shards, and shards merged into a run.
+
+Every shard is a run folder with everything in the run (items, models, options), so that its trials are exactly those
+that the whole run would conduct; only the choice of trials is its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from overton.calls import Ask, Conduct, Message, Question, Reply
+from overton.engine import Journal, Limits, RetryPolicy, Spending, digest, entries
+from overton.engine.journal import NOTE, JournalEntry
+from overton.errors import InputError, Problem, RunError, Stopped, command
+from overton.files.atomic import cannot_be_written, new_folder
+from overton.hosts.local.progress import Watch
+from overton.retrieval.limits import ARCHIVE
+from overton.runs.answerers import Opened, Requests
+from overton.runs.event_loop import run_to_end
+from overton.runs.folder import Manifest, RunFolder, Shard, Spent, open_journal, spent_so_far, write_manifest
+from overton.runs.machine import check_machine
+from overton.runs.progress_bar import in_notebook
+from overton.runs.run import Run, open_run
+from overton.runs.session import missing_trials, run_session
+from overton.runs.setup import Arguments, Others, Prices, SourceArguments, set_up
+from overton.runs.start import check_unchanged, prepare
+from overton.runs.trial_counts import trials_by_item
+from overton.runs.trust import note_used
+from overton.studies.registry import study_named
+from overton.studies.study import AnyStudy
+
+__all__ = [
+    "merge",
+    "merge_folders",
+    "plan_digest",
+    "split",
+    "split_folder",
+]
+
+
+_BASE = "shared"
+
+
+def split_folder(
+    study: AnyStudy,
+    items: Sequence[Any],
+    wanted: Requests,
+    into: int,
+    out: Path,
+    *,
+    patience: RetryPolicy | None = None,
+    watch: Watch | None = None,
+    **run: Any,
+) -> list[Path]:
+    """Make a new folder `out` with `into` shards of a run; returns their folders. `run` has `prepare`'s arguments.
+
+    Shared calls that depend on no other reply are made now, and journaled in every shard. What the limits leave after
+    them is divided evenly.
+
+    Raises:
+        InputError: there are fewer items than shards, or the limits are too small to divide; no call was made.
+        OvertonError: what made continuing impossible. Nothing is made then, and the calls are paid for again next time.
+    """
+    manifest, options, models, wanted, trials = prepare(study, items, wanted, **run)
+    check_machine(out, manifest.models, models, trials * study.lanes(wanted))
+    parts = _parts(trials_by_item(study, items, options, manifest.seed), into)
+    _check_divisible(manifest.limits, into, 0)
+    plan = plan_digest(manifest)
+    with new_folder(out) as fresh:
+        base = RunFolder.create(fresh / _BASE, manifest, items)
+        _answer_shared(study, base, models, patience, watch)
+        whole = base.manifest()
+        _check_divisible(whole.limits, into, whole.spent.requests)
+        archive = base.path / ARCHIVE
+        shard = Shard(
+            0,
+            into,
+            [],
+            secrets.token_hex(8),
+            plan,
+            whole.limits,
+            whole.spent.requests,
+            whole.spent.cost,
+            whole.spent.outcomes,
+            archive.stat().st_size if archive.is_file() else 0,
+        )
+        names = [f"{number:0{len(str(into))}}" for number in range(1, into + 1)]
+        for number, (name, part) in enumerate(zip(names, parts, strict=True), 1):
+            _make(base.path, fresh / name, whole, msgspec.structs.replace(shard, number=number, items=part))
+        shutil.rmtree(base.path)
+    note_used(study, wanted)
+    return [out / name for name in names]
+
+
+def plan_digest(manifest: Manifest) -> str:
+    """A digest of what identifies a run, however it is divided."""
+    models = {  # not their settings: whether a judge accepts a temperature is found out during the run
+        role: [(one.name, one.identity, one.holds_form) for one in side] for role, side in manifest.models.items()
+    }
+    return digest([manifest.study, manifest.seed, manifest.options, models, manifest.items, manifest.prompts])
+
+
+def _parts(counted: Counter[str], into: int) -> list[list[str]]:
+    """The items of each shard, distributed by their trials, so that shards take about equally long."""
+    if len(counted) < into:
+        reason = f"there are {len(counted)} items, too few for {into} shards: a shard has whole items"
+        raise InputError([Problem("--into", str(into), reason)])
+    parts: list[list[str]] = [[] for _ in range(into)]
+    sizes = [0] * into
+    for item, trials in sorted(counted.items(), key=lambda pair: -pair[1]):
+        least = sizes.index(min(sizes))
+        parts[least].append(item)
+        sizes[least] += trials
+    order = {item: place for place, item in enumerate(counted)}
+    return [sorted(part, key=order.__getitem__) for part in parts]
+
+
+def _check_divisible(limits: Limits, into: int, spent: int) -> None:
+    if limits.calls is not None and limits.calls - spent < into:
+        said = f" after {spent} shared by all trials" if spent else ""
+        raise InputError([Problem("--max-calls", str(limits.calls), f"leaves less than one call per shard{said}")])
+
+
+def _divided(shard: Shard) -> Limits:
+    """A shard's limits: what was spent before, plus its part of what the limits leave."""
+    cost, calls = shard.limits.cost, shard.limits.calls
+    if cost is not None:
+        cost = shard.cost + max(0.0, cost - shard.cost) / shard.of
+    if calls is not None:
+        each, rest = divmod(calls - shard.requests, shard.of)
+        calls = shard.requests + each + (shard.number <= rest)
+    return Limits(cost, calls)
+
+
+def _make(base: Path, path: Path, whole: Manifest, shard: Shard) -> None:
+    """A shard's folder: the run's files so far, and its own manifest."""
+    try:
+        shutil.copytree(base, path, ignore=shutil.ignore_patterns("*.lock", "records.parquet", "records.parts"))
+    except OSError as error:
+        raise cannot_be_written(path, error) from error
+    write_manifest(
+        path,
+        msgspec.structs.replace(
+            whole, shard=shard, limits=_divided(shard), status="stopped", stopped="a shard that has not been started"
+        ),
+    )
+
+
+def _answer_shared(
+    study: AnyStudy,
+    base: RunFolder,
+    models: Mapping[str, Sequence[Opened]],
+    patience: RetryPolicy | None,
+    watch: Watch | None,
+) -> None:
+    """Make the calls that all trials share, as far as they depend on no other.
+
+    Raises:
+        RunError: a limit or an interrupt stopped it.
+    """
+    only = replace(study, conduct=_only_shared(study.conduct), dataset=None)
+    done = run_session(base, only, base.manifest(), models, patience=patience, watch=watch)
+    if done.status != "finished":
+        raise RunError(f"the run was not split, since the calls its trials share were not answered: {done.stopped}")
+
+
+class _Apart(Stopped):
+    """A trial's own call: it is made in the trial's shard."""
+
+
+def _only_shared(conduct: Conduct) -> Conduct:
+    async def conducted(trial: Any, ask: Ask) -> list[Any]:
+        with suppress(_Apart):
+            await conduct(trial, _Sharing(ask))
+        return []
+
+    return conducted
+
+
+class _Sharing:
+    """Makes shared calls, and ends the trial at the first other."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def __call__(self, role: str, messages: Sequence[Message], *, shared: bool = False, **more: Any) -> Reply:
+        """See `Ask`."""
+        if not shared:
+            raise _Apart
+        return await self._ask(role, messages, shared=True, **more)
+
+    async def all(self, questions: Sequence[Question]) -> list[Reply]:
+        """See `Ask`."""
+        shared = [one for one in questions if one.shared]
+        replies = await self._ask.all(shared) if shared else []
+        if len(shared) < len(questions):
+            raise _Apart
+        return replies
+
+
+class _Part(NamedTuple):
+    folder: RunFolder
+    manifest: Manifest
+    shard: Shard
+
+
+def merge_folders(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinished: bool = False) -> Manifest:
+    """Merge the shards of one split into one run, in the new folder `out`. They stay unchanged.
+
+    Its journal contains those of the shards and is replayed in full; its records are those of a run that was never
+    split. With `unfinished`, shards may be missing or incomplete: the run is then stopped, and resuming it asks the
+    rest.
+
+    Raises:
+        InputError: they are not all of one split, or some overlap, are missing or unfinished; names them all.
+        RunError: one is not a run folder, its journal is damaged, or another process is using it.
+        RunMismatch: their journals do not replay.
+    """
+    parts = [_part(path) for path in shards]
+    problems = [*_strangers(parts), *_overlaps(parts)] or _lacks(parts, unfinished=unfinished)
+    if problems:
+        raise InputError(problems)
+    parts.sort(key=lambda part: part.shard.number)
+    with new_folder(out) as fresh, ExitStack() as locked:
+        spent = _spent(parts, [_settled(part, locked) for part in parts])
+        shutil.copyfile(parts[0].folder.path / "items.jsonl", fresh / "items.jsonl")
+        whole = _whole(parts)
+        written = run_to_end(_journaled(fresh / "journal.db", parts, spent))
+        _archive(fresh, parts)
+        whole.spent = written
+        write_manifest(fresh, whole)
+        folder = RunFolder(fresh)
+        check_unchanged(study, folder, whole)
+        lacking = missing_trials(folder, study, whole, retry_failed=False)
+        if lacking and not unfinished:
+            raise RunError(f"the journals of these shards lack {lacking} of the run's trials, though all have finished")
+        if not lacking:
+            whole = run_session(folder, study, whole, None)
+    return whole
+
+
+def _part(path: Path) -> _Part:
+    folder = RunFolder(path)
+    manifest = folder.manifest()
+    if manifest.shard is None:
+        raise InputError([Problem(str(path), "", "is a run but not a shard: overton split makes shards")])
+    return _Part(folder, manifest, manifest.shard)
+
+
+def _strangers(parts: Sequence[_Part]) -> Iterator[Problem]:
+    """Shards of another plan than the first, or of another split."""
+    first = parts[0]
+    for part in parts:
+        path = str(part.folder.path)
+        if plan_digest(part.manifest) != part.shard.plan:
+            yield Problem(
+                path, "", "was changed after the run was split (extended, say): its shards no longer make one run"
+            )
+        elif part.shard.plan != first.shard.plan:
+            yield Problem(path, "", f"has a different plan from {first.folder.path}: {_differing(first, part)}")
+        elif part.shard.split != first.shard.split:
+            reason = f"is from another split of the same plan as {first.folder.path}: shared calls were made twice"
+            yield Problem(path, "", reason)
+
+
+def _differing(one: _Part, other: _Part) -> str:
+    keys = ("study", "seed", "options", "models", "items", "prompts")
+    named = [key for key in keys if getattr(one.manifest, key) != getattr(other.manifest, key)]
+    return f"{' and '.join(named)} differ" if named else "they differ"
+
+
+def _overlaps(parts: Sequence[_Part]) -> Iterator[Problem]:
+    holders: dict[str, _Part] = {}
+    for part in parts:
+        twice = [item for item in part.shard.items if holders.setdefault(item, part) is not part]
+        if twice:
+            other = holders[twice[0]].folder.path
+            same = "is the same shard as" if part.shard == holders[twice[0]].shard else f"has {len(twice)} items of"
+            yield Problem(str(part.folder.path), twice[0], f"{same} {other}: name each shard once")
+
+
+def _lacks(parts: Sequence[_Part], *, unfinished: bool) -> list[Problem]:
+    """What is missing, and what has not finished."""
+    shard = parts[0].shard
+    out = [
+        Problem(
+            str(part.folder.path), "", f"has {part.manifest.out} calls in batches that are not read yet; {_go_on(part)}"
+        )
+        for part in parts
+        if part.manifest.out
+    ]
+    if unfinished:
+        return out
+    missing = sorted(set(range(1, shard.of + 1)) - {part.shard.number for part in parts})
+    named = ", ".join(map(str, missing))
+    if missing:
+        out.append(
+            Problem("shards", named, f"missing of {shard.of}; without them: --unfinished, and resume asks the rest")
+        )
+    return out + [
+        Problem(
+            str(part.folder.path), "", f"has not finished ({_state(part.manifest)}); {_go_on(part)} or use --unfinished"
+        )
+        for part in parts
+        if part.manifest.status != "finished"
+    ]
+
+
+def _state(manifest: Manifest) -> str:
+    return manifest.stopped or "killed, or still running"
+
+
+def _go_on(part: _Part) -> str:
+    return f"resume it: {command('resume', part.folder.path)}"
+
+
+def _whole(parts: Sequence[_Part]) -> Manifest:
+    """The manifest of the merged run, before its first own session."""
+    first = parts[0]
+    notes = {name: note for part in parts for name, note in part.manifest.notes.items()}
+    return msgspec.structs.replace(
+        first.manifest,
+        shard=None,
+        limits=first.shard.limits,
+        status="stopped",
+        stopped="merged from shards that had not all finished",
+        reached="",
+        notes=notes,
+        missing={},
+        unmade={},
+        trials=0,
+        sessions=sum(part.manifest.sessions for part in parts),
+    )
+
+
+def _settled(part: _Part, locked: ExitStack) -> Spent:
+    """What a shard spent. Its journal is locked from now on, and recovered if a session was killed."""
+    journal = locked.enter_context(closing(open_journal(part.folder, part.manifest)))
+    spent = spent_so_far(part.folder, part.manifest, journal)
+    journal.finish()
+    return spent
+
+
+def _spent(parts: Sequence[_Part], each: Sequence[Spent]) -> Spending:
+    """What all shards spent, with spending before the split counted once."""
+    before = parts[0].shard.before
+    return Spending(
+        before.requests + sum(one.requests - before.requests for one in each),
+        before.cost + sum(one.cost - before.cost for one in each),
+    )
+
+
+async def _journaled(path: Path, parts: Sequence[_Part], spent: Spending) -> Spent:
+    """Write their journals into one; returns its entry in the manifest.
+
+    Raises:
+        InputError: two shards have different answers to one call that trials share.
+        JournalError: one is damaged, or the new one cannot be written.
+    """
+    shared: dict[bytes, tuple[bytes, Path]] = {}
+    with closing(Journal(path)) as journal:
+        for number, part in enumerate(parts):
+            for row, entry in enumerate(entries(part.folder.journal), 1):
+                if entry.place.speaker.startswith(NOTE) or (number and row <= part.shard.outcomes):
+                    continue
+                if entry.place.trial or _is_new(shared, entry, part):
+                    await journal.append(entry)
+        journal.settle(spent)
+        journal.finish()
+        return Spent(*spent, journal.failed, *journal.mark)
+
+
+def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: _Part) -> bool:
+    """Whether this answer to a shared call is new; two different ones cannot both be the run's."""
+    said = blake2b(msgspec.json.encode(entry.outcome), digest_size=16).digest()
+    known, where = shared.setdefault(entry.identity.slot, (said, part.folder.path))
+    if where == part.folder.path:
+        shared[entry.identity.slot] = said, where
+        return True
+    if known != said:
+        reason = (
+            f"got a different answer from {entry.place.answerer} than {where}, asked as {entry.place.speaker} by both;"
+            " a call shared by trials of several items has one answer per run. Leave one out, with --unfinished"
+        )
+        raise InputError([Problem(str(part.folder.path), "", reason)])
+    return False
+
+
+def _archive(fresh: Path, parts: Sequence[_Part]) -> None:
+    """Merge their archives, with what precedes the split once: a WARC's members can be concatenated."""
+    archives = [(part, part.folder.path / ARCHIVE) for part in parts]
+    archives = [(part, path) for part, path in archives if path.is_file()]
+    if not archives:
+        return
+    target = fresh / ARCHIVE
+    try:
+        with target.open("wb") as whole:
+            for number, (part, path) in enumerate(archives):
+                with path.open("rb") as one:
+                    one.seek(part.shard.archive if number else 0)
+                    shutil.copyfileobj(one, whole)
+    except OSError as error:
+        raise cannot_be_written(target, error) from error
+
+
+def split(
+    study: str,
+    *,
+    into: int,
+    out: str | Path,
+    models: Sequence[str] = (),
+    others: Others | None = None,
+    items: str | Path | Sequence[Any] | None = None,
+    only: Sequence[str] | None = None,
+    seed: int = 0,
+    model_args: Arguments | None = None,
+    source_args: SourceArguments | None = None,
+    prices: Prices | None = None,
+    price_list: str | Path | None = None,
+    batch: bool = False,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    left_out: str = "",
+    precision: Mapping[str, float] | None = None,
+    at_most_calls: int | None = None,
+    patience: RetryPolicy | None = None,
+    watch: Watch | None = None,
+    **options: Any,
+) -> list[Run]:
+    """Split a run by item into shards in the new folder `out`: run folders that `resume` runs, anywhere.
+
+    All other arguments are those of `run`. What all trials share is asked now, and is in every shard; what the limits
+    then leave is divided evenly. `merge` combines the shards into one run.
+
+    Raises:
+        InputError: anything wrong with what was given, or there are fewer items than shards; nothing was asked.
+        OvertonError: a reason why it could not continue; nothing was made.
+    """
+    found = study_named(study)
+    if found.kind != "asks":
+        raise InputError([Problem("split", found.name, "makes or labels items and is not split")])
+    if into < 1:
+        raise InputError([Problem("--into", str(into), "must be at least 1")])
+    if precision or at_most_calls is not None:
+        raise InputError([Problem("--precision", "", "concerns all items together, but a shard has only its own")])
+    ready = set_up(
+        found,
+        options,
+        models=models,
+        others=others,
+        items=items,
+        only=only,
+        model_args=model_args,
+        source_args=source_args,
+        prices=prices,
+        price_list=price_list,
+    )
+    paths = split_folder(
+        found,
+        ready.items,
+        ready.wanted,
+        into,
+        Path(out),
+        options=ready.options,
+        seed=seed,
+        limits=Limits(max_cost, max_calls),
+        left_out=left_out or ready.left_out,
+        batch=batch,
+        patience=patience,
+        watch=watch or in_notebook("split"),
+    )
+    return [open_run(path) for path in paths]
+
+
+def merge(shards: Sequence[str | Path], out: str | Path, *, unfinished: bool = False) -> Run:
+    """Merge all shards of one split into one run in the new folder `out`. The shards are not changed; nothing is asked.
+
+    The run's journal replays completely, and its records are those of the run without splitting. With `unfinished`,
+    shards may be missing or unfinished: `resume` then asks the rest.
+
+    Raises:
+        InputError: they are not all of one split, or overlap, are missing or unfinished: each with the reason.
+        RunError: a folder is not a run, its journal is damaged, or another process is working on it.
+    """
+    paths = [Path(shard) for shard in shards]
+    if not paths:
+        raise InputError([Problem("merge", "", "name the folders of all shards")])
+    study = open_run(paths[0]).study
+    return Run(Path(out), merge_folders(study, paths, Path(out), unfinished=unfinished))

@@ -1,0 +1,119 @@
+"""A separate process that runs open-mindedness through `hosts.local`, to be killed or interrupted by tests.
+
+`python child.py` reads jobs from its standard input, one JSON object per line, and forks a process for each, so that
+imports are paid for once: it prints the process's id and, when that has ended, its status. `python child.py JOB` does
+one job in this process. A job with `announce` prints 'stopping' once the run is; one with `notebook` runs next to a
+loop that is already running; one with `file_limit` may write no file larger than that many bytes; one with `precision`
+stops once precise. A job with a `study` runs that, by the Python call and what is `given` to it.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+from overton.calls import Price
+from overton.engine import Limits, RetryPolicy, batch_sender, batches
+from overton.errors import OvertonError
+from overton.hosts.local.progress import Progress
+from overton.runs.answerers import ModelRequest
+from overton.runs.start import resume_folder, start_folder
+from overton.studies.open_mindedness import STUDY, Issue, Options
+from overton.studies.precision import Wanted
+
+STOPPED, FAILED = 4, 1
+
+
+def announce(progress: Progress) -> None:
+    if progress.stopping:
+        print("stopping", flush=True)
+
+
+def do(job: dict) -> int:
+    if limit := job.get("file_limit"):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    if "study" in job:
+        return call(job["study"], job["given"])
+    if job.get("notebook"):
+        return asyncio.run(cell(job))
+    return work(job)
+
+
+def call(study: str, given: dict) -> int:
+    import overton
+
+    out, patience = Path(given["out"]), RetryPolicy(6, 0.005, 0.05)
+    try:
+        if (out / "manifest.json").is_file():
+            run = overton.resume(out, patience=patience)
+        else:
+            shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when no call had been made
+            run = overton.run(study, **given, patience=patience)
+    except OvertonError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return FAILED
+    return 0 if run.finished else STOPPED
+
+
+async def cell(job: dict) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a notebook's kernel while a cell runs
+    return work(job)
+
+
+def work(job: dict) -> int:
+    watch = announce if job.get("announce") else None
+    out, patience = Path(job["out"]), RetryPolicy(job.get("attempts", 6), 0.005, 0.05)
+    if "quick" in job:
+        batch_sender.FIRST_LOOK, batches.QUIET, batch_sender.SETTLES = job["quick"]
+    limits = Limits(job.get("max_cost"), job.get("max_calls"))
+    price = Price(*job["price"]) if "price" in job else None
+    try:
+        if (out / "manifest.json").is_file():
+            manifest = resume_folder(STUDY, out, limits=limits, patience=patience, watch=watch)
+        else:
+            shutil.rmtree(out, ignore_errors=True)  # killed before it was a run, when no call had been made
+            lines = Path(job["items"]).read_bytes().splitlines()
+            issues = [msgspec.json.decode(line, type=Issue) for line in lines]
+            manifest = start_folder(
+                STUDY,
+                issues,
+                {"subject": [ModelRequest(spec, tuple(map(tuple, job["args"])), price) for spec in job["models"]]},
+                out,
+                options=Options(trials=job["trials"], **job.get("options", {})),
+                limits=limits,
+                batch=job.get("batch", False),
+                precision=Wanted(job["precision"]) if "precision" in job else None,
+                patience=patience,
+                watch=watch,
+            )
+    except OvertonError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return FAILED
+    print(f"{manifest.status}: {manifest.stopped}", file=sys.stderr, flush=True)
+    return 0 if manifest.status == "finished" else STOPPED
+
+
+def nursery() -> None:
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            code = 70
+            try:
+                code = do(json.loads(line))
+            finally:
+                os._exit(code)
+        print(pid, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        sys.exit(do(json.loads(sys.argv[1])))
+    nursery()
