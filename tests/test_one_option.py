@@ -13,7 +13,7 @@ from overton.cli.studies import Planning, Running
 from overton.errors import InputError
 from overton.studies.deliberation import STUDY, Options
 from overton.studies.options import Option, changed, options_of
-from overton.tasks.studies import task_of
+from overton.tasks import task_of
 
 
 class WithMore(Options, frozen=True, forbid_unknown_fields=True):

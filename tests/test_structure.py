@@ -330,7 +330,7 @@ DECODERS = {
     "zstandard.ZstdDecompressor",
 }
 OF_OURS = {
-    "hosts/inspect/lane_log.py": "parts of the log that it has just written itself",
+    "inspect/export_logs.py": "parts of the log that it has just written itself",
     "models/catalog.py": "the table of prices in the package",
     "retrieval/index.py": "the starter pages in the package",
     "retrieval/page_process.py": "the job that the process which started it has just sent",

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from overton.api.comparing import baseline, compare, gate
     from overton.api.doctor import doctor
     from overton.api.documented import describe
-    from overton.api.inspect_logs import export_run, import_logs
     from overton.api.planning import plan
     from overton.api.profiling import profile
     from overton.api.reports import report
     from overton.api.reproducing import reproduce
+    from overton.inspect.logs import export_run, import_logs
     from overton.runs.batch_status import batches
     from overton.runs.demonstration import demo
     from overton.runs.run import Run, extend, open_run, resume, run
@@ -73,10 +73,10 @@ _HOMES = {
     "demo": "runs.demonstration",
     "describe": "api.documented",
     "doctor": "api.doctor",
-    "export_run": "api.inspect_logs",
+    "export_run": "inspect.logs",
     "extend": "runs.run",
     "gate": "api.comparing",
-    "import_logs": "api.inspect_logs",
+    "import_logs": "inspect.logs",
     "merge": "runs.shards",
     "open_run": "runs.run",
     "plan": "api.planning",

@@ -11,9 +11,9 @@ import pytest
 
 import overton
 from overton.api.analyses import measured, schema
-from overton.api.inspect_logs import export_run
 from overton.api.results import measuring_of
 from overton.errors import InputError
+from overton.inspect.logs import export_run
 
 HOW: dict[str, Any] = {"nulls": 1.0, "retest": 1.0}
 NOISE = {"noisy": {"noise": "0.4"}}

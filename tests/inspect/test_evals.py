@@ -17,8 +17,8 @@ import pytest
 from aiohttp import web
 
 import overton
-from overton.api.inspect_tasks import figures_of_records
-from overton.hosts.inspect.layout import CALLS, KEY, CallData, SampleData
+from overton.inspect.log_format import CALLS, KEY, CallData, SampleData
+from overton.inspect.scores import figures_of_records
 from overton.runs.items import read_items
 from overton.studies.registry import asking_names, study_named
 
@@ -305,7 +305,7 @@ def test_no_records_give_no_figures(study: str) -> None:
 def test_scoring_a_log_again_is_refused_and_says_what_to_do(talking: Any, evaluate: Any) -> None:
     from inspect_ai import score
 
-    from overton.tasks.scoring import measuring
+    from overton.inspect.scorers import measuring
 
     log = evaluate("open_mindedness", task_args=SMALL, limit=1)
     (scorer,) = measuring("open-mindedness", [], False)

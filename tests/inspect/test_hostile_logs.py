@@ -21,8 +21,8 @@ from inspect_ai.scorer import Score
 
 import overton
 from overton.errors import InputError, RunMismatch
-from overton.hosts.inspect.exporting import Scoring, write_logs
-from overton.hosts.inspect.layout import CALLS, KEY
+from overton.inspect.export_logs import Scoring, write_logs
+from overton.inspect.log_format import CALLS, KEY
 from overton.runs.folder import RunFolder
 from overton.studies.registry import study_named
 

@@ -13,9 +13,9 @@ import pytest
 from aiohttp import web
 
 import overton
-from overton.api.inspect_tasks import figures
 from overton.engine.records import columns_of, record_type_columns
-from overton.hosts.inspect.layout import KEY, TaskData
+from overton.inspect.log_format import KEY, TaskData
+from overton.inspect.scores import figures_of_study
 from overton.runs.items import read_items
 from overton.runs.temperature_probe import PROBE
 from overton.studies.registry import study_named
@@ -142,7 +142,7 @@ def test_requests_records_and_measures_are_those_of_our_own_engine(
     assert records.height
     assert rows(records) == rows(own.select(records.columns))
     found = told(log)
-    own_figures = figures(case.study, own.select(records.columns), specs)
+    own_figures = figures_of_study(case.study, own.select(records.columns), specs)
     assert found == pytest.approx({one.name: one.estimate.value for one in own_figures})
     data = msgspec.convert(log.eval.metadata[KEY], TaskData)
     assert msgspec.json.encode(data.options) == msgspec.json.encode(run.manifest.options)

@@ -142,8 +142,8 @@ def export(
     ] = Path("logs"),
 ) -> None:
     """Write a run in another tool's format. Nothing is asked; whole items only."""
-    from overton.api.inspect_logs import export_run
     from overton.cli.output import results, say
+    from overton.inspect.logs import export_run
 
     for log in export_run(run, out=out):
         results().print(str(log.path), soft_wrap=True)
@@ -156,8 +156,8 @@ def import_logs(
     out: opt.OutOption = None,
 ) -> None:
     """Turn Inspect AI logs into a run. It can be reported, analyzed, resumed and extended like any other."""
-    from overton.api import inspect_logs
     from overton.cli.ending import conclude
+    from overton.inspect import logs as inspect_logs
 
     raise typer.Exit(conclude(inspect_logs.import_logs(logs, out=out)))
 

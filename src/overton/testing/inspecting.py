@@ -13,10 +13,10 @@ import msgspec
 from inspect_ai import eval as inspect_eval
 from inspect_ai.model import GenerateConfig, Model, ModelAPI, get_model, modelapi
 
-from overton.api.inspect_logs import export_run, import_logs
 from overton.calls import Answerer
-from overton.hosts.inspect.privates import prerequisite_kind
-from overton.hosts.inspect.provider import OvertonAPI, Own
+from overton.inspect.compat import prerequisite_kind
+from overton.inspect.logs import export_run, import_logs
+from overton.inspect.provider import OvertonAPI, OwnModel
 from overton.models import open_model
 from overton.runs.folder import ModelEntry
 from overton.testing.case import Case, require
@@ -40,7 +40,7 @@ class _Simulated(OvertonAPI):
         self._model = open_model(
             entry.spec, entry.arguments, simulated=lambda name, given: case.study.simulate(items, name, given)
         )
-        self.overton = Own(entry.spec, entry.arguments, self._model.answerer)
+        self.overton = OwnModel(entry.spec, entry.arguments, self._model.answerer)
 
     async def _here(self) -> Answerer:
         return self._model.answerer

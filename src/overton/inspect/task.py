@@ -1,36 +1,123 @@
-"""A study as a task of Inspect AI: who answers, its samples, and the solver that conducts them.
+"""A study as a task of Inspect's, and its samples.
 
 Answerers are named when the task is made, and looked up again when its samples make calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from overton.calls import Message, Question, Trial
 from overton.engine import digest
-from overton.errors import InputError, Problem
-from overton.hosts.inspect.asking import Table
-from overton.hosts.inspect.conducting import Results, conduct_trials, hand_over
-from overton.hosts.inspect.layout import CALLS, KEY, TaskData, location_of, viewer_config
-from overton.hosts.inspect.planning import Groups, grouped, samples_of
-from overton.hosts.inspect.privates import prerequisite
-from overton.hosts.inspect.seats import entry_of, named_models, seats_of
-from overton.hosts.inspect.sources import Sources, check_backend
+from overton.errors import InputError, Problem, Stopped
+from overton.inspect.ask import EvalContext, RetrievalSources, check_backend
+from overton.inspect.compat import prerequisite
+from overton.inspect.log_format import CALLS, KEY, SampleData, TaskData, location_of, viewer_config
+from overton.inspect.seats import entry_of, named_models, seats_of
+from overton.inspect.solver import SampleResults, conduct_trials, hand_over
 from overton.models.inspect import chat_messages
 from overton.retrieval import Source, open_pages, open_search
 from overton.runs.answerers import PAGES, ModelRequest
 from overton.runs.answerers import entry_of as local_entry
+from overton.runs.event_loop import run_to_end
 from overton.runs.folder import ModelEntry
 from overton.runs.temperature_probe import probe_call
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 
-__all__ = ["Hosted", "cast_of", "make_task", "model_entries"]
+__all__ = [
+    "Groups",
+    "HostedStudy",
+    "cast_of",
+    "condition_of",
+    "grouped",
+    "make_task",
+    "model_entries",
+    "samples_of",
+]
+
+
+Groups = Mapping[str, Sequence[Trial]]
+"""Trials by the name of the sample that they belong to, in plan order."""
+
+
+def _sample_name(study: AnyStudy, trial: Trial) -> str:
+    """The sample that a trial belongs to: its item and condition."""
+    return f"{trial.item}/{condition_of(study, trial)}"
+
+
+def condition_of(study: AnyStudy, trial: Trial) -> str:
+    """The condition that a trial is in.
+
+    Raises:
+        TypeError: the study has no conditions, so it cannot become a task.
+    """
+    if study.condition is None:
+        raise TypeError(f"{study.name} names no conditions")
+    return study.condition(trial)
+
+
+def grouped(study: AnyStudy, trials: Iterable[Trial]) -> Groups:
+    """Trials by sample."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(_sample_name(study, trial), []).append(trial)
+    return groups
+
+
+def samples_of(study: AnyStudy, items: Sequence[Any], groups: Groups) -> list[Any]:
+    """The samples of a task; each one's input is the first prompt of its first trial."""
+    from inspect_ai.dataset import Sample
+
+    by_id = {item.id: msgspec.to_builtins(item) for item in items}
+    prompts = run_to_end(_first_prompts(study, [trials[0] for trials in groups.values()]))
+    return [
+        Sample(
+            id=name,
+            input=chat_messages(prompt),
+            metadata={
+                KEY: msgspec.to_builtins(
+                    SampleData(by_id[trials[0].item], condition_of(study, trials[0]), [trial.name for trial in trials])
+                )
+            },
+        )
+        for (name, trials), prompt in zip(groups.items(), prompts, strict=True)
+    ]
+
+
+async def _first_prompts(study: AnyStudy, trials: Sequence[Trial]) -> list[Sequence[Message]]:
+    return [await _first_prompt(study, trial) for trial in trials]
+
+
+async def _first_prompt(study: AnyStudy, trial: Trial) -> Sequence[Message]:
+    ask = _Listening()
+    with suppress(_Heard):
+        await study.conduct(trial, ask)
+    return ask.heard
+
+
+class _Heard(Stopped):
+    """Ends a trial at its first call."""
+
+
+class _Listening:
+    """Records the first question and answers nothing."""
+
+    def __init__(self) -> None:
+        self.heard: Sequence[Message] = ()
+
+    async def __call__(self, role: str, messages: Sequence[Message], **_: Any) -> Any:
+        self.heard = self.heard or messages
+        raise _Heard(role)
+
+    async def all(self, questions: Sequence[Question]) -> Any:
+        return [await self(one.role, one.messages) for one in questions]
 
 
 @dataclass(frozen=True)
@@ -43,7 +130,7 @@ class Cast:
     entries: dict[str, list[ModelEntry]]
     sources: Mapping[str, Source]
 
-    def table(self, *, cache: bool) -> Table:
+    def table(self, *, cache: bool) -> EvalContext:
         """What the samples of an eval share in making calls.
 
         Raises:
@@ -59,7 +146,7 @@ class Cast:
         own = "" if self.study.together else entries[self.study.first][0].identity
         seats = seats_of(self.study, models, entries, self.sources)
         probes = [probe_call(seat) for seat in seats.values() if seat.unsure]
-        return Table(seats, own, Sources(self.sources), cache, probes=probes)
+        return EvalContext(seats, own, RetrievalSources(self.sources), cache, probes=probes)
 
 
 def model_entries(study: AnyStudy, seed: int, agents: int = 0) -> dict[str, list[ModelEntry]]:
@@ -105,7 +192,7 @@ _MAX_RETRIES = 7
 
 
 @dataclass
-class Hosted:
+class HostedStudy:
     """A study with everything that defines an eval of it.
 
     `trials_at_once` is how many trials of one sample run in parallel; with `cache`, answered calls are not made again
@@ -126,7 +213,7 @@ class Hosted:
         return grouped(study, study.trials(self.items, self.options, self.cast.seed))
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> EvalContext:
         """What all samples share in making calls."""
         return self.cast.table(cache=self.cache)
 
@@ -145,7 +232,7 @@ class Hosted:
         )
 
 
-def make_task(hosted: Hosted, scorers: Sequence[Any]) -> Any:
+def make_task(hosted: HostedStudy, scorers: Sequence[Any]) -> Any:
     """The task, with the scorers of its samples.
 
     Raises:
@@ -173,7 +260,7 @@ def make_task(hosted: Hosted, scorers: Sequence[Any]) -> Any:
     )
 
 
-def _solver(hosted: Hosted) -> Any:
+def _solver(hosted: HostedStudy) -> Any:
     from inspect_ai.solver import solver
 
     def conduct() -> Any:
@@ -185,10 +272,10 @@ def _solver(hosted: Hosted) -> Any:
     return solver(name="conduct")(conduct)()
 
 
-async def _solve(hosted: Hosted, state: Any) -> Any:
+async def _solve(hosted: HostedStudy, state: Any) -> Any:
     if state.epoch > 1:
         raise prerequisite("an epoch would repeat the same calls: use -T trials=N for more answers, and --epochs 1")
-    results, trials = Results(), hosted.groups[str(state.sample_id)]
+    results, trials = SampleResults(), hosted.groups[str(state.sample_id)]
     try:
         table = hosted.table
     except InputError as error:
@@ -203,7 +290,7 @@ async def _solve(hosted: Hosted, state: Any) -> Any:
     return state
 
 
-def _show(state: Any, results: Results) -> None:
+def _show(state: Any, results: SampleResults) -> None:
     """Have the viewer show the first trial's conversation."""
     if results.shown is not None:
         state.messages = [*chat_messages(results.shown.messages), results.shown.output.message]

@@ -24,6 +24,7 @@ __all__ = [
     "CallData",
     "SampleData",
     "TaskData",
+    "inspect_name",
     "location_of",
     "null_scorer",
     "span_name",
@@ -118,3 +119,8 @@ def viewer_config(scorer: str) -> Any:
     ]
     view = TaskSamplesView(name="Items in conditions", columns=columns, multiline=False)
     return ViewerConfig(trust_content=False, task_samples_view=view)
+
+
+def inspect_name(name: str, identity: str) -> str:
+    """A model's name for Inspect; for a server given by its address, its identity, which does not contain it."""
+    return identity if "://" in name else name.removeprefix("inspect/")

@@ -12,7 +12,7 @@ import pytest
 
 import overton
 from overton.errors import InputError, MissingExtra
-from overton.hosts.inspect import privates
+from overton.inspect import compat
 
 SOURCE = Path(overton.__file__).parent
 ALLOWED = SOURCE / "hosts" / "inspect" / "privates.py"
@@ -63,33 +63,33 @@ def test_what_is_private_is_there() -> None:
     from inspect_ai.model._model import ModelRefusalError
     from inspect_ai.util import LimitExceededError
 
-    assert "[no]" in str(privates.prerequisite("[no]").message).replace("\\", "")  # type: ignore[attr-defined]
-    assert privates.runs_on_trio() in {True, False}
-    assert privates.config_in_use(get_model("mockllm/model")) is not None
-    assert privates.is_inspects_own(privates.prerequisite("no"))
-    assert privates.is_inspects_own(LimitExceededError("token", value=2, limit=1))
-    assert privates.is_inspects_own(TerminateSampleError("so"))
-    assert {kind.__name__ for kind in (TerminateSampleError, ModelRefusalError)} <= privates._OWN_ERRORS
-    assert not privates.is_inspects_own(ValueError("no"))
+    assert "[no]" in str(compat.prerequisite("[no]").message).replace("\\", "")  # type: ignore[attr-defined]
+    assert compat.runs_on_trio() in {True, False}
+    assert compat.config_in_use(get_model("mockllm/model")) is not None
+    assert compat.is_inspects_own(compat.prerequisite("no"))
+    assert compat.is_inspects_own(LimitExceededError("token", value=2, limit=1))
+    assert compat.is_inspects_own(TerminateSampleError("so"))
+    assert {kind.__name__ for kind in (TerminateSampleError, ModelRefusalError)} <= compat._OWN_ERRORS
+    assert not compat.is_inspects_own(ValueError("no"))
 
 
 @pytest.mark.parametrize("installed", ["0.3.284", "0.3.100", "0.2"])
 def test_too_old(installed: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(privates, "version", lambda name: installed)
-    with pytest.raises(InputError, match=f"{installed}: is too old: .*{privates.LEAST} or newer"):
-        privates.check_inspect()
+    monkeypatch.setattr(compat, "version", lambda name: installed)
+    with pytest.raises(InputError, match=f"{installed}: is too old: .*{compat.LEAST} or newer"):
+        compat.check_inspect()
 
 
-@pytest.mark.parametrize("installed", [privates.LEAST, "0.3.286.dev3+g12", "0.3.1000", "0.4", "1.0rc1"])
+@pytest.mark.parametrize("installed", [compat.LEAST, "0.3.286.dev3+g12", "0.3.1000", "0.4", "1.0rc1"])
 def test_new_enough(installed: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(privates, "version", lambda name: installed)
-    privates.check_inspect()
+    monkeypatch.setattr(compat, "version", lambda name: installed)
+    compat.check_inspect()
 
 
 def test_not_there(monkeypatch: Any) -> None:
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(privates, "version", missing)
+    monkeypatch.setattr(compat, "version", missing)
     with pytest.raises(MissingExtra, match=r"overton\[inspect\]"):
-        privates.check_inspect()
+        compat.check_inspect()

@@ -1,4 +1,4 @@
-"""The `Ask` of one trial inside Inspect AI: calls go to Inspect's models; it paces, retries, caches and logs them."""
+"""`ask` inside Inspect: its models, search and pages."""
 
 from __future__ import annotations
 
@@ -8,19 +8,97 @@ from functools import partial
 from typing import Any
 
 from overton.calls import Failure, Message, Reply, Request
+from overton.engine import RetryPolicy
 from overton.engine.ask import Asking
 from overton.engine.first_calls import FirstCalls, Sender, Turn, features_of, unsupported
 from overton.engine.identity import CallKey, Identity
-from overton.errors import AccessError, AnswerError, CallFailed, RejectedError, UnavailableError
-from overton.hosts.inspect.layout import CallData
-from overton.hosts.inspect.privates import is_inspects_own
-from overton.hosts.inspect.seats import Seat
-from overton.hosts.inspect.settings import config_of
-from overton.hosts.inspect.sources import Sources
+from overton.errors import AccessError, AnswerError, CallFailed, InputError, Problem, RejectedError, UnavailableError
+from overton.inspect.compat import is_inspects_own, runs_on_trio
+from overton.inspect.log_format import CallData
+from overton.inspect.seats import Seat, config_of
 from overton.models.inspect import cause_of, chat_messages, logprob_settings, reply_of, said, with_spots
+from overton.retrieval import Source
 from overton.runs.temperature_probe import NOT_SENT, REFUSED, refusal, sent
 
-__all__ = ["Conversation", "InspectAsk", "Shared", "Table"]
+__all__ = [
+    "Conversation",
+    "EvalContext",
+    "InspectAsk",
+    "RetrievalSources",
+    "Shared",
+    "check_backend",
+]
+
+
+@dataclass
+class RetrievalSources:
+    """Sources by role, called in parallel as far as each allows, and open while any sample runs."""
+
+    by_role: Mapping[str, Source] = field(default_factory=dict)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    _limits: dict[str, Any] = field(default_factory=dict)
+    _samples: int = 0
+
+    async def __aenter__(self) -> None:
+        self._samples += 1
+
+    async def __aexit__(self, *_: object) -> None:
+        self._samples -= 1
+        if not self._samples:
+            self._limits.clear()
+            for source in self.by_role.values():
+                await source.answerer.close()
+
+    async def outcome(self, role: str, request: Request) -> Reply | Failure:
+        """A source's outcome, tried as often as in a run of ours.
+
+        Raises:
+            AccessError: no request can succeed.
+        """
+        import anyio
+
+        attempt = 0
+        async with self._limit(role):
+            while True:
+                attempt += 1
+                try:
+                    found = await self.by_role[role].answerer.answer(request)
+                except UnavailableError as error:
+                    wait = None if self.patience.refuses(error) else self.patience.wait(attempt, error)
+                    if wait is None:
+                        return Failure(error.kind, str(error), attempt)
+                    await anyio.sleep(wait)
+                except RejectedError as error:
+                    return Failure(error.kind, str(error), attempt)
+                else:
+                    _show(role, request, found)
+                    return found
+
+    def _limit(self, role: str) -> Any:
+        import anyio
+
+        if role not in self._limits:
+            self._limits[role] = anyio.Semaphore(self.by_role[role].connections)
+        return self._limits[role]
+
+
+def check_backend(what: str) -> None:
+    """Refuse what needs asyncio if Inspect runs on trio.
+
+    Raises:
+        InputError: it does.
+    """
+    if runs_on_trio():
+        reason = f"{what} runs on asyncio only: leave INSPECT_ASYNC_BACKEND unset"
+        raise InputError([Problem("INSPECT_ASYNC_BACKEND", "trio", reason)])
+
+
+def _show(role: str, request: Request, found: Reply) -> None:
+    """Show a search or a page in the sample's transcript."""
+    from inspect_ai.log import transcript
+
+    transcript().info({"asked": request.messages[0].content, "found": found.text}, source=role)
+
 
 _GIVE_UP_AFTER = 24
 """Rejected requests in a row, with none answered before, after which a model's settings are taken to be wrong."""
@@ -57,7 +135,7 @@ class Shared:
 
 
 @dataclass
-class Table:
+class EvalContext:
     """What all samples of an eval share in making calls.
 
     `own` is the identity that belongs to the lane alone, '' if none; `probes` are the requests that show whether judges
@@ -67,7 +145,7 @@ class Table:
 
     seats: Mapping[str, Seat]
     own: str
-    sources: Sources
+    sources: RetrievalSources
     cache: bool = True
     shared: Shared = field(default_factory=Shared)
     probes: Sequence[Call] = ()
@@ -92,7 +170,7 @@ class Conversation:
 class InspectAsk(Asking[Seat]):
     """The `Ask` that one trial's `conduct` is given. `keep` receives every call with its outcome."""
 
-    def __init__(self, table: Table, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
+    def __init__(self, table: EvalContext, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
         super().__init__(trial, table.seats, table.own)
         self._table = table
         self._first = first_role

@@ -1,9 +1,9 @@
-"""A study as an Inspect AI task: made from the user's settings; its scores of samples, and figures over all of them."""
+"""A sample's score, and figures over all samples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.api.results import measuring_of
-from overton.hosts.inspect.layout import CONDITION, RECORDS
-from overton.hosts.inspect.results import Figure
-from overton.hosts.inspect.task import Hosted, cast_of, make_task, model_entries
-from overton.hosts.inspect.transcribing import inspect_name
+from overton.inspect.log_format import CONDITION, RECORDS, inspect_name, null_scorer
+from overton.inspect.task import HostedStudy, cast_of, make_task, model_entries
 from overton.runs.folder import ModelEntry
 from overton.runs.setup import set_up
 from overton.studies.measuring import Headline
@@ -26,10 +24,77 @@ from overton.untrusted import converted
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.hosts.inspect.layout import TaskData
+    from overton.inspect.log_format import TaskData
     from overton.statistics import Estimate
 
-__all__ = ["figures", "figures_of_records", "figures_of_task", "make", "score_of", "scorer_name", "table_of"]
+__all__ = [
+    "Figure",
+    "eval_scores",
+    "figures_of_records",
+    "figures_of_study",
+    "figures_of_task",
+    "make",
+    "score_of",
+    "scorer_name",
+    "table_of",
+]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number over a log's samples: `name` is its metric's name.
+
+    `estimate.n` is the number of answers or items that it rests on. `null` names the null condition that it is of, ''
+    for the design. `judge` has the scorer's parameters that name the judge whose labels it rests on, as Inspect's own
+    model-graded scorers do; empty if it rests on none.
+    """
+
+    name: str
+    estimate: Estimate
+    null: str = ""
+    judge: Mapping[str, Any] = field(default_factory=dict)
+
+
+def eval_scores(figures: Sequence[Figure], scorer: str) -> list[Any]:
+    """The figures as Inspect's scores: each has its value, and `stderr` if it has a standard error.
+
+    `scored_samples` is what the figure rests on, since readers take it as the size of the sample behind the error; how
+    many samples were scored is in the log's `completed_samples`.
+    """
+    from inspect_ai.log import EvalMetric, EvalScore
+
+    scores = []
+    for one in figures:
+        estimate = one.estimate
+        metrics = {one.name: EvalMetric(name=one.name, value=estimate.value)}
+        if estimate.error is not None:
+            metrics["stderr"] = EvalMetric(name="stderr", value=estimate.error)
+        scores.append(
+            EvalScore(
+                name=_score_name(one, scorer),
+                scorer=null_scorer(scorer) if one.null else scorer,
+                scored_samples=estimate.n,
+                params=dict(one.judge),
+                metrics=metrics,
+                metadata=_described(estimate),
+            )
+        )
+    return scores
+
+
+def _score_name(figure: Figure, scorer: str) -> str:
+    """A name that no sample's score has: tools would take the scores of samples for parts of a figure of that name."""
+    name = f"{figure.name}_under_{figure.null}" if figure.null else figure.name
+    return f"{name}_overall" if name in (scorer, null_scorer(scorer)) else name
+
+
+def _described(estimate: Estimate) -> dict[str, Any]:
+    """How the interval was computed, and the interval if there is one."""
+    found: dict[str, Any] = {"method": estimate.method}
+    if isfinite(estimate.low) and isfinite(estimate.high):
+        found |= {"low": estimate.low, "high": estimate.high, "level": estimate.level}
+    return found
+
 
 Measuring = Callable[[str, Sequence[ModelEntry], bool], list[Any]]
 """The scorers for a study and the models that it measures; with one for null conditions if any are asked."""
@@ -65,7 +130,7 @@ def make(
     roomy = found.with_tokens(ready.options)
     models = model_entries(roomy, seed, agents)
     cast = cast_of(roomy, seed, agents, models, searched)
-    hosted = Hosted(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
+    hosted = HostedStudy(cast, ready.items, ready.options, trials_at_once, cache, ready.left_out)
     with_nulls = bool(chosen_nulls(found.nulls, ready.options))
     return make_task(hosted, measuring(found.name, models[found.first], with_nulls))
 
@@ -103,8 +168,8 @@ def score_of(study: str, records: Sequence[Any], condition: str, answer: str) ->
 def figures_of_records(
     study: str, records: Sequence[Mapping[str, Any]], models: Sequence[str], *, held: bool = False
 ) -> dict[str, float]:
-    """The figures of the design by name, from records as stored in scores' metadata; see `figures`."""
-    found = figures(study, table_of(study, records), models, held=held)
+    """The figures of the design by name, from records as stored in scores' metadata; see `figures_of_study`."""
+    found = figures_of_study(study, table_of(study, records), models, held=held)
     return {figure.name: figure.estimate.value for figure in found if not figure.null}
 
 
@@ -116,7 +181,7 @@ def table_of(study: str, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     return columns_of([converted(record, kind) for record in records], record_type_columns(kind))
 
 
-def figures(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> list[Figure]:
+def figures_of_study(study: str, table: pl.DataFrame, models: Sequence[str], *, held: bool = False) -> list[Figure]:
     """A study's first figures, from the records of a log.
 
     Then, of the answers that no figure shows, the shares of each kind, and the share of failed records; then the same
@@ -173,7 +238,7 @@ def figures_of_task(task: TaskData, table: pl.DataFrame) -> list[Figure]:
     study = study_named(task.study)
     entries = task.models[study.first]
     held = any(entry.holds_form for entry in entries)
-    found = figures(study.name, table, [entry.name for entry in entries], held=held)
+    found = figures_of_study(study.name, table, [entry.name for entry in entries], held=held)
     return [replace(figure, judge=_judge(task, figure)) for figure in found]
 
 

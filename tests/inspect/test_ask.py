@@ -11,12 +11,10 @@ import pytest
 
 from overton.calls import Form, Question, Settings, user
 from overton.errors import AccessError, CallFailed, RejectedError, UnavailableError
-from overton.hosts.inspect.asking import InspectAsk, Shared, Table
-from overton.hosts.inspect.conducting import conduct_here
-from overton.hosts.inspect.layout import CallData
-from overton.hosts.inspect.seats import Known, Seat
-from overton.hosts.inspect.settings import FORM, form_in, pairs_of
-from overton.hosts.inspect.sources import Sources
+from overton.inspect.ask import EvalContext, InspectAsk, RetrievalSources, Shared
+from overton.inspect.log_format import CallData
+from overton.inspect.seats import FORM, NamedIdentity, Seat, form_in, pairs_of
+from overton.inspect.solver import conduct_here
 from overton.models import open_model
 
 BACKENDS = ["asyncio", "trio"]
@@ -50,12 +48,12 @@ class Model:
         return ModelOutput.from_content("m", f"heard {text}")
 
 
-def table(model: Model, **seat: Any) -> Table:
-    sitting = Seat("subject", Known("inspect/m", "inspect/m"), Settings(max_tokens=7), model, **seat)
-    return Table({"subject": sitting}, "inspect/m", Sources(), cache=False)
+def table(model: Model, **seat: Any) -> EvalContext:
+    sitting = Seat("subject", NamedIdentity("inspect/m", "inspect/m"), Settings(max_tokens=7), model, **seat)
+    return EvalContext({"subject": sitting}, "inspect/m", RetrievalSources(), cache=False)
 
 
-def asking(table: Table, calls: list[CallData] | None = None) -> InspectAsk:
+def asking(table: EvalContext, calls: list[CallData] | None = None) -> InspectAsk:
     return InspectAsk(table, "t", "subject", ([] if calls is None else calls).append)
 
 

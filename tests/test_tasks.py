@@ -16,7 +16,7 @@ from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.model._model import init_active_model, init_model_roles
 
 from overton import tasks
-from overton.hosts.inspect.layout import KEY
+from overton.inspect.log_format import KEY
 from overton.runs.items import read_items
 from overton.studies.options import fields_of
 from overton.studies.registry import asking_names, study_named

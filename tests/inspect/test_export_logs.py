@@ -19,8 +19,8 @@ import overton
 from overton import tasks
 from overton.engine import entries
 from overton.errors import InputError, RunError, RunMismatch
-from overton.hosts.inspect import lane_log
-from overton.hosts.inspect.layout import CALLS, RECORDS
+from overton.inspect import export_logs
+from overton.inspect.log_format import CALLS, RECORDS
 from overton.runs.items import read_items
 from overton.studies.registry import study_named
 
@@ -176,7 +176,7 @@ def test_logs_are_written_a_few_samples_at_a_time_and_are_as_good(
 ) -> None:
     run = asked("open-mindedness", tmp_path)
     whole = log_of(run, tmp_path / "whole")
-    monkeypatch.setattr(lane_log, "_AT_ONCE", 3)
+    monkeypatch.setattr(export_logs, "_AT_ONCE", 3)
     (done,) = overton.export_run(run.path, out=tmp_path / "parts")
     parts = read_eval_log(done.path)
     assert [sample.id for sample in parts.samples] == [sample.id for sample in whole.samples]

@@ -1,7 +1,7 @@
 """What Overton needs from Inspect AI: its version, and everything that Inspect does not promise to keep.
 
 Every private name of Inspect's is here and nowhere else: a new version of Inspect AI is checked against this file
-first, and `tests/inspect/test_privates.py` ensures that no other file uses one.
+first, and `tests/inspect/test_compat.py` ensures that no other file uses one.
 """
 
 from __future__ import annotations

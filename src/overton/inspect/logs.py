@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from overton.api import inspect_tasks
 from overton.api.precise import is_weighted
 from overton.errors import InputError, Problem
+from overton.inspect import scores
 from overton.runs.folder import RunFolder
 from overton.runs.run import Run, fresh_folder, open_run
 from overton.studies.nulls import chosen_nulls
@@ -22,9 +22,9 @@ from overton.untrusted import converted
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.hosts.inspect.exporting import Exported, Scoring
-    from overton.hosts.inspect.layout import TaskData
-    from overton.hosts.inspect.results import Figure
+    from overton.inspect.export_logs import Exported, Scoring
+    from overton.inspect.log_format import TaskData
+    from overton.inspect.scores import Figure
 
 T = TypeVar("T")
 
@@ -53,11 +53,11 @@ def export_run(run: str | Path, *, out: str | Path = LOGS) -> list[Exported]:
         raise InputError(
             [Problem(str(run), "", f"is a run of {study.name}, which makes items: it has no task in Inspect")]
         )
-    from overton.hosts.inspect import exporting
+    from overton.inspect import export_logs
 
     folder, place = RunFolder(opened.path), Path(out)
     scoring = partial(_scoring, weighted=is_weighted(opened))
-    return _apart(lambda: exporting.write_logs(folder, study, opened.manifest, place, scoring))
+    return _apart(lambda: export_logs.write_logs(folder, study, opened.manifest, place, scoring))
 
 
 def import_logs(logs: Sequence[str | Path], *, out: str | Path | None = None) -> Run:
@@ -94,16 +94,16 @@ def _files(named: Sequence[str | Path]) -> list[Path]:
 
 
 def _imported(paths: Sequence[Path], out: str | Path | None) -> Run:
-    from overton.hosts.inspect import importing, reading
+    from overton.inspect import import_logs
 
-    logs = [reading.open_log(path) for path in paths]
+    logs = [import_logs.open_log(path) for path in paths]
     study = study_named(logs[0].task.study)
     if study.condition is None:
         reason = f"says that it is of {study.name}, which has no task in Inspect"
         raise InputError([Problem(str(logs[0].path), "", reason)])
-    importing.check_same_run(logs, study)
+    import_logs.check_same_run(logs, study)
     folder = Path(out) if out is not None else fresh_folder(study.name)
-    return Run(folder, importing.make_run(logs, study, folder))
+    return Run(folder, import_logs.make_run(logs, study, folder))
 
 
 def _apart(work: Callable[[], T]) -> T:
@@ -118,7 +118,7 @@ def _apart(work: Callable[[], T]) -> T:
 
 def _scoring(task: TaskData, *, weighted: bool) -> Scoring:
     """Scores and figures as in the study's task; no figures if trials have weights, since Inspect counts them alike."""
-    from overton.hosts.inspect.exporting import Scoring
+    from overton.inspect.export_logs import Scoring
 
     study = study_named(task.study)
     entries = task.models[study.first]
@@ -128,9 +128,9 @@ def _scoring(task: TaskData, *, weighted: bool) -> Scoring:
         "held": any(entry.holds_form for entry in entries),
     }
     return Scoring(
-        scorer=inspect_tasks.scorer_name(study.name),
-        score=partial(inspect_tasks.score_of, study.name),
-        figures=_no_figures if weighted else partial(inspect_tasks.figures_of_task, task),
+        scorer=scores.scorer_name(study.name),
+        score=partial(scores.score_of, study.name),
+        figures=_no_figures if weighted else partial(scores.figures_of_task, task),
         metric="overton/figures",
         options=options,
         arguments={"seed": task.seed} | _task_arguments(task),

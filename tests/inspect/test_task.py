@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from overton.hosts.inspect.planning import grouped, samples_of
+from overton.inspect.task import grouped, samples_of
 from overton.runs.items import read_items
 from overton.studies.registry import study_named
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from inspect_ai.hooks import Hooks, TaskEnd, hooks
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, metric, scorer
 
-from overton.hosts.inspect.privates import prerequisite
+from overton.inspect.compat import prerequisite
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        from overton.api.inspect_tasks import figures_of_records
+        from overton.inspect.scores import figures_of_records
 
         records = [record for one in scores for record in _records(one.score)]
         return figures_of_records(study, records, models, held=held)
@@ -37,7 +37,7 @@ def figures(study: str, models: list[str], held: bool = False) -> Metric:
 
 
 def _records(score: Score) -> Sequence[Any]:
-    from overton.hosts.inspect.layout import RECORDS
+    from overton.inspect.log_format import RECORDS
 
     found: Sequence[Any] = (score.metadata or {}).get(RECORDS, ())
     return found
@@ -45,15 +45,15 @@ def _records(score: Score) -> Sequence[Any]:
 
 def _scorer_of(study: str, metrics: Sequence[Metric], *, null: bool) -> Scorer:
     """The scorer of samples in null conditions, or of all others: each leaves the other's samples unscored."""
-    from overton.api.inspect_tasks import score_of, scorer_name
-    from overton.hosts.inspect.layout import KEY, SampleData, null_scorer
+    from overton.inspect.log_format import KEY, SampleData, null_scorer
+    from overton.inspect.scores import score_of, scorer_name
 
     own = scorer_name(study)
 
     @scorer(metrics=list(metrics), name=null_scorer(own) if null else own)
     def conducted() -> Scorer:
         async def score(state: Any, target: Any) -> Score | None:
-            from overton.hosts.inspect.conducting import handed_over
+            from overton.inspect.solver import handed_over
 
             records = handed_over(state)
             if records is None:
@@ -96,9 +96,8 @@ async def _rewrite_results(log: Any) -> None:
     """
     from inspect_ai.log import read_eval_log_async, write_eval_log_async
 
-    from overton.api.inspect_tasks import figures_of_task, scorer_name, table_of
-    from overton.hosts.inspect.layout import KEY, TaskData
-    from overton.hosts.inspect.results import eval_scores
+    from overton.inspect.log_format import KEY, TaskData
+    from overton.inspect.scores import eval_scores, figures_of_task, scorer_name, table_of
 
     if log.results is None or KEY not in (log.eval.metadata or {}):
         return

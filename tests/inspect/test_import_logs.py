@@ -18,9 +18,9 @@ from inspect_ai.scorer import Score
 import overton
 from overton.engine import entries
 from overton.errors import InputError, RunExists, RunMismatch
-from overton.hosts.inspect import reading
-from overton.hosts.inspect.exporting import Scoring, write_logs
-from overton.hosts.inspect.layout import CALLS, KEY
+from overton.inspect import import_logs
+from overton.inspect.export_logs import Scoring, write_logs
+from overton.inspect.log_format import CALLS, KEY
 from overton.runs.folder import RunFolder
 from overton.studies.open_mindedness import Argument, Issue
 from overton.studies.open_mindedness.templates import render_templates
@@ -121,7 +121,7 @@ def test_samples_are_read_one_at_a_time(log: Path, monkeypatch: pytest.MonkeyPat
     taken: list[str] = []
     read = Zip.read
     monkeypatch.setattr(Zip, "read", lambda self, name: taken.append(name) or read(self, name))
-    samples = reading.open_log(log).samples()
+    samples = import_logs.open_log(log).samples()
     for count in range(1, 7):
         next(samples)
         assert len(taken) == 1 + count  # the head, and a member for each sample

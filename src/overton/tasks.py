@@ -1,21 +1,39 @@
-"""A task for each study: its parameters are the study's own options, as in its commands."""
+"""What `inspect eval overton/NAME` finds."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
 from inspect_ai import Task, task
+from inspect_ai.model import ModelAPI, modelapi
 
 from overton.errors import InputError, OvertonError, Problem
-from overton.hosts.inspect.privates import check_inspect, prerequisite
+from overton.inspect.compat import check_inspect, prerequisite
+from overton.inspect.scorers import figures
 from overton.key_values import by_key
 from overton.studies.options import Field, Option, fields_of, option_place, options_of
+from overton.studies.registry import asking_names, study_named
 from overton.studies.study import AnyStudy
+from overton.untrusted import visible
 
-__all__ = ["task_of"]
+__all__ = [
+    "figures",
+    "overton",
+    "task_of",
+]
+
+
+@modelapi(name="overton")
+def overton() -> type[ModelAPI]:
+    """Overton's models; see `overton models`."""
+    from overton.inspect.provider import OvertonAPI
+
+    return OvertonAPI
+
 
 _HERE = "overton.tasks"
 
@@ -67,8 +85,8 @@ def task_of(study: AnyStudy) -> Callable[..., Task]:
 def _made(study: AnyStudy, given: Mapping[str, Any]) -> Task:
     _check_hosted(study)
     # Imported here so that `overton.tasks`, which Inspect imports to find a task, imports quickly.
-    from overton.api.inspect_tasks import make
-    from overton.tasks.scoring import measuring
+    from overton.inspect.scorers import measuring
+    from overton.inspect.scores import make
 
     rest = {name: value for name, value in given.items() if value is not None}
     asking = options_of(_asking(study), {name: rest.pop(name, None) for name in _names(study)})
@@ -172,3 +190,26 @@ def _path(given: Any) -> Any:
 
 def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
+
+
+check_inspect()  # before importing what an older Inspect AI lacks
+
+
+def _tasks() -> Iterator[Callable[..., Any]]:
+    """A task for each study. A broken one is reported and left out, and affects neither others nor Inspect."""
+    for name in dict.fromkeys(asking_names()):
+        try:
+            study = study_named(name)
+            if study.kind == "asks":
+                yield task_of(study)
+        except InputError as error:
+            sys.stderr.write(visible(f"overton: {error}\n"))
+        except Exception as error:  # noqa: BLE001 - a study of another package may declare anything
+            said = f"overton: study {name}: no task can be made of it: {type(error).__name__}: {error}\n"
+            sys.stderr.write(visible(said))
+
+
+for _task in _tasks():
+    if _task.__name__ not in globals():  # Inspect finds it by its name anyway
+        globals()[_task.__name__] = _task
+        __all__ += [_task.__name__]  # noqa: PLE0604

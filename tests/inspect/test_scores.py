@@ -5,8 +5,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.api import inspect_tasks
-from overton.hosts.inspect.results import Figure
+from overton.inspect import scores
+from overton.inspect.scores import Figure
 from overton.statistics.resampling import Jackknife
 from overton.studies.measuring import Headline
 
@@ -19,8 +19,8 @@ def found(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> list[Figure]:
     measuring = SimpleNamespace(
         headline=headline, how=lambda: None, records=lambda *_: Jackknife().mean(values), comparing=None
     )
-    monkeypatch.setattr(inspect_tasks, "measuring_of", lambda _: measuring)
-    return inspect_tasks.figures("open-mindedness", pl.DataFrame({"issue": ["i"]}), ["m"])
+    monkeypatch.setattr(scores, "measuring_of", lambda _: measuring)
+    return scores.figures_of_study("open-mindedness", pl.DataFrame({"issue": ["i"]}), ["m"])
 
 
 def test_a_figure_has_the_standard_error_of_its_items_beside_it(monkeypatch):

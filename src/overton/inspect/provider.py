@@ -19,19 +19,19 @@ from inspect_ai.model import (
 
 from overton.calls import Answerer, Message, Reply, Request, Settings
 from overton.errors import InputError, OvertonError, Problem, UnavailableError
-from overton.hosts.inspect.privates import prerequisite
-from overton.hosts.inspect.settings import FORM, form_in
-from overton.hosts.inspect.sources import check_backend
+from overton.inspect.ask import check_backend
+from overton.inspect.compat import prerequisite
+from overton.inspect.seats import FORM, form_in
 from overton.models import Model, open_model
 from overton.models.inspect import extra_fields
 
-__all__ = ["OvertonAPI", "Own"]
+__all__ = ["OvertonAPI", "OwnModel"]
 
 _STOPS = {"stop": "stop", "length": "max_tokens", "end_turn": "stop", "content_filter": "content_filter"}
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnModel:
     """A model of ours as in a run's manifest."""
 
     spec: str
@@ -64,7 +64,7 @@ class OvertonAPI(ModelAPI):  # type: ignore[misc]
             raise prerequisite(error) from error
         self._arguments = arguments
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.overton = Own(model_name, arguments, self._model.answerer)
+        self.overton = OwnModel(model_name, arguments, self._model.answerer)
 
     async def generate(self, input: Sequence[Any], tools: Any, tool_choice: Any, config: Any) -> Any:
         """Answer once; Inspect retries if `should_retry` says so."""

@@ -14,15 +14,15 @@ from weakref import WeakKeyDictionary
 
 from overton.calls import Ask, Conduct, Question, Reply, Trial
 from overton.engine.ask import gravity
-from overton.hosts.inspect.asking import Conversation, InspectAsk, Table
-from overton.hosts.inspect.layout import CallData, span_name
+from overton.inspect.ask import Conversation, EvalContext, InspectAsk
+from overton.inspect.log_format import CallData, span_name
 from overton.studies.study import AnyStudy
 
-__all__ = ["Results", "conduct_here", "conduct_trials", "hand_over", "handed_over"]
+__all__ = ["SampleResults", "conduct_here", "conduct_trials", "hand_over", "handed_over"]
 
 
 @dataclass
-class Results:
+class SampleResults:
     """The results of a sample's trials so far: records by trial, calls in the order in which their outcomes came, and
     the first trial's conversation."""
 
@@ -32,7 +32,7 @@ class Results:
 
 
 async def conduct_trials(
-    study: AnyStudy, trials: Sequence[Trial], table: Table, results: Results, at_once: int
+    study: AnyStudy, trials: Sequence[Trial], table: EvalContext, results: SampleResults, at_once: int
 ) -> None:
     """Conduct the trials, at most `at_once` in parallel. If one fails, those in progress still finish.
 
@@ -63,7 +63,7 @@ async def conduct_trials(
 
 
 async def _conduct_one(
-    study: AnyStudy, trial: Trial, table: Table, results: Results, threads: Any, *, shown: bool
+    study: AnyStudy, trial: Trial, table: EvalContext, results: SampleResults, threads: Any, *, shown: bool
 ) -> None:
     from inspect_ai.util import span
 
