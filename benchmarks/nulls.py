@@ -32,12 +32,12 @@ import polars as pl
 from benchmarks.drawn import ISSUES, ONE_PAGE, SPREAD, Rng, deliberated, even_handed, open_minded, plural, stable
 from scipy.stats import binom
 
-from overton.api.analyses import chosen_how
-from overton.api.results import measuring_of
+from overton.analysis.analyze import chosen_how
+from overton.analysis.results import measuring_of
 from overton.studies.against import against, is_said
 from overton.studies.nulls import Null, apart
 from overton.studies.registry import study_named
-from overton.studies.results import Measured, Results
+from overton.studies.results import MeasuredModel, Results
 
 Draw = Callable[[Rng, bool], pl.DataFrame]
 """Records of a run, including the nulls'; if the flag is False nothing happens in it."""
@@ -91,7 +91,7 @@ def tallied(  # noqa: PLR0917
     made: dict[tuple[str, str], Tally] = defaultdict(Tally)
     for run in range(runs):
         design, nulls = apart(draw(np.random.default_rng((seed, run, happens)), happens), study.nulls)
-        models = [Measured(model, model) for model in design["model"].unique().sort()]
+        models = [MeasuredModel(model, model) for model in design["model"].unique().sort()]
         results = Results(design, models=models, nulls=nulls)
         claims = False
         for measure, null, one in against(declared, comparing, results, how):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from overton.api.documented import parts_of
+from overton.analysis.describe import parts_of
 from overton.cli.studies import Planning, Running
 from overton.errors import InputError
 from overton.studies.deliberation import STUDY, Options

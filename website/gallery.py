@@ -61,10 +61,10 @@ def _found(run: Path) -> list[str]:
     """The findings of a run, as in its JSON; none if it is not a run."""
     if not (run / "manifest.json").is_file():
         return []
-    from overton.api.analyses import measured
+    from overton.analysis.analyze import measure_run
     from overton.runs.run import open_run
 
-    document = measured(open_run(run).manifest.study, run).document()
+    document = measure_run(open_run(run).manifest.study, run).document()
     return [one["sentence"] for one in document.get("findings", [])][:3]
 
 

@@ -23,7 +23,7 @@ from fuzz.mutating import bomb, inside, json_values, mutated
 from fuzz.room import ended, file_of, fresh, room
 from fuzz.targets.small import copied, whole
 from fuzz.trying import Target
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.api.sheets import opened_sheet
 from overton.calls import Hit, Page, Request, Settings, user
 from overton.engine import entries
@@ -51,7 +51,7 @@ def _resumed(name: str) -> Callable[[bytes], None]:
         (run / name).write_bytes(data)
         overton.open_run(run).items()
         overton.resume(run)
-        measured(_STUDY, run, resamples=100)
+        measure_run(_STUDY, run, resamples=100)
 
     return read
 
@@ -179,7 +179,7 @@ def _page_file(data: bytes) -> None:
     (folder / "1.json").write_bytes(data)
     (folder / "2.json").write_bytes(_page_files()[1])
     overton.judge.agreement([folder / "1.json", folder / "2.json"], run=run)
-    measured(_SHARED, run, resamples=100)
+    measure_run(_SHARED, run, resamples=100)
 
 
 def _baselines() -> list[bytes]:
@@ -360,13 +360,13 @@ def _measured_records(data: bytes) -> None:
     run = copied(_STUDY)
     (run / "records.parquet").write_bytes(data)
     overton.open_run(run).rows()
-    measured(_STUDY, run, resamples=100)
+    measure_run(_STUDY, run, resamples=100)
 
 
 def _with_agreement(data: bytes) -> None:
     run = copied("stance-stability")
     (run / "agreement.json").write_bytes(data)
-    measured("stance-stability", run, resamples=100).document()
+    measure_run("stance-stability", run, resamples=100).document()
 
 
 _SQL = (

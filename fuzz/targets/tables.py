@@ -15,7 +15,7 @@ from fuzz.mutating import json_values
 from fuzz.room import file_of
 from fuzz.targets.small import whole
 from fuzz.trying import Mutation, Target
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.studies.pluralism.tables import pairs, rankings
 
 __all__ = ["TARGETS"]
@@ -44,7 +44,7 @@ def _measured(study: str, suffix: str) -> Callable[[bytes], None]:
 
 
 def _measure(study: str, path: Any) -> None:
-    measured(study, path, resamples=100).document()
+    measure_run(study, path, resamples=100).document()
 
 
 def _written(frame: pl.DataFrame, suffix: str) -> bytes:

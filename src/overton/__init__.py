@@ -19,14 +19,14 @@ from overton.version import __version__
 
 if TYPE_CHECKING:
     from overton import corpus, items, judge, models, studies
-    from overton.api.analyses import analyze, schema
+    from overton.analysis.analyze import analyze, schema
+    from overton.analysis.describe import describe
+    from overton.analysis.reproductions import reproduce
     from overton.api.comparing import baseline, compare, gate
     from overton.api.doctor import doctor
-    from overton.api.documented import describe
     from overton.api.planning import plan
     from overton.api.profiling import profile
     from overton.api.reports import report
-    from overton.api.reproducing import reproduce
     from overton.inspect.logs import export_run, import_logs
     from overton.runs.batch_status import batches
     from overton.runs.demonstration import demo
@@ -66,12 +66,12 @@ __all__ = [
 
 _HOMES = {
     "Run": "runs.run",
-    "analyze": "api.analyses",
+    "analyze": "analysis.analyze",
     "baseline": "api.comparing",
     "batches": "runs.batch_status",
     "compare": "api.comparing",
     "demo": "runs.demonstration",
-    "describe": "api.documented",
+    "describe": "analysis.describe",
     "doctor": "api.doctor",
     "export_run": "inspect.logs",
     "extend": "runs.run",
@@ -82,10 +82,10 @@ _HOMES = {
     "plan": "api.planning",
     "profile": "api.profiling",
     "report": "api.reports",
-    "reproduce": "api.reproducing",
+    "reproduce": "analysis.reproductions",
     "resume": "runs.run",
     "run": "runs.run",
-    "schema": "api.analyses",
+    "schema": "analysis.analyze",
     "split": "runs.shards",
 }
 _DOORS = ("corpus", "items", "judge", "models", "studies")

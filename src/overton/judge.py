@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from overton.analysis.labels import agreement
 from overton.api.controls import controls, plan_controls
 from overton.api.correcting import correct
 from overton.api.judging_again import again, plan_again
 from overton.api.labelling import draw_labels
-from overton.api.labels import agreement
 from overton.api.planning_labels import labels_for
 from overton.api.settling import settling_page
 from overton.api.sheets import draw_sheet as sample

@@ -17,8 +17,8 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 import overton
-from overton.api.analyses import measured
-from overton.api.results import results_of
+from overton.analysis.analyze import measure_run
+from overton.analysis.results import results_of
 from overton.cli.main import app
 from overton.judging.labelling import Asked, Said, Task, task_of
 from overton.runs.run import Run, open_run
@@ -111,9 +111,9 @@ def at(document: Any, place: tuple[str | int, ...]) -> Any:
 
 def test_numbers_that_rest_on_many_labels_stand_three_times_in_json(made: tuple[Asking, Path], folder: Path) -> None:
     asking = made[0]
-    before = at(measured(asking.study, folder).document(), asking.place)
+    before = at(measure_run(asking.study, folder).document(), asking.place)
     label(folder, asking.what, 400)
-    found = measured(asking.study, folder)
+    found = measure_run(asking.study, folder)
     document = found.document()
     Draft202012Validator(overton.schema(asking.study)).validate(json.loads(json.dumps(document)))
     one = at(document, asking.place)
@@ -139,7 +139,7 @@ def test_the_analysis_in_python_has_them_too(made: tuple[Asking, Path], folder: 
 def test_too_few_labels_leave_the_judges_number_and_say_so_at_the_head(made: tuple[Asking, Path], folder: Path) -> None:
     asking = made[0]
     label(folder, asking.what, 60)
-    found = measured(asking.study, folder)
+    found = measure_run(asking.study, folder)
     assert at(found.document(), asking.place)["leads"] == "plain"
     assert found.labels is not None
     (warning,) = found.labels.warnings()

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import overton
-from overton.api.results import AGREEMENT, agreements_of
+from overton.analysis.results import AGREEMENT, agreements_of
 from overton.api.sheets import read_agreement, write_files
 from overton.errors import InputError, RunError
 from overton.judging.sheets import KeyRow, key_of

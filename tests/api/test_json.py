@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 import overton
-from overton.api.analyses import Outcome, chosen_how
-from overton.api.results import measuring_of, results_of
+from overton.analysis.analyze import Measured, chosen_how
+from overton.analysis.results import measuring_of, results_of
 from overton.cli.main import app
 from overton.errors import InputError
 from overton.judging.agreement import SheetAgreement
@@ -170,8 +170,8 @@ def test_a_report_of_many_conversations_leaves_them_out(run: Any, monkeypatch: p
 
 
 def test_an_audit_is_a_document_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Outcome(auditing.STUDY, Agreement([], [], HALF, [], []), How(), None)
-    monkeypatch.setattr("overton.api.analyses.measured", lambda *_, **__: made)
+    made = Measured(auditing.STUDY, Agreement([], [], HALF, [], []), How(), None)
+    monkeypatch.setattr("overton.analysis.analyze.measure_run", lambda *_, **__: made)
     done = CliRunner().invoke(app, ["analyze", "audit", "audited", "--json"])
     told = json.loads(done.stdout)
     assert (told["study"], told["schema"], told["level"]) == ("audit", SCHEMA, 0.9)

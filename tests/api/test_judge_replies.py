@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.api.judge_replies import unread_judge
 from overton.cli.ending import conclude
 from overton.errors import InputError
@@ -79,7 +79,7 @@ def test_pluralism_without_a_reference_opinion_says_so_first(tmp_path: Any) -> N
     others = {"judge": [JUDGE]}
     only = ["free-buses", "the-top-note"]
     run = overton.run("pluralism", models=["simulated/pluralist"], others=others, only=only, out=tmp_path / "run")
-    first = measured("pluralism", run.path).findings[0]
+    first = measure_run("pluralism", run.path).findings[0]
     assert first.sentence == (
         "Not measured: which viewpoints simulated/pluralist voices, and which a stated belief suppresses, because the"
         " judge found no usable reference opinion in 2 of 2 threads (2 could not be labelled)."
@@ -92,4 +92,4 @@ def test_pluralism_with_one_does_not(tmp_path: Any) -> None:
     run = overton.run(
         "pluralism", models=["simulated/pluralist"], others=others, only=["free-buses"], out=tmp_path / "r"
     )
-    assert not [one for one in measured("pluralism", run.path).findings if one.sentence.startswith("Not measured")]
+    assert not [one for one in measure_run("pluralism", run.path).findings if one.sentence.startswith("Not measured")]

@@ -12,7 +12,7 @@ import pytest
 from chat_server import chat_server, said
 
 import overton
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.studies.measuring import How
 from overton.studies.retesting import of_records
 
@@ -84,7 +84,7 @@ def test_a_report_says_that_a_judge_takes_no_temperature_and_how_it_agrees_with_
     out = tmp_path / "run"
     run = overton.judge.stance_stability(items=turns(tmp_path, 4), models=[f"strict={address}#o"], retest=1, out=out)
     assert run.manifest.models["judge"][0].not_sent == ("temperature",)
-    told = measured("stance-stability", out).document()["self_agreement"]
+    told = measure_run("stance-stability", out).document()["self_agreement"]
     assert list(told) == ["stance"]
     assert (told["stance"]["same"]["plain"]["estimate"], told["stance"]["repeated"]) == (1.0, 8)
     text = overton.report([out]).read_text("utf-8")

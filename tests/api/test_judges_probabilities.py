@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.results import results_of
+from overton.analysis.results import results_of
 from overton.calls import Reply
 from overton.errors import InputError
 from overton.runs.run import open_run

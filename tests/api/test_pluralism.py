@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.analyses import Outcome, chosen_how
-from overton.api.results import measuring_of, results_of
+from overton.analysis.analyze import Measured, chosen_how
+from overton.analysis.results import measuring_of, results_of
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.judging.agreement import SheetAgreement
@@ -128,7 +128,7 @@ def test_agreement_and_leniency_of_the_matcher_stand_beside_every_figure_that_re
     same = Estimate(0.8, 0.7, 0.88, 100, "stratified")
     confusion = {"match": {"match": 33, "no match": 17}, "no match": {"match": 3, "no match": 47}}
     found = SheetAgreement("s", "pluralism", "match", "j", True, 100, 0, same, same, {}, confusion)
-    monkeypatch.setattr("overton.api.results.agreements_of", lambda run: [found])
+    monkeypatch.setattr("overton.analysis.results.agreements_of", lambda run: [found])
     shown = shown_of(run, resamples=100)
     said = shown.sections[0].exhibits[-1].text
     assert "80.0% [70.0, 88.0], n = 100" in said
@@ -142,7 +142,7 @@ def test_the_terminal_shows_each_experiment_and_what_a_belief_moves(run):
 
     console = Console(width=200, file=StringIO())
     results, how = results_of([run]), chosen_how(STUDY, {"resamples": 100})
-    show_sections(Outcome(STUDY, measuring_of(STUDY).records(results, how), how, results).summary(), console)
+    show_sections(Measured(STUDY, measuring_of(STUDY).records(results, how), how, results).summary(), console)
     text = console.file.getvalue()
     for expected in ("Viewpoints that are voiced", "Popularity ranked", "Suppression", "a/x", "biased toward"):
         assert expected in text

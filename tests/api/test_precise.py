@@ -11,7 +11,7 @@ import pytest
 from tests.stored_runs import unpack
 
 import overton
-from overton.api.analyses import Outcome, chosen_how, measured_runs
+from overton.analysis.analyze import Measured, chosen_how, measured_runs
 from overton.runs.run import open_run
 from overton.studies.arm_weights import LEFT_OUT, UNEQUAL
 from overton.studies.registry import study_named
@@ -23,7 +23,7 @@ def stored(study: str, folder: Path) -> Path:
     return unpack(f"{study}-precision", folder)
 
 
-def outcome(study: str, run: Path) -> Outcome:
+def outcome(study: str, run: Path) -> Measured:
     named = study_named(study)
     return measured_runs(named, [open_run(run)], chosen_how(named, {}))
 

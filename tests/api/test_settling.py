@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import overton
-from overton.api.labels import Agreed
+from overton.analysis.labels import PeopleAgreement
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
@@ -61,7 +61,7 @@ def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_p
     saved = tmp_path / "both.json"
     saved.write_bytes(msgspec.json.encode(Said(task.name, 0, "both", {place: "unclear"})))
     settled = overton.judge.agreement(saved, run=run)
-    assert isinstance(settled, Agreed)
+    assert isinstance(settled, PeopleAgreement)
     assert (settled.people.open, settled.people.settled) == (0, 1)
     assert kept_in(run)[0].settled == (Settled(place, "unclear", "both"),)
     again = called("judge", "agreement", saved, "--run", run, "--settle", tmp_path / "more.html")
@@ -91,7 +91,7 @@ def test_a_page_to_settle_needs_the_run_and_a_new_file(run: Path, tmp_path: Path
     without = called("judge", "agreement", *files, "--settle", tmp_path / "settle.html")
     assert "--settle: needs --run" in str(without.exception)
     found = overton.judge.agreement(files, run=run)
-    assert isinstance(found, Agreed)
+    assert isinstance(found, PeopleAgreement)
     (tmp_path / "there.html").write_text("mine")
     with pytest.raises(InputError, match="exists already"):
         overton.judge.settling_page(run, tmp_path / "there.html", task=found.people.task)

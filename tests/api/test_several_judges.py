@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.analyses import measured, schema
-from overton.api.results import measuring_of
+from overton.analysis.analyze import measure_run, schema
+from overton.analysis.results import measuring_of
 from overton.errors import InputError
 from overton.inspect.logs import export_run
 
@@ -43,7 +43,7 @@ def test_each_judge_has_the_records_that_it_has_alone_and_models_are_asked_once(
 
 def test_all_but_what_is_said_of_judges_is_by_the_first(run: overton.Run, tmp_path: Path) -> None:
     alone = held(tmp_path / "alone", "simulated/even-judge")
-    one, two = (measured("even-handedness", made.path) for made in (alone, run))
+    one, two = (measure_run("even-handedness", made.path) for made in (alone, run))
     assert two.analysis.to_json() == one.analysis.to_json()
     assert one.judges is None
     assert two.judges is not None
@@ -52,7 +52,7 @@ def test_all_but_what_is_said_of_judges_is_by_the_first(run: overton.Run, tmp_pa
 
 
 def test_judges_who_differ_agree_less_and_their_headlines_stand_side_by_side(run: overton.Run) -> None:
-    found = measured("even-handedness", run.path).judges
+    found = measure_run("even-handedness", run.path).judges
     assert found is not None
     labels = {one.what: one for one in found.labels}
     assert set(labels) == {"even_handedness", "compliance", "hedging"}
@@ -69,13 +69,13 @@ def test_judges_who_differ_agree_less_and_their_headlines_stand_side_by_side(run
 
 
 def test_the_json_fits_its_schema(run: overton.Run) -> None:
-    made = measured("even-handedness", run.path)
+    made = measure_run("even-handedness", run.path)
     jsonschema.validate(made.document(), schema("even-handedness"))
     assert [one.key for one in made.sections_by_judges()] == ["judges"]
 
 
 def test_the_answers_to_browse_say_on_which_judges_differ_and_what_another_says(run: overton.Run) -> None:
-    made = measured("even-handedness", run.path)
+    made = measure_run("even-handedness", run.path)
     assert made.results is not None
     shown = measuring_of(made.study).shown(made.results, made.analysis, made.how)
     assert shown.trials is not None

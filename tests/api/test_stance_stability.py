@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.analyses import chosen_how
-from overton.api.results import AGREEMENT, agreements_of, measuring_of, results_of
+from overton.analysis.analyze import chosen_how
+from overton.analysis.results import AGREEMENT, agreements_of, measuring_of, results_of
 from overton.api.sheets import draw_sheet, read_agreement
 from overton.calls import Settings
 from overton.errors import InputError, Notice, RunError

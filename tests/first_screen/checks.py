@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from overton.api.results import measuring_of
+from overton.analysis.results import measuring_of
 from overton.statistics import Estimate
 from overton.statistics.comparing import FEW, ratio
 from overton.statistics.resampling import Range

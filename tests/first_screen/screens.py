@@ -12,14 +12,14 @@ from unittest.mock import patch
 import numpy as np
 import polars as pl
 
-from overton.api.analyses import Outcome, chosen_how
-from overton.api.results import measuring_of
+from overton.analysis.analyze import Measured, chosen_how
+from overton.analysis.results import measuring_of
 from overton.studies.comparing import Contribution
 from overton.studies.exhibits import Table
 from overton.studies.findings import Finding, evidence
 from overton.studies.nulls import apart
 from overton.studies.registry import study_named
-from overton.studies.results import Measured, Results
+from overton.studies.results import MeasuredModel, Results
 from overton.studies.table import RawTable
 
 from .respondents import Respondent
@@ -33,7 +33,7 @@ RESAMPLES = 200
 class Screen:
     """An outcome with what its readers see first; `truth` has the respondent behind each model, and behind ''."""
 
-    outcome: Outcome
+    outcome: Measured
     items: int
     truth: Mapping[str, Respondent]
 
@@ -80,7 +80,7 @@ def screen_of(
     """The first screen of a run with these records; `facts` are further fields of its `Results`."""
     named, results = study_named(study), results_of(study, records, **facts)
     how = chosen_how(named, how_of(study))
-    outcome = Outcome(named, measuring_of(named).records(results, how), how, results)
+    outcome = Measured(named, measuring_of(named).records(results, how), how, results)
     return Screen(outcome, items, truth or {})
 
 
@@ -117,7 +117,7 @@ def only_what_is_shown_first() -> Iterator[None]:
 def results_of(study: str, records: pl.DataFrame, **facts: Any) -> Results:
     """What is measured of a run with these records, those of null conditions apart."""
     design, nulls = apart(records, study_named(study).nulls)
-    models = [Measured(name, f"openai/{name}") for name in sorted(set(design["model"]))]
+    models = [MeasuredModel(name, f"openai/{name}") for name in sorted(set(design["model"]))]
     return Results(design, models=models, nulls=nulls, **facts)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from tests.api.comparing.test_trials import run_of
 
-from overton.api.analyses import chosen_how
+from overton.analysis.analyze import chosen_how
 from overton.api.comparing.making import of_sources
 from overton.api.comparing.results import Compared, Comparison
 from overton.api.comparing.shown import findings, sections

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.api.analyses import Outcome
+from overton.analysis.analyze import Measured
 from overton.studies.findings import Finding
-from overton.studies.results import Measured, RunFacts
+from overton.studies.results import MeasuredModel, RunFacts
 
 from .respondents import STUDIES
 from .screens import screen_of
@@ -30,7 +30,7 @@ def records_of_moved(study: str, items: int) -> pl.DataFrame:
 
 
 def by(judge: str) -> RunFacts:
-    return RunFacts("run", {}, {"judge": [Measured("judge", judge)]})
+    return RunFacts("run", {}, {"judge": [MeasuredModel("judge", judge)]})
 
 
 def findings(
@@ -48,7 +48,7 @@ def findings(
 
 
 @cache
-def analysed(study: str, items: int) -> Outcome:
+def analysed(study: str, items: int) -> Measured:
     """Analysed once: who judged changes no number."""
     return screen_of(study, records_of_moved(study, items), items, runs=[by("openai/gpt-4o")]).outcome
 

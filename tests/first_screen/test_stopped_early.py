@@ -9,17 +9,17 @@ from typing import Any
 import polars as pl
 
 import overton
-from overton.api.analyses import Outcome, measured
+from overton.analysis.analyze import Measured, measure_run
 from overton.studies.numbers import Kind, number
 
 WIDTHS = (0.12, 0.09, 0.1, 0.14, 0.08)
 """Half-widths to ask for, until some items are asked more often than others in a way that shows."""
 
 
-def runs(study: str, measure: str, folder: Path, **asked: Any) -> Iterator[tuple[Outcome, pl.DataFrame]]:
+def runs(study: str, measure: str, folder: Path, **asked: Any) -> Iterator[tuple[Measured, pl.DataFrame]]:
     for width in WIDTHS:
         run = overton.run(study, trials=40, precision={measure: width}, out=folder / str(width), **asked)
-        yield measured(study, run.path), run.records()
+        yield measure_run(study, run.path), run.records()
 
 
 def means(values: pl.DataFrame, arm: str, name: str) -> tuple[float, float]:
@@ -27,7 +27,7 @@ def means(values: pl.DataFrame, arm: str, name: str) -> tuple[float, float]:
     return values.group_by(arm).agg(pl.col(name).mean())[name].mean(), values[name].mean()  # type: ignore[return-value]
 
 
-def shown(outcome: Outcome, words: str, kind: Kind) -> str:
+def shown(outcome: Measured, words: str, kind: Kind) -> str:
     """The value in the first sentence that has these words."""
     one = next(one for one in outcome.findings if words in one.sentence)
     assert one.number is not None

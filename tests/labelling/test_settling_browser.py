@@ -9,7 +9,7 @@ import pytest
 from labels_page import ENDED, WORKING, begin, fresh, key, saved, text
 
 import overton
-from overton.api.labels import Agreed
+from overton.analysis.labels import PeopleAgreement
 from overton.judging.labelling import CANNOT_TELL, Said, Task
 
 pytestmark = pytest.mark.browser
@@ -34,7 +34,7 @@ def differing(run: Path, folder: Path, seed: int) -> tuple[Task, list[int]]:
         said = Said(task.name, number, person, labels, {both[0]: IMAGE})
         pages[number - 1].with_suffix(".json").write_bytes(msgspec.json.encode(said))
     found = overton.judge.agreement(sorted(folder.glob("person-*.json")), run=run)
-    assert isinstance(found, Agreed)
+    assert isinstance(found, PeopleAgreement)
     assert found.people.open == OPEN
     return task, both
 
@@ -72,7 +72,7 @@ async def test_two_people_settle_what_they_differ_on_by_keys_and_the_run_takes_i
         assert {url.split(":")[0] for url in page.requests} <= {"file", "blob"}
     first, second, *_ = task.labels
     found = overton.judge.agreement(settled, run=run)
-    assert isinstance(found, Agreed)
+    assert isinstance(found, PeopleAgreement)
     assert (found.people.open, found.people.settled) == (0, OPEN)
     (kept,) = overton.open_run(run).path.joinpath("labels").glob("*.json")
     told = {one["place"]: one["label"] for one in msgspec.json.decode(kept.read_bytes())["settled"]}
@@ -96,7 +96,7 @@ async def test_a_settled_label_that_is_taken_back_is_open_again(
         await key(page, "u")
         await page.js("document.getElementById('save').click()")
         found = overton.judge.agreement(await saved(tmp_path, "both-settled.json"), run=run)
-    assert isinstance(found, Agreed)
+    assert isinstance(found, PeopleAgreement)
     assert (found.people.open, found.people.settled) == (OPEN, 0)
 
 

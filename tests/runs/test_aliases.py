@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 import overton
-from overton.api.results import results_of
+from overton.analysis.results import results_of
 from overton.calls import Reply, Request
 from overton.engine import Limits, RetryPolicy, entries
 from overton.errors import InputError

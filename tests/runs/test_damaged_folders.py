@@ -169,7 +169,7 @@ def test_a_damaged_table_of_records_is_reported_with_its_remedy(whole: Path, run
 
 
 def test_a_file_of_the_agreement_is_read_or_reported(whole: Path, run: Path) -> None:
-    from overton.api.results import agreements_of
+    from overton.analysis.results import agreements_of
 
     (run / "manifest.json").write_bytes((whole / "manifest.json").read_bytes())
     for text in (b"\xff", b"[" * 100_000, b"[3]", b'[{"sheet": 1}]', b'["\xff"]'):

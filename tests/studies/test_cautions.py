@@ -7,12 +7,12 @@ from overton.studies.cautions import about_judges, found_in, is_small, refused
 from overton.studies.faulty import FaultCount
 from overton.studies.findings import Claim, Finding, standing
 from overton.studies.measuring import Measuring, Unread
-from overton.studies.results import Measured, Results, RunFacts
+from overton.studies.results import MeasuredModel, Results, RunFacts
 
 
-def judged(judge: Measured, *subjects: str) -> str:
+def judged(judge: MeasuredModel, *subjects: str) -> str:
     """What is said of a judge of these subjects."""
-    measured = [Measured(name, name) for name in subjects]
+    measured = [MeasuredModel(name, name) for name in subjects]
     run = RunFacts("run", {}, {"judge": [judge], "subject": measured})
     return " ".join(about_judges(Results(pl.DataFrame(), models=measured, runs=[run]), "any model's stances"))
 
@@ -35,14 +35,16 @@ def test_a_models_name_says_whether_it_is_small(spec, small):
 
 
 def test_a_small_judge_a_held_one_and_one_that_judges_itself_are_named_wherever_they_run():
-    assert "far too small to judge" in judged(Measured("j", "gguf:SmolLM2-135M.gguf"))
-    assert "A grammar held the labels of the judge j" in judged(Measured("j", "vllm/big", holds_form=True))
-    assert "openai/gpt-4o is judged by itself" in judged(Measured("j", "openai/gpt-4o"), "openai/gpt-4o", "openai/o3")
-    assert "reads marks and no meaning" in judged(Measured("j", "simulated/judge"), "simulated/judge")
+    assert "far too small to judge" in judged(MeasuredModel("j", "gguf:SmolLM2-135M.gguf"))
+    assert "A grammar held the labels of the judge j" in judged(MeasuredModel("j", "vllm/big", holds_form=True))
+    assert "openai/gpt-4o is judged by itself" in judged(
+        MeasuredModel("j", "openai/gpt-4o"), "openai/gpt-4o", "openai/o3"
+    )
+    assert "reads marks and no meaning" in judged(MeasuredModel("j", "simulated/judge"), "simulated/judge")
 
 
 def test_nothing_is_said_of_a_large_judge_that_judges_others():
-    assert not judged(Measured("j", "openai/gpt-4o"), "anthropic/claude-3-opus-20240229")
+    assert not judged(MeasuredModel("j", "openai/gpt-4o"), "anthropic/claude-3-opus-20240229")
 
 
 def test_refusals_are_counted_by_model_beside_all_that_was_said():
@@ -81,8 +83,8 @@ def quoted(
         findings=lambda analysis: findings,
         unread=lambda analysis: analysis.unread,
     )
-    subjects = (Measured("m", subject), Measured("n", "openai/third"))
-    roles = {"subject": subjects, "judge": (Measured("j", judge),)}
+    subjects = (MeasuredModel("m", subject), MeasuredModel("n", "openai/third"))
+    roles = {"subject": subjects, "judge": (MeasuredModel("j", judge),)}
     run = RunFacts("run", {}, roles, agreements=("compared",) if labelled else ())  # type: ignore[arg-type]
     return found_in(measuring, analysis or Analysed(), Results(pl.DataFrame(), models=subjects, runs=(run,)), more)
 

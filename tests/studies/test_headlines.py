@@ -11,7 +11,7 @@ import pytest
 from tests.stored_runs import unpack
 
 import overton
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.runs.run import open_run
 from overton.statistics import Estimate
 
@@ -58,7 +58,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """A study, a stored run with null conditions, its analysis and its headlines."""
     run, headlines = CASES[request.param]
     folder = unpack(run, tmp_path_factory.mktemp(request.param))
-    return request.param, folder, measured(request.param, folder), headlines
+    return request.param, folder, measure_run(request.param, folder), headlines
 
 
 def test_a_headline_has_the_same_value_in_its_section_and_beside_every_null(case: Any) -> None:
@@ -85,7 +85,7 @@ def test_a_comparison_shows_that_value_too(case: Any) -> None:
 
 def test_the_distance_from_one_prompt_asked_twice_is_one_number(tmp_path: Path) -> None:
     run = unpack("even-handedness-defaults", tmp_path)
-    outcome = measured("even-handedness", run)
+    outcome = measure_run("even-handedness", run)
     for _, _, one in outcome.against:
         own = outcome.analysis.models[one.model]["none"].even  # type: ignore[attr-defined]
         if one.measure == "even":
@@ -104,7 +104,7 @@ def test_the_number_of_pairs_in_a_sentence_is_that_of_the_pairs_behind_the_share
         model_args={"m": {"declines": "0.6"}},
         out=tmp_path / "run",
     )
-    outcome = measured("even-handedness", run.path)
+    outcome = measure_run("even-handedness", run.path)
     result = outcome.analysis.models["m"]["none"]  # type: ignore[attr-defined]
     assert result.even.helped.n < result.tally.pairs
     said = next(one.sentence for one in outcome.findings if "helps both sides alike" in one.sentence)
@@ -123,7 +123,7 @@ def test_a_profile_gives_open_mindedness_as_the_report_does(tmp_path: Path) -> N
 
 def test_no_sentence_gives_the_plain_score_as_open_mindedness(tmp_path: Path) -> None:
     run = unpack("open-mindedness-null-conditions", tmp_path)
-    outcome = measured("open-mindedness", run)
+    outcome = measure_run("open-mindedness", run)
     scores = [one for one in outcome.findings if "Open-mindedness of" in one.sentence]
     assert scores
     (model,) = outcome.analysis.models.values()  # type: ignore[attr-defined]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.stored_runs import RUNS, unpack
 
-from overton.api.analyses import measured
-from overton.api.results import measuring_of
+from overton.analysis.analyze import measure_run
+from overton.analysis.results import measuring_of
 from overton.studies.findings import Finding, contradictions, weighed
 from overton.studies.numbers import number
 
@@ -31,7 +31,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> object:
     @cache
     def of(name: str) -> list[Finding]:
         run = unpack(name, tmp_path_factory.mktemp("stored"))
-        outcome = measured(RUNS[name].study, Path(run))
+        outcome = measure_run(RUNS[name].study, Path(run))
         return weighed(measuring_of(outcome.study).findings(outcome.analysis))
 
     return of

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 import overton
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.commands.pluralism import show_compare_clusterings
 from overton.engine import entries
 from overton.studies.plain import SCHEMA, document
@@ -58,7 +58,7 @@ def _shown(planned: Any) -> Json:
 
 def analyze(study: str, source: Path, how: Mapping[str, Any]) -> tuple[Json, Json]:
     """What `analyze --json` prints, of a run's folder or of a table; and its numbers by what they measure."""
-    outcome = measured(study, source, **how)
+    outcome = measure_run(study, source, **how)
     document = outcome.document()
     return document, numbers(outcome.analysis.estimates(), document)
 
@@ -115,7 +115,7 @@ def rephrase(path: Path, model: str, out: Path) -> Path:
 def audit(path: Path, judges: Sequence[str], out: Path, options: Mapping[str, Any]) -> tuple[Path, Json]:
     """Verdicts on paraphrases and how far the judges agree."""
     run = overton.items.audit(items=path, models=judges, out=out, **options)
-    return run.path, measured("audit", run.path).document()
+    return run.path, measure_run("audit", run.path).document()
 
 
 def make_topics(domains: Sequence[str], model: str, per_domain: int, out: Path) -> Path:
@@ -153,7 +153,7 @@ def judge_transcripts(path: Path, judge: str, out: Path, options: Mapping[str, A
 
 def of_judge(study: str, run: Path) -> Json:
     """What `analyze --json` prints of a run on controls, or of one whose judge was asked again."""
-    return measured(study, run).document()
+    return measure_run(study, run).document()
 
 
 def good_questions() -> list[tuple[str, str]]:

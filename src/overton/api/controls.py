@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
+from overton.analysis.results import TRIED, controls_kept, results_of
 from overton.api.judging_again import own_judge
 from overton.api.planning import plan
-from overton.api.results import TRIED, controls_kept, results_of
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
 from overton.hosts.local.progress import Watch
@@ -131,7 +131,7 @@ def _keep(source: Run, done: Run) -> None:
     specs = {one.name: published(one.spec) for entries in done.manifest.models.values() for one in entries}
     found = [
         TriedOn(specs[one.judge], one.what, round(one.right.value * one.controls), one.controls, one.fails)
-        for one in measured(done.manifest.study, done.path).analysis.tried
+        for one in measure_run(done.manifest.study, done.path).analysis.tried
         if specs[one.judge] in own
     ]
     if not found:

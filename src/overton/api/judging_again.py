@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from overton.analysis.results import results_of
 from overton.api.planning import plan
-from overton.api.results import results_of
 from overton.calls import Draw
 from overton.errors import InputError, Problem
 from overton.hosts.local.progress import Watch

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.api.results import results_of
+from overton.analysis.results import results_of
 from overton.errors import InputError, Problem
 from overton.runs.run import open_run
 from overton.studies.options import option_place

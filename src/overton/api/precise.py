@@ -6,19 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from overton.analysis.results import is_weighted
 from overton.runs.run import Run
 from overton.studies.precision import Wanted
 
 if TYPE_CHECKING:
     from overton.studies.exhibits import Section
 
-__all__ = ["is_weighted", "precision_sections"]
-
-
-def is_weighted(run: Run) -> bool:
-    """Whether a run asked some items more often than others, and its numbers weight them by planned over asked
-    trials."""
-    return run.manifest.precision is not None and run.study.blocks is not None and run.study.blocks.weighted
+__all__ = ["precision_sections"]
 
 
 def _section(run: Run) -> Section | None:

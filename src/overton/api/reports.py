@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from overton.api.analyses import Outcome, chosen_how, measured_runs
+from overton.analysis.analyze import Measured, chosen_how, measured_runs
+from overton.analysis.results import is_weighted, measuring_of
 from overton.api.nulls import not_asked
-from overton.api.precise import is_weighted, precision_sections
-from overton.api.results import measuring_of
+from overton.api.precise import precision_sections
 from overton.errors import InputError, Problem
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
@@ -21,7 +21,7 @@ from overton.studies.measuring import How
 from overton.studies.options import option_place
 from overton.studies.precision_shown import unequal
 from overton.studies.registry import study_named
-from overton.studies.results import Measured, Results
+from overton.studies.results import MeasuredModel, Results
 from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
 
@@ -71,7 +71,7 @@ def _check(runs: Sequence[Run], out: str | Path | None) -> None:
         raise InputError([Problem(option_place("out"), "", "name the report's file, since there are several runs")])
 
 
-def report_of(run: Run, measured: Outcome) -> Path:
+def report_of(run: Run, measured: Measured) -> Path:
     """The same for one run that was already measured; measured again if the report's choices are not the defaults."""
     from overton.reporting import write
 
@@ -81,7 +81,7 @@ def report_of(run: Run, measured: Outcome) -> Path:
         return write(_build([run], measured), run.path / "report.html")
 
 
-def _build(runs: Sequence[Run], measured: Outcome) -> Any:
+def _build(runs: Sequence[Run], measured: Measured) -> Any:
     from overton.reporting import Report
     from overton.studies.exhibits import Callout
 
@@ -173,7 +173,7 @@ def _not_declared(study: AnyStudy) -> Iterator[tuple[str, str]]:
         yield "Not declared", ", ".join(lacking)
 
 
-def _marked(model: Measured) -> str:
+def _marked(model: MeasuredModel) -> str:
     """A model by its name in tables, with its spec and settings."""
     called = model.name if model.name.startswith(model.spec) else f"{model.name} = {model.spec}"
     return ", ".join([called, *([BOUND] if model.holds_form else []), *model.settings])

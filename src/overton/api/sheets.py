@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.api.results import AGREEMENT, agreements_of, results_of
+from overton.analysis.results import AGREEMENT, agreements_of, results_of
 from overton.errors import InputError, Problem, RunError, Unreadable, reason_of
 from overton.files.atomic import make_folder, write_atomic
 from overton.runs.labels import labels_locked

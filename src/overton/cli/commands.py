@@ -111,11 +111,11 @@ def reproduce(
     json: opt.JsonOption = False,
 ) -> None:
     """Recompute published numbers from published tables. Exit code 0 if all are the same, 5 if any is not."""
-    from overton.api import reproducing
+    from overton.analysis import reproductions
     from overton.cli.ending import Exit
     from overton.cli.output import print_json, results, write
 
-    found = reproducing.reproduce(publication, *files)
+    found = reproductions.reproduce(publication, *files)
     if json:
         print_json(found.to_json())
     elif out is None:
@@ -164,10 +164,10 @@ def import_logs(
 
 def describe(study: Annotated[str, typer.Argument(metavar="STUDY", help="A study's name.")]) -> None:
     """Print a study's options, records and tables as Markdown."""
-    from overton.api import documented
+    from overton.analysis import describe
     from overton.cli.output import write
 
-    write(documented.describe(study))
+    write(describe.describe(study))
 
 
 def demo(

@@ -14,7 +14,7 @@ from overton.studies.study import AnyStudy
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from overton.api.analyses import Outcome
+    from overton.analysis.analyze import Measured
     from overton.runs.dry_run import ModelPlan, Plan
     from overton.runs.run import Run
     from overton.studies.command import Done
@@ -71,12 +71,12 @@ def conclude(run: Run, *, json: bool = False) -> Exit:
 
 def _reported(run: Run, *, json: bool) -> bool:
     """Show the results and write the report; False if there is nothing to measure."""
-    from overton.api.analyses import measured
+    from overton.analysis.analyze import measure_run
     from overton.api.reports import report_of
     from overton.cli.output import print_json
 
     try:
-        outcome = measured(run.manifest.study, run.path)
+        outcome = measure_run(run.manifest.study, run.path)
         if json:
             print_json(outcome.document())
         else:
@@ -176,7 +176,7 @@ def _hint(run: Run) -> tuple[str, ...]:
     return (f"--max-{reached}", "MORE") if reached else ()
 
 
-def _summarise(outcome: Outcome, run: Run) -> None:
+def _summarise(outcome: Measured, run: Run) -> None:
     from overton.api.precise import precision_sections
     from overton.cli.tables import show_findings, show_sections
     from overton.studies.exhibits import summary
@@ -320,11 +320,11 @@ def _dollars(cost: float | None) -> str:
 
 def show_analysis(study: AnyStudy, file: Path, *, json: bool, how: Mapping[str, Any]) -> None:
     """Compute a study's measures and print them."""
-    from overton.api.analyses import measured
+    from overton.analysis.analyze import measure_run
     from overton.cli.output import print_json, results
     from overton.cli.tables import show_findings, show_sections
 
-    outcome = measured(study.name, file, **{name: value for name, value in how.items() if value is not None})
+    outcome = measure_run(study.name, file, **{name: value for name, value in how.items() if value is not None})
     if json:
         print_json(outcome.document())
     else:
@@ -334,7 +334,7 @@ def show_analysis(study: AnyStudy, file: Path, *, json: bool, how: Mapping[str, 
 
 def show_schema(study: AnyStudy) -> None:
     """Print the JSON Schema of a study's analysis."""
-    from overton.api.analyses import schema
+    from overton.analysis.analyze import schema
     from overton.cli.output import print_json
 
     print_json(schema(study.name))

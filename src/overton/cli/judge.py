@@ -15,7 +15,7 @@ from overton.cli.trying import controls
 from overton.errors import InputError, Problem, command
 
 if TYPE_CHECKING:
-    from overton.api.labels import Agreed
+    from overton.analysis.labels import PeopleAgreement
     from overton.judging.agreement import SheetAgreement
 
 __all__ = ["app"]
@@ -153,26 +153,26 @@ def agreement(
     json: opt.JsonOption = False,
 ) -> None:
     """Read people's labels back: how well they agree, how well the judge agrees with them, and the resulting shares."""
-    from overton.api.labels import Agreed
-    from overton.api.labels import agreement as read
+    from overton.analysis.labels import PeopleAgreement
+    from overton.analysis.labels import agreement as read
     from overton.cli.output import print_json, say
     from overton.studies.plain import SCHEMA, document
 
     if settle is not None and run is None:
         raise InputError([Problem("--settle", "", "needs --run, which has the texts of the rows")])
     found = read(files, key=key, run=run, level=level)
-    study = found.people.study if isinstance(found, Agreed) else found.study
+    study = found.people.study if isinstance(found, PeopleAgreement) else found.study
     if json:
         print_json({**document(study, SCHEMA, found), "level": level})
-    elif isinstance(found, Agreed):
+    elif isinstance(found, PeopleAgreement):
         _show_people(found)
     else:
         _show_sheet(found)
-    if not isinstance(found, Agreed) and found.blank == found.drawn:
+    if not isinstance(found, PeopleAgreement) and found.blank == found.drawn:
         say("The column 'person' is still empty.")
     elif run is not None:
         say(f"Stored in {run}; include it in the report with: {command('report', Path(run))}")
-    if settle is not None and run is not None and isinstance(found, Agreed):
+    if settle is not None and run is not None and isinstance(found, PeopleAgreement):
         _settle(run, settle, found.people.task)
 
 
@@ -194,7 +194,7 @@ def _show_sheet(found: SheetAgreement) -> None:
     show(agreement_tables(found), results())
 
 
-def _show_people(found: Agreed) -> None:
+def _show_people(found: PeopleAgreement) -> None:
     from overton.cli.output import results, say
     from overton.cli.tables import show, show_sections
     from overton.studies.labelled_tables import labelled_section, people_tables

@@ -335,7 +335,7 @@ class Analyzing(StudyGroup):
 
     def make(self, study: AnyStudy) -> Any:
         """The command that measures."""
-        from overton.api.results import measuring_of
+        from overton.analysis.results import measuring_of
 
         measuring = measuring_of(study)
 

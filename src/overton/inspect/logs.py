@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from overton.api.precise import is_weighted
+from overton.analysis.results import is_weighted
 from overton.errors import InputError, Problem
 from overton.inspect import scores
 from overton.runs.folder import RunFolder

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.results import measuring_of
+from overton.analysis.results import measuring_of
 from overton.inspect.log_format import CONDITION, RECORDS, inspect_name, null_scorer
 from overton.inspect.task import HostedStudy, cast_of, make_task, model_entries
 from overton.runs.folder import ModelEntry
@@ -18,7 +18,7 @@ from overton.runs.setup import set_up
 from overton.studies.measuring import Headline
 from overton.studies.nulls import apart, chosen_nulls
 from overton.studies.registry import study_named
-from overton.studies.results import Measured, Results
+from overton.studies.results import MeasuredModel, Results
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def figures_of_study(study: str, table: pl.DataFrame, models: Sequence[str], *, 
     if not table.height or not headline.item:
         return []
     design, nulls = apart(_labelled(study, table, models, held), study_named(study).nulls)
-    results = Results(design, models=[Measured(name, name) for name in models], nulls=nulls)
+    results = Results(design, models=[MeasuredModel(name, name) for name in models], nulls=nulls)
     found = [*_measured(measuring, headline, results), *_answers(headline, design), *_under_nulls(study, results)]
     return [figure for figure in found if isfinite(figure.estimate.value)]
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.judging.labelling import Labels
 
-__all__ = ["Measured", "Results", "RunFacts", "TriedOn"]
+__all__ = ["MeasuredModel", "Results", "RunFacts", "TriedOn"]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredModel:
     """A model that answered: its name in records, and what belongs to that name.
 
     `spec` is the model requested, as 'provider/name', with `settings` as 'key=value'; `family` groups models of one
@@ -52,7 +52,7 @@ class RunFacts:
 
     name: str
     options: Mapping[str, Any]
-    roles: Mapping[str, Sequence[Measured]]
+    roles: Mapping[str, Sequence[MeasuredModel]]
     agreements: Sequence[SheetAgreement] = ()
     labels: Sequence[Labels] = ()
     seed: int = 0
@@ -73,7 +73,7 @@ class Results:
 
     records: pl.DataFrame
     items: Sequence[Any] = ()
-    models: Sequence[Measured] = ()
+    models: Sequence[MeasuredModel] = ()
     runs: Sequence[RunFacts] = ()
     nulls: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     others: Mapping[str, Results] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Results:
         """The names of the models whose answers a grammar held to their form."""
         return tuple(model.name for model in self.models if model.holds_form)
 
-    def answering(self, role: str) -> tuple[Measured, ...]:
+    def answering(self, role: str) -> tuple[MeasuredModel, ...]:
         """Who answered in a role, in any of the runs: each name once, sorted."""
         found = {one.name: one for run in self.runs for one in run.roles.get(role, ())}
         return tuple(found[name] for name in sorted(found))

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.studies.study import AnyStudy
 from overton.testing.blocks import check_blocks
 from overton.testing.case import Case
@@ -113,4 +113,4 @@ def hold_study(
         if check is not check_inspect or find_spec("inspect_ai") is not None:
             check(case)
     if truth is not None:
-        truth(measured(study.name, case.whole.path).analysis)
+        truth(measure_run(study.name, case.whole.path).analysis)

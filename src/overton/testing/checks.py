@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from overton.api.analyses import measured, schema
+from overton.analysis.analyze import measure_run, schema
+from overton.analysis.results import measuring_of
 from overton.api.planning import plan
 from overton.api.reports import report
-from overton.api.results import measuring_of
 from overton.engine import Journal, Limits, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, MissingExtra, OvertonError
@@ -227,7 +227,7 @@ def check_failures(case: Case) -> None:
     headline = measuring_of(study).headline
     with suppress(InputError):
         if headline is not None:
-            found = list(headline.figures(measured(study.name, none).analysis))
+            found = list(headline.figures(measure_run(study.name, none).analysis))
             looked = [name for name, one in found if isfinite(one.value)]
             require(not looked, study, f"every call failed, but there is a value for {', '.join(looked)}")
 
@@ -235,11 +235,11 @@ def check_failures(case: Case) -> None:
 def check_analysis(case: Case) -> None:
     """Its analysis is the same each time, and its JSON follows its schema and names the study."""
     study = case.study
-    first = measured(study.name, case.whole.path).document()
-    require(first == measured(study.name, case.whole.path).document(), study, "two analyses of one run differ")
+    first = measure_run(study.name, case.whole.path).document()
+    require(first == measure_run(study.name, case.whole.path).document(), study, "two analyses of one run differ")
     require(first["study"] == study.name, study, "its JSON names another study")
     _check_schema(case, msgspec.json.decode(msgspec.json.encode(first)))
-    shown = measured(study.name, case.whole.path).summary()
+    shown = measure_run(study.name, case.whole.path).summary()
     require(shown, study, "its summary is empty: mark a Table or a Callout with summary=True")
 
 
@@ -263,7 +263,7 @@ def _shown(case: Case, run: Path) -> None:
     with suppress(OvertonError), _said(case.study.name, "let its measures and exhibits accept a table without answers"):
         report([run])
     with suppress(OvertonError), _said(case.study.name, "let its measures accept a table without answers"):
-        _check_schema(case, msgspec.json.decode(msgspec.json.encode(measured(case.study.name, run).document())))
+        _check_schema(case, msgspec.json.decode(msgspec.json.encode(measure_run(case.study.name, run).document())))
 
 
 def _check_schema(case: Case, document: Any) -> None:

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from overton.api.analyses import chosen_how, measured
-from overton.api.results import measuring_of, results_of
+from overton.analysis.analyze import chosen_how, measure_run
+from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError
 from overton.runs.run import open_run, run
 from overton.studies.comparing import Sides
@@ -42,7 +42,7 @@ def check_nulls(case: Case) -> None:
         if null.of:
             _check_sides(case, null, results)
     try:
-        measured(study.name, asked).document()
+        measure_run(study.name, asked).document()
     except InputError as error:
         require(False, study, f"a run with its nulls cannot be measured: {error}")
 

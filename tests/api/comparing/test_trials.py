@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from tests.stored_runs import ARCHIVES
 
 import overton
-from overton.api.analyses import chosen_how
+from overton.analysis.analyze import chosen_how
+from overton.analysis.results import measuring_of
 from overton.api.comparing.making import of_sources
 from overton.api.comparing.provenance import Provenance
 from overton.api.comparing.results import Pair
 from overton.api.comparing.source import Source
-from overton.api.results import measuring_of
 from overton.errors import InputError
 from overton.runs.items import read_items
 from overton.statistics.resampling import Jackknife

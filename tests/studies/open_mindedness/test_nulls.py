@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import overton
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.calls import Draw, Reply
 from overton.studies.open_mindedness import STUDY, Argument, Options
 from overton.studies.open_mindedness.irrelevant import instead_of
@@ -139,7 +139,7 @@ def test_a_nulls_shares_are_made_like_the_designs_which_alone_calibrates(tmp_pat
     assert not sampled
     assert sum(len(one.sampled) for one in run.rows() if one.sampled) == 200
     asked, chances, counts = (
-        {one.measure: one for _, null, one in measured("open-mindedness", run.path, **how).against if null.trials}
+        {one.measure: one for _, null, one in measure_run("open-mindedness", run.path, **how).against if null.trials}
         for how in ({}, {"shares": "probabilities"}, {"shares": "sampled"})
     )
     assert asked == chances

@@ -21,7 +21,7 @@ from overton.studies.pluralism.audited import audit
 from overton.studies.pluralism.auditing import AUDITING, Audited, AuditOptions, read_entailing
 from overton.studies.pluralism.comparing import compare_references
 from overton.studies.pluralism.items import Comment, Placed, ReferenceThread, Viewpoint
-from overton.studies.results import Measured, Results
+from overton.studies.results import MeasuredModel, Results
 
 CAR, NONSENSE, MONEY = (
     "The mayor should not have bought a car.",
@@ -72,7 +72,9 @@ def audited(kit: Any, threads: Sequence[ReferenceThread], script: Any = judge) -
 
 def results(records: Sequence[Audited], threads: Sequence[ReferenceThread]) -> Results:
     table = columns_of(list(records), record_type_columns(Audited))
-    return Results(table.select(pl.lit("judge").alias("model"), pl.all()), threads, (Measured("judge", "acme/judge"),))
+    return Results(
+        table.select(pl.lit("judge").alias("model"), pl.all()), threads, (MeasuredModel("judge", "acme/judge"),)
+    )
 
 
 def test_a_cluster_under_a_summary_of_something_else_is_named(kit: Any) -> None:

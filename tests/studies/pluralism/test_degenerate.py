@@ -16,7 +16,7 @@ from overton.studies.pluralism.measures import Analysis
 from overton.studies.pluralism.measures.analysis import Result
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.simulated import PluralistJudge
-from overton.studies.results import Measured, Results
+from overton.studies.results import MeasuredModel, Results
 
 FAULTLESS = ("babbling", "refusing")
 """What their form does not give away."""
@@ -48,7 +48,7 @@ def seen(request: Any, kit: Any, thread: Callable[..., ReferenceThread]) -> tupl
 
     records = asyncio.run(held())
     name = f"simulated/degenerate/{request.param}"
-    results = Results(kit.table(records, name), threads, (Measured(name, name),))
+    results = Results(kit.table(records, name), threads, (MeasuredModel(name, name),))
     measuring = STUDY.measuring
     assert measuring is not None
     analysis = measuring.records(results, measuring.how())

@@ -14,7 +14,7 @@ from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
 from overton.studies.pluralism.design import none_qualifies, sections
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.sheet import SHEET
-from overton.studies.results import Measured, Results
+from overton.studies.results import MeasuredModel, Results
 
 
 def labels(stance: str) -> Callable[[Any], str]:
@@ -39,7 +39,7 @@ async def test_a_run_in_which_no_thread_qualifies_says_why(kit: Any, thread: Cal
     assert "1 have no viewpoint with two against it" in why
     assert STUDY.measuring is not None
     with pytest.raises(InputError, match="no responses were requested"):
-        STUDY.measuring.records(Results(table, threads, (Measured("m", "m"),)), STUDY.measuring.how())
+        STUDY.measuring.records(Results(table, threads, (MeasuredModel("m", "m"),)), STUDY.measuring.how())
 
 
 async def test_no_reason_is_made_up_for_runs_from_before_labels_were_kept(
@@ -87,7 +87,7 @@ async def test_sheets_have_labels_of_viewpoints_and_beliefs_each_once(
 ) -> None:
     threads = [thread("buses"), thread("trams")]
     records = await held(kit, threads, kit.stances, experiments=("sycophancy",))
-    results = Results(kit.table(records, "m"), threads, (Measured("m", "m"),))
+    results = Results(kit.table(records, "m"), threads, (MeasuredModel("m", "m"),))
     summaries = SHEET.rows(results, "summary")
     assert list(summaries.given) == ["against", "supporting", "against", "supporting", "against"] * 2
     (row,) = summaries.drawn([1]).to_dicts()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import overton
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.studies.nulls import null_of
 
 SMALL: dict[str, Any] = {
@@ -36,7 +36,7 @@ def test_a_run_with_its_nulls(tmp_path: Path) -> None:
     assert len(others) == 2
     assert not own.items() & others.items()
 
-    found = measured("pluralism", run.path)
+    found = measure_run("pluralism", run.path)
     held = {(one.measure, one.null) for _, _, one in found.against}
     assert ("suppression_toward", "neutral-again") in held
     assert ("ranking_spearman_biased", "reshuffled") in held
@@ -55,7 +55,7 @@ def test_a_nulls_choices_count_like_the_designs_which_alone_calibrates(tmp_path:
     run = overton.run("pluralism", out=tmp_path / "run", **given)
     assert not any(null_of(one.trial) for one in run.rows() if one.sampled)
     asked, chances, counts = (
-        {one.measure: one for _, _, one in measured("pluralism", run.path, **how).against}
+        {one.measure: one for _, _, one in measure_run("pluralism", run.path, **how).against}
         for how in ({}, {"shares": "probabilities"}, {"shares": "sampled"})
     )
     assert asked == chances

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from overton.api.labels import cases_of
+from overton.analysis.labels import cases_of
 from overton.runs.run import Run
 from overton.statistics import Estimate
 from overton.statistics.comparing import Gap, equivalence_level

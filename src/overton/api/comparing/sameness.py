@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
+from overton.analysis.results import is_weighted
 from overton.api.comparing.conduct import conduct_differences
 from overton.api.comparing.differences import Differing, Kind
 from overton.api.comparing.provenance import NOBODY, Answering, Provenance
 from overton.api.comparing.source import Side, Source
-from overton.api.precise import is_weighted
 from overton.studies.nulls import OPTION as NULLS
 from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of, stored_options

@@ -10,12 +10,12 @@ from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.api.analyses import chosen_how
+from overton.analysis.analyze import chosen_how
+from overton.analysis.results import measuring_of, results_of
 from overton.api.comparing.baselines import is_baseline, of_baseline, study_of
 from overton.api.comparing.labels import with_labels
 from overton.api.comparing.provenance import provenance_of
 from overton.api.comparing.source import Side, Source, lost_of
-from overton.api.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.files.tables import open_table
 from overton.runs.record_rows import design_of_table

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from overton.analysis.results import measuring_of, results_of
 from overton.api.comparing.making import of_sources
 from overton.api.comparing.sameness import instruments, subjects
 from overton.api.comparing.shown import findings
 from overton.api.comparing.source import Side, Source
 from overton.api.comparing.sources import of_runs
 from overton.api.profiling.results import History, Point
-from overton.api.results import measuring_of, results_of
 from overton.errors import InputError
 from overton.statistics.resampling import Jackknife
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from overton.analysis.results import measuring_of
 from overton.api.comparing.sources import parted
 from overton.api.profiling.history import histories, started
 from overton.api.profiling.page import write_page
 from overton.api.profiling.results import Found, Missing, Profile, ProfiledRun
 from overton.api.profiling.subjects import read_subjects, shared
 from overton.api.reports import warnings_of
-from overton.api.results import measuring_of
 from overton.errors import InputError, Problem, command
 from overton.runs.answerers import published
 from overton.runs.run import open_run

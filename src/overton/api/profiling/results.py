@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from overton.api.analyses import Outcome, chosen_how, measured_runs
-from overton.api.results import measuring_of
+from overton.analysis.analyze import Measured, chosen_how, measured_runs
+from overton.analysis.results import measuring_of
 from overton.runs.run import Run
 from overton.runs.tracebacks import traceback_kept
 from overton.studies.installed_study import blaming
@@ -43,7 +43,7 @@ class ProfiledRun:
         return self.study.title or self.study.name
 
     @cached_property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Measured:
         """What was measured, once."""
         return measured_runs(self.study, [self.run], chosen_how(self.study, self.how))
 

@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from overton.analysis.results import measuring_of
 from overton.api.profiling.results import OfSubject, Subject
-from overton.api.results import measuring_of
 from overton.errors import InputError, Problem
 from overton.files.tables import open_table
 from overton.runs.items import read_items

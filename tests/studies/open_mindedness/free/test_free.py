@@ -120,9 +120,9 @@ def test_the_report_the_profile_and_the_nulls_have_it(made: Any, tmp_path: Path)
 
 
 def run_against(run: Any) -> Any:
-    from overton.api.analyses import measured
+    from overton.analysis.analyze import measure_run
 
-    return [one for _, _, one in measured("open-mindedness", run.path).against if one.measure.startswith("free_")]
+    return [one for _, _, one in measure_run("open-mindedness", run.path).against if one.measure.startswith("free_")]
 
 
 def test_the_judge_can_be_asked_again_and_its_labels_drawn_for_people(made: Any, tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_the_judge_can_be_asked_again_and_its_labels_drawn_for_people(made: Any,
 
 
 def results_of(run: Any) -> Any:
-    from overton.api.analyses import measured
+    from overton.analysis.analyze import measure_run
 
-    return measured("open-mindedness", run.path).results
+    return measure_run("open-mindedness", run.path).results
 
 
 def records(rows: list[tuple[str, str, str, str]]) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import overton
-from overton.api.analyses import measured
+from overton.analysis.analyze import measure_run
 from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.scores import issue_scores
 from overton.studies.open_mindedness.measures.shares import ShareTable
@@ -41,7 +41,7 @@ ONE = {"templates": (2, 5), "wordings": (1,)}
 def measured_run(out: Path, told: dict[str, str], **options: Any) -> Any:
     model = "simulated/open-minded"
     run = overton.run("open-mindedness", models=[model], model_args={model: told}, calibrate=0, out=out, **options)
-    return measured("open-mindedness", run.path)
+    return measure_run("open-mindedness", run.path)
 
 
 @pytest.mark.parametrize(

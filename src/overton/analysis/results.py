@@ -20,7 +20,7 @@ from overton.studies.arm_weights import with_weights
 from overton.studies.measuring import UNMEASURED, Measuring
 from overton.studies.nulls import apart
 from overton.studies.registry import study_named
-from overton.studies.results import Measured, Results, RunFacts, TriedOn
+from overton.studies.results import MeasuredModel, Results, RunFacts, TriedOn
 from overton.studies.several import judge_of, judges_of
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted, decode_json, read_bytes
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
 
-__all__ = ["AGREEMENT", "TRIED", "agreements_of", "controls_kept", "measuring_of", "results_of"]
+__all__ = ["AGREEMENT", "TRIED", "agreements_of", "controls_kept", "is_weighted", "measuring_of", "results_of"]
 
 TRIED = "controls.json"
 """The file in a run folder with how its judge did on texts whose label is beyond doubt."""
@@ -211,11 +211,11 @@ def _numbers(value: Any) -> Any:
     return value
 
 
-def _measured(entry: ModelEntry) -> Measured:
+def _measured(entry: ModelEntry) -> MeasuredModel:
     # A value with a slash may be a path or an address, and neither is published.
     settings = tuple(f"{key}={value}" for key, value in entry.arguments if "/" not in value)
     own = (entry.name, published(entry.spec), entry.family, entry.holds_form)
-    return Measured(*own, settings=settings, sampled=_sampled(entry))
+    return MeasuredModel(*own, settings=settings, sampled=_sampled(entry))
 
 
 def _sampled(entry: ModelEntry) -> str:
@@ -313,3 +313,9 @@ def _renamed(table: pl.DataFrame, names: Mapping[str, str], measuring: Measuring
             for column in measuring.joined
         ),
     )
+
+
+def is_weighted(run: Run) -> bool:
+    """Whether a run asked some items more often than others, and its numbers weight them by planned over asked
+    trials."""
+    return run.manifest.precision is not None and run.study.blocks is not None and run.study.blocks.weighted

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import overton
-from overton.api.reproducing import publications
+from overton.analysis.reproductions import publications
 from overton.errors import InputError
 from overton.studies.reproducing import Reproduced
 

@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 import overton
-from overton.api.analyses import measured
-from overton.api.labels import Agreed
-from overton.api.results import results_of
+from overton.analysis.analyze import measure_run
+from overton.analysis.labels import PeopleAgreement
+from overton.analysis.results import results_of
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
@@ -91,11 +91,11 @@ def test_two_peoples_files_become_agreement_and_shares_in_the_run(folder: Path) 
 
 def test_labels_stand_in_analysis_schema_report_and_summary(folder: Path) -> None:
     run = folder / "run"
-    before = measured(STUDY, run)
+    before = measure_run(STUDY, run)
     assert "labels" not in before.document()
     assert before.summary()[0].exhibits == [Callout(ALONE, "warning", summary=True)]
     overton.judge.agreement([say(folder, "ada", 1), say(folder, "bo", 2)], run=run)
-    outcome = measured(STUDY, run)
+    outcome = measure_run(STUDY, run)
     told = outcome.document()
     assert told["labels"]["stance"]["shares"]["critical"]["leads"] == "corrected"
     assert told["labels"]["stance"]["enough"] == ENOUGH
@@ -113,12 +113,12 @@ def test_later_labels_join_those_that_the_run_keeps(folder: Path) -> None:
     overton.judge.agreement(say(folder, "ada", 1, but={50: "unclear"}), run=run)
     say(folder, "bo", 2).rename(folder.parent / "bo.json")
     found = overton.judge.agreement(folder.parent / "bo.json", run=run)  # the run knows the task
-    assert isinstance(found, Agreed)
+    assert isinstance(found, PeopleAgreement)
     assert found.people.open == 1
     settle = folder.parent / "settled.json"
     settle.write_bytes(msgspec.json.encode(Said(task_in(folder).name, 0, "both", {50: "critical"})))
     found = overton.judge.agreement(settle, run=run)
-    assert isinstance(found, Agreed)
+    assert isinstance(found, PeopleAgreement)
     assert (found.people.open, found.people.settled) == (0, 1)
     overton.judge.agreement(folder / "ada.json", run=run)
     assert kept_in(run)[0].settled == (Settled(50, "critical", "both"),)
@@ -146,7 +146,7 @@ def test_an_export_of_label_studio_is_read_as_what_each_person_said(folder: Path
     ]
     (folder / "export.json").write_text(json.dumps(rows))
     found = overton.judge.agreement(folder / "export.json")
-    assert isinstance(found, Agreed)
+    assert isinstance(found, PeopleAgreement)
     assert (found.people.labelled, found.people.shared, found.people.judge.same.value) == (120, 120, 1.0)
     assert [(one.a, one.b, one.n) for one in found.people.pairs] == [("user 1", "user 2", 120)]
 
@@ -156,7 +156,7 @@ def test_a_task_that_is_nowhere_is_asked_for(folder: Path) -> None:
     (folder / TASK).rename(folder.parent / "kept-apart.json")
     with pytest.raises(InputError, match=f"there is no {TASK} beside it"):
         overton.judge.agreement(ada)
-    assert isinstance(overton.judge.agreement(ada, key=folder.parent / "kept-apart.json"), Agreed)
+    assert isinstance(overton.judge.agreement(ada, key=folder.parent / "kept-apart.json"), PeopleAgreement)
     with pytest.raises(InputError, match="is not a task, but people's labels"):
         overton.judge.agreement(ada, key=ada)
 
@@ -211,7 +211,7 @@ def test_a_damaged_file_of_labels_is_refused_wherever_the_run_is_read(
     overton.judge.agreement(say(folder, "ada", 1), run=run)
     (kept,) = (run / FOLDER).iterdir()
     (run / FOLDER / name).write_bytes(kept.read_bytes() if content is None else content)
-    for read in (lambda: measured(STUDY, run), lambda: overton.report([run])):
+    for read in (lambda: measure_run(STUDY, run), lambda: overton.report([run])):
         with pytest.raises(InputError) as refused:
             read()
         assert f"{run / FOLDER}/{told}" in str(refused.value)
@@ -228,6 +228,6 @@ def test_of_a_damaged_file_there_is_agreement_or_an_input_error(data: st.DataObj
     except InputError as refused:
         places = {problem.place for problem in refused.problems}
     else:
-        assert isinstance(found, Agreed)
+        assert isinstance(found, PeopleAgreement)
         places = set()
     assert places <= {str(file)}

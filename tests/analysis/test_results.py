@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 import overton
-from overton.api.results import measuring_of, results_of
+from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError
 from overton.runs.items import read_items
 from overton.runs.run import Run

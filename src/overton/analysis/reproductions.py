@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from overton.api.documented import table
+from overton.analysis.describe import table
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
 from overton.files.tables import open_table

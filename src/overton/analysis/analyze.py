@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overton.api.labels import Labelled, labelled
-from overton.api.results import measuring_of, results_of
+from overton.analysis.labels import CorrectedNumbers, labelled
+from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.reporting.cells import encoded
 from overton.reporting.notebook import fragment
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
     from overton.studies.analysed import AnyAnalysis
     from overton.studies.findings import Finding
 
-__all__ = ["Outcome", "analyze", "chosen_how", "measured", "measured_runs", "schema"]
+__all__ = ["Measured", "analyze", "chosen_how", "measure_run", "measured_runs", "schema"]
 
 
 show_with(fragment)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Measured:
     """An analysis, with its study and how it was computed; `results` is None for a table made elsewhere."""
 
     study: AnyStudy
     analysis: Any
     how: How
     results: Results | None
-    labels: Labelled | None = None
+    labels: CorrectedNumbers | None = None
 
     def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
         """The analysis as JSON values: findings first, and `labels` if people labelled; see `document`."""
@@ -136,11 +136,11 @@ def analyze(study: str, source: str | Path, **how: Any) -> AnyAnalysis:
         InputError: the study or the file cannot be used, with the place of every problem; or the run is of another
             study.
     """
-    analysis: AnyAnalysis = measured(study, source, **how).analysis
+    analysis: AnyAnalysis = measure_run(study, source, **how).analysis
     return analysis
 
 
-def measured(study: str, source: str | Path, **how: Any) -> Outcome:
+def measure_run(study: str, source: str | Path, **how: Any) -> Measured:
     """The same, with what it was computed from.
 
     Raises:
@@ -152,7 +152,7 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     if not (path.is_dir() and (path / "manifest.json").is_file()):
         from overton.files.tables import open_table
 
-        return Outcome(named, measuring.table(design_of_table(named, open_table(path)), chosen), chosen, None)
+        return Measured(named, measuring.table(design_of_table(named, open_table(path)), chosen), chosen, None)
     run = open_run(path)
     own = study_named(run.manifest.study)
     if named.name not in (own.name, own.labels):
@@ -160,12 +160,12 @@ def measured(study: str, source: str | Path, **how: Any) -> Outcome:
     return measured_runs(named, [run], chosen)
 
 
-def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Outcome:
+def measured_runs(study: AnyStudy, runs: Sequence[Run], how: How) -> Measured:
     """Runs of one study measured together."""
     with traceback_kept(runs[0].path), blaming(study, "measures"):
         results = results_of(runs)
         labels = labelled(runs, results, how)
-        return Outcome(study, labels.corrected(measuring_of(study).records(results, how)), how, results, labels)
+        return Measured(study, labels.corrected(measuring_of(study).records(results, how)), how, results, labels)
 
 
 def schema(study: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.results import measuring_of, results_of
+from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
 from overton.judging.people import People
 from overton.runs.labels import keep, kept_file, kept_in, labels_locked, read_file, task_for
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from overton.studies.measuring import Correcting, How
     from overton.studies.results import Results
 
-__all__ = ["Agreed", "Labelled", "agreement", "cases_of", "labelled", "people_agreement"]
+__all__ = ["CorrectedNumbers", "PeopleAgreement", "agreement", "cases_of", "labelled", "people_agreement"]
 
 
-class Agreed(msgspec.Struct, frozen=True):
+class PeopleAgreement(msgspec.Struct, frozen=True):
     """What people's labels show: how well they agree with each other and the judge with them, and, if the run is known,
     the resulting shares."""
 
@@ -45,7 +45,7 @@ def agreement(
     key: str | Path | None = None,
     run: str | Path | None = None,
     level: float = 0.95,
-) -> SheetAgreement | Agreed:
+) -> SheetAgreement | PeopleAgreement:
     """How well a judge agrees with the person who filled in a sheet (CSV), or with the people whose labels are in
     `files` (JSON, as saved by their pages or exported from Label Studio).
 
@@ -69,7 +69,7 @@ def agreement(
 
 def people_agreement(
     files: Sequence[Path], *, key: str | Path | None = None, run: str | Path | None = None, level: float = 0.95
-) -> Agreed:
+) -> PeopleAgreement:
     """The agreement of the people whose labels are in `files`, and of all whose labels the run has already.
 
     Raises:
@@ -79,7 +79,7 @@ def people_agreement(
 
     named = None if key is None else Path(key)
     if run is None:
-        return Agreed(agreed_by_people(_labels(files, named, []), level=level))
+        return PeopleAgreement(agreed_by_people(_labels(files, named, []), level=level))
     opened = open_run(run)
     with labels_locked(opened.path):
         labels = _labels(files, named, kept_in(opened.path))
@@ -87,7 +87,7 @@ def people_agreement(
         how = measuring_of(study_named(opened.manifest.study)).how(level=level)
         shares, _ = _shares(opened, results_of([opened]), labels, place, how)
         keep(opened.path, labels)
-    return Agreed(agreed_by_people(labels, level=level), shares)
+    return PeopleAgreement(agreed_by_people(labels, level=level), shares)
 
 
 def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> Labels:
@@ -117,7 +117,7 @@ def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> 
 
 
 @dataclass(frozen=True)
-class Labelled:
+class CorrectedNumbers:
     """The numbers of some runs as corrected by people's labels.
 
     `alone` says that they are based on a judge alone; it is empty if no judge is involved, or people labelled. `cases`
@@ -166,7 +166,7 @@ class Labelled:
         return [self.alone] if self.alone else [warning for one in self.found if (warning := too_few(one))]
 
 
-def labelled(runs: Sequence[Run], results: Results, how: How) -> Labelled:
+def labelled(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumbers:
     """The runs' numbers as corrected by people's labels, for each task of each run.
 
     `results` are of all these runs together; if there are several, each is corrected separately, since labels name
@@ -184,7 +184,7 @@ def labelled(runs: Sequence[Run], results: Results, how: How) -> Labelled:
     cases = [case for _, case in sorted(made, key=lambda one: one[0].labelled) if case] if len(runs) == 1 else []
     checked = any(facts.agreements for facts in results.runs)
     alone_ = "" if shares or not any(map(_is_judged, runs)) else CHECKED if checked else ALONE
-    return Labelled(shares, alone_, cases)
+    return CorrectedNumbers(shares, alone_, cases)
 
 
 def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, Case]]:

@@ -1,0 +1,1 @@
+"""Runs measured: numbers, people's labels, published numbers again."""
