@@ -12,10 +12,10 @@ import msgspec
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import TRIED, controls_kept, results_of
 from overton.api.judging_again import own_judge
-from overton.api.planning import plan
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
 from overton.hosts.local.progress import Watch
+from overton.planning.plan import plan
 from overton.runs.answerers import published
 from overton.runs.dry_run import Plan
 from overton.runs.items import read_items

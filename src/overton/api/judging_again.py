@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from overton.analysis.results import results_of
-from overton.api.planning import plan
 from overton.calls import Draw
 from overton.errors import InputError, Problem
 from overton.hosts.local.progress import Watch
 from overton.judging.labelling import Labels
+from overton.planning.plan import plan
 from overton.runs.answerers import published
 from overton.runs.dry_run import Plan
 from overton.runs.run import Run, fresh_folder, open_run, run

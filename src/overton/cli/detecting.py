@@ -12,7 +12,7 @@ from overton.errors import InputError, Problem
 from overton.key_values import pair_of
 
 if TYPE_CHECKING:
-    from overton.api.detecting import PlanDetecting
+    from overton.planning.power import PlanDetecting
     from overton.studies.detecting import Detection
     from overton.studies.exhibits import Table
 

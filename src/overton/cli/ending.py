@@ -252,8 +252,8 @@ def show_precision(planned: Plan) -> None:
 
 def show_time(study: str, planned: Plan, asked: Mapping[str, Any]) -> None:
     """Say how long a plan's models that run on this machine would take."""
-    from overton.api.timing import time_here
     from overton.cli.output import say
+    from overton.planning.time_here import time_here
     from overton.runs.progress_bar import duration
 
     found = time_here(study, planned, **asked)

@@ -290,10 +290,10 @@ class Planning(StudyGroup):
         """The command that only counts."""
 
         def body(**given: Any) -> None:
-            from overton.api.detecting import PlanDetecting
-            from overton.api.planning import plan
             from overton.cli.detecting import show_detections
             from overton.cli.ending import show_plan, show_precision, show_time, show_ways
+            from overton.planning.plan import plan
+            from overton.planning.power import PlanDetecting
 
             pilot = given.get("pilot") if given["precision"] or given["at_most_calls"] else None
             if pilot and not given.get("detect"):

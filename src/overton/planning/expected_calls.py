@@ -76,7 +76,7 @@ def _answers(  # noqa: PLR0917
     seed: int,
 ) -> tuple[str, list[Answered]]:
     """The pilot's name in a sentence, and for each of its models the results of its trials by item and condition."""
-    from overton.api.piloting import pilot_of
+    from overton.planning.pilot import pilot_of
 
     source, called = pilot_of(study, None if pilot is None else str(pilot), ready, model_args, folder, seed)
     if source.run is None:

@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 import overton
-from overton.api.timing import time_here
 from overton.cli.main import app
-from overton.hosts.local import timing
 from overton.models import Model
+from overton.planning import timing
+from overton.planning.time_here import time_here
 
 ASKED = {"models": ["simulated/open-minded"], "trials": 1, "only": ["voting-age"]}
 

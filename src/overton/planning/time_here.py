@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from overton.hosts.local.timing import timed
+from overton.planning.timing import timed
 from overton.runs import answerers, dry_run
 from overton.runs.setup import set_up
 from overton.studies.registry import study_named

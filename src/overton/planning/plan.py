@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.detecting import Detecting, detected
-from overton.api.expecting import expected_calls
 from overton.errors import InputError
+from overton.planning.expected_calls import expected_calls
+from overton.planning.power import Detecting, detected
 from overton.runs import answerers, dry_run
 from overton.runs.dry_run import Plan, PlanOption
 from overton.runs.run import precision_of
@@ -20,7 +20,7 @@ from overton.studies.options import fields_of
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
-    from overton.api.detecting import PlanDetecting
+    from overton.planning.power import PlanDetecting
     from overton.runs.answerers import Opened
     from overton.runs.setup import SetUp
     from overton.studies.study import AnyStudy

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from overton.api.comparing.source import Source
 from overton.api.comparing.sources import comparing_of
-from overton.api.piloting import SIMULATED, asked_differently, pilot_of, trials_of
 from overton.errors import InputError, Problem
+from overton.planning.pilot import SIMULATED, asked_differently, pilot_of, trials_of
 from overton.runs import dry_run
 from overton.runs.answerers import Opened
 from overton.runs.dry_run import Plan

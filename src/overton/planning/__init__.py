@@ -1,0 +1,1 @@
+"""What a run would cost, how sure it would be, and ways to ask."""
