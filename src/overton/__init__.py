@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from overton.analysis.reproductions import reproduce
     from overton.api.comparing import baseline, compare, gate
     from overton.api.doctor import doctor
-    from overton.api.profiling import profile
-    from overton.api.reports import report
     from overton.inspect.logs import export_run, import_logs
     from overton.planning.plan import plan
+    from overton.reports.profile import profile
+    from overton.reports.run_report import report
     from overton.runs.batch_status import batches
     from overton.runs.demonstration import demo
     from overton.runs.run import Run, extend, open_run, resume, run
@@ -80,8 +80,8 @@ _HOMES = {
     "merge": "runs.shards",
     "open_run": "runs.run",
     "plan": "planning.plan",
-    "profile": "api.profiling",
-    "report": "api.reports",
+    "profile": "reports.profile",
+    "report": "reports.run_report",
     "reproduce": "analysis.reproductions",
     "resume": "runs.run",
     "run": "runs.run",

@@ -28,7 +28,7 @@ SIMULATED: dict[str, Any] = {
 SMALL = """
 import json, resource, signal, sys
 import overton, overton.api.sheets
-from overton.api.reports import report
+from overton.reports.run_report import report
 size, name, positional, named, warm = json.loads(sys.argv[1])
 call = {"report": report, "resume": overton.resume, "run": overton.run, "index": overton.corpus.index}[name]
 if warm:

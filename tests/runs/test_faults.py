@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from msgspec import structs
 
-from overton.api.reports import _warnings_of
+from overton.reports.run_report import _warnings_of
 from overton.runs.run import open_run
 from overton.runs.start import resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Options

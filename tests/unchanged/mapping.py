@@ -520,7 +520,7 @@ FORMS |= {
     for study, names in _LEFT_OUT.items()
 }
 """Runs that stopped once precise weight arms by planned over asked trials, or leave numbers out. Counts stay, and what
-numbers are is for tests/api/test_precise.py."""
+numbers are is for tests/reports/test_run_report.py."""
 
 # Shares whose labels were drawn with unequal chances are corrected by stratum. Those of a model may differ, since each
 # stratum has its own part of the model's rows; those of all rows have the same value and other limits.

@@ -96,10 +96,10 @@ def report(
     choices: opt.WithOption = None,
 ) -> None:
     """Write one self-contained HTML report of runs. Several models are shown side by side."""
-    from overton.api import reports
     from overton.cli.output import results
+    from overton.reports import run_report
 
-    results().print(str(reports.report(runs, out=out, figures=figures, **opt.computing(choices))), soft_wrap=True)
+    results().print(str(run_report.report(runs, out=out, figures=figures, **opt.computing(choices))), soft_wrap=True)
 
 
 def reproduce(

@@ -52,7 +52,7 @@ def conclude(run: Run, *, json: bool = False) -> Exit:
 
     If nothing can be measured (every call failed, say) that is not bad input: calls were made, and may have been paid.
     """
-    from overton.api.judge_replies import unread_judge
+    from overton.reports.judge_replies import unread_judge
 
     measured = True
     if run.study.kind != "asks" and run.study.measuring is None:
@@ -72,8 +72,8 @@ def conclude(run: Run, *, json: bool = False) -> Exit:
 def _reported(run: Run, *, json: bool) -> bool:
     """Show the results and write the report; False if there is nothing to measure."""
     from overton.analysis.analyze import measure_run
-    from overton.api.reports import report_of
     from overton.cli.output import print_json
+    from overton.reports.run_report import report_of
 
     try:
         outcome = measure_run(run.manifest.study, run.path)
@@ -177,8 +177,8 @@ def _hint(run: Run) -> tuple[str, ...]:
 
 
 def _summarise(outcome: Measured, run: Run) -> None:
-    from overton.api.precise import precision_sections
     from overton.cli.tables import show_findings, show_sections
+    from overton.reports.run_report import precision_sections
     from overton.studies.exhibits import summary
 
     show_findings(outcome.findings, results())

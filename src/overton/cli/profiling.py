@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overton.cli import options as opt
+from overton.reports import profile as making
 
 if TYPE_CHECKING:
     from overton.studies.exhibits import Section
@@ -35,13 +36,11 @@ def profile(
     json: opt.JsonOption = False,
 ) -> None:
     """Combine what all studies found about a model. It shows where it stands, what moves it and what it leaves out."""
-    from overton.api import profiling
-    from overton.api.profiling.page import write_page
-    from overton.api.profiling.shown import sections
     from overton.cli.output import print_json, results, say
     from overton.cli.tables import show_sections
+    from overton.reports.profile_sections import sections, write_page
 
-    made = profiling.profile(*runs, level=level, seed=seed, subjects=subjects)
+    made = making.profile(*runs, level=level, seed=seed, subjects=subjects)
     if json:
         print_json(made.to_json())
     else:

@@ -14,11 +14,11 @@ import msgspec
 
 from overton.analysis.analyze import measure_run, schema
 from overton.analysis.results import measuring_of
-from overton.api.reports import report
 from overton.engine import Journal, Limits, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, MissingExtra, OvertonError
 from overton.planning.plan import plan
+from overton.reports.run_report import report
 from overton.runs import folder, start
 from overton.runs.items import check_items as findings_of
 from overton.runs.items import read_items

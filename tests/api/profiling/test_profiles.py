@@ -14,8 +14,8 @@ from urllib.parse import unquote
 import pytest
 
 import overton
-from overton.api.profiling.shown import sections
 from overton.errors import InputError
+from overton.reports.profile_sections import sections
 from overton.runs.items import read_items
 from overton.runs.run import open_run
 from overton.studies.exhibits import Statement

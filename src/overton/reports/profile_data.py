@@ -17,7 +17,7 @@ from overton.studies.plain import number_of
 from overton.studies.study import AnyStudy
 from overton.studies.traits import ASPECTS, Aspect, Trait
 
-__all__ = ["Found", "History", "Missing", "OfSubject", "Point", "Profile", "ProfiledRun", "Subject"]
+__all__ = ["History", "Point", "Profile", "ProfiledRun", "StudyNotRun", "Subject", "SubjectRow", "TraitOfRun"]
 
 SCHEMA = 1
 """The version of a profile's JSON."""
@@ -57,7 +57,7 @@ class ProfiledRun:
 
 
 @dataclass(frozen=True)
-class Found:
+class TraitOfRun:
     """A trait, with the study and the run that it comes from."""
 
     study: str
@@ -87,7 +87,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Missing:
+class StudyNotRun:
     """A study that was not run on a model, which aspects it would show, and the command that would run it."""
 
     study: str
@@ -102,7 +102,7 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class OfSubject:
+class SubjectRow:
     """What a study found on one item of a subject: by model, a number as displayed."""
 
     study: str
@@ -122,7 +122,7 @@ class Subject:
     """A subject that items of several studies are about."""
 
     name: str
-    rows: Sequence[OfSubject]
+    rows: Sequence[SubjectRow]
 
 
 @dataclass(frozen=True)
@@ -166,14 +166,14 @@ class Profile:
     models: tuple[str, ...]
     specs: Mapping[str, Sequence[str]]
     runs: Sequence[Run]
-    found: Sequence[Found]
-    missing: Sequence[Missing]
+    found: Sequence[TraitOfRun]
+    missing: Sequence[StudyNotRun]
     subjects: Sequence[Subject]
     histories: Sequence[History]
     warnings: Sequence[str]
     level: float
 
-    def of(self, aspect: Aspect) -> list[Found]:
+    def of(self, aspect: Aspect) -> list[TraitOfRun]:
         """What was found about an aspect."""
         return [one for one in self.found if one.trait.aspect == aspect]
 

@@ -1,4 +1,4 @@
-"""A profile as sections: one per aspect, then shared subjects, runs over time, and what was not run."""
+"""A profile as sections and a page."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from overton.api.profiling.results import Found, History, Point, Profile, Subject
 from overton.errors import command
+from overton.reports.profile_data import History, Point, Profile, Subject, TraitOfRun
 from overton.statistics.resampling import Range
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.exhibits import (
@@ -29,7 +29,12 @@ from overton.studies.exhibits import (
 from overton.studies.numbers import Kind, interval, number, reason
 from overton.studies.traits import ASPECTS, Aspect, Trait
 
-__all__ = ["ASPECT_TITLES", "sections"]
+__all__ = [
+    "ASPECT_TITLES",
+    "sections",
+    "write_page",
+]
+
 
 ASPECT_TITLES: dict[Aspect, str] = {
     "stands": "Where it stands",
@@ -76,7 +81,7 @@ def _aspect(made: Profile, aspect: Aspect, beside: Path | None) -> Section:
     return Section(aspect, ASPECT_TITLES[aspect], exhibits)
 
 
-def _statement(one: Found, beside: Path | None) -> Statement:
+def _statement(one: TraitOfRun, beside: Path | None) -> Statement:
     """A trait in a sentence, with a link to the section of the report that shows it."""
     trait, way, otherwise = one.trait, None, ""
     if beside is not None:
@@ -259,3 +264,44 @@ def _missing(made: Profile) -> Iterator[Exhibit]:
         note="Replace the words in capitals.",
         summary=True,
     )
+
+
+_FEW = 4
+_SUMMARY = (
+    "Where a model stands, what moves it, what it leaves out and what it refuses, from every study that was run: each"
+    " in a sentence with its number and a link to the full report."
+)
+
+
+def write_page(made: Profile, out: str | Path) -> Path:
+    """Write the profile to `out`; returns the file. Links to the runs' reports are relative to it.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    from overton.reporting import Report, write
+    from overton.studies.exhibits import Callout
+
+    target = Path(out)
+    many = len(made.models)
+    report = Report(
+        title=f"Profile: {' and '.join(made.models)}" if many < _FEW else f"Profile of {many} models",
+        summary=_SUMMARY,
+        facts=list(_facts(made)),
+        sections=sections(made, target.parent),
+        warnings=[Callout(text, "warning") for text in made.warnings],
+        data=made.to_json(),
+        mark="Overton profile",
+    )
+    return write(report, target)
+
+
+def _facts(made: Profile) -> list[tuple[str, str]]:
+    models = [name if [name] == list(asked) else f"{name} = {', '.join(asked)}" for name, asked in made.specs.items()]
+    runs = [f"{run.path.name}: {run.manifest.study}, {run.manifest.created[:10]}" for run in made.runs]
+    return [
+        ("Models", "\n".join(models)),
+        ("Runs", "\n".join(runs)),
+        ("Intervals", f"{made.level:.0%}"),
+        ("Overton", ", ".join(sorted({run.manifest.overton for run in made.runs}))),
+    ]

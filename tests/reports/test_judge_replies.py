@@ -9,9 +9,9 @@ import pytest
 
 import overton
 from overton.analysis.analyze import measure_run
-from overton.api.judge_replies import unread_judge
 from overton.cli.ending import conclude
 from overton.errors import InputError
+from overton.reports.judge_replies import unread_judge
 from overton.studies.open_mindedness.letters import strict_letter
 from overton.studies.open_mindedness.measures import analyze
 

@@ -1,31 +1,112 @@
-"""From runs to the HTML report."""
+"""The report of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from overton.analysis.analyze import Measured, chosen_how, measured_runs
 from overton.analysis.results import is_weighted, measuring_of
-from overton.api.nulls import not_asked
-from overton.api.precise import precision_sections
+from overton.calls import Trial
 from overton.errors import InputError, Problem
+from overton.runs.dry_run import count_calls
+from overton.runs.event_loop import run_to_end
+from overton.runs.folder import RunFolder
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
 from overton.studies.cautions import failing
 from overton.studies.exhibits import Section, TrialTable
 from overton.studies.installed_study import blaming
 from overton.studies.measuring import How
+from overton.studies.nulls import Null, askable, renamed
 from overton.studies.options import option_place
+from overton.studies.precision import Wanted
 from overton.studies.precision_shown import unequal
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 from overton.studies.spelling import spelled, spelled_trials, words_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["BOUND", "report", "report_of", "warnings_of"]
+__all__ = [
+    "BOUND",
+    "not_asked",
+    "precision_sections",
+    "report",
+    "report_of",
+    "warnings_of",
+]
+
+
+def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
+    """Which nulls were not asked, and roughly what they would cost; '' if all were, or there are none to ask."""
+    if study.kind != "asks":  # studies that label or make items have controls at most
+        return ""
+    missing = {run.path: [null for null in askable(study.nulls) if null.name not in _chosen(run)] for run in runs}
+    names = list(dict.fromkeys(null.name for some in missing.values() for null in some))
+    if not names:
+        return ""
+    counted = [(run, _calls(study, run, missing[run.path])) for run in runs]
+    calls = sum(count for _, count in counted)
+    money = sum(filter(None, (_price(run, count) for run, count in counted)))
+    price = f" and about ${money:,.2f}" if money else ""
+    every = len(names) == len(askable(study.nulls))
+    which = "No null condition was asked" if every else f"These null conditions were not asked: {', '.join(names)}"
+    return f"{which}. Asking all of them would take about {calls:,} more calls{price}: overton extend RUN --null all."
+
+
+def _chosen(run: Run) -> Sequence[str]:
+    return run.manifest.options.get("nulls") or ()
+
+
+def _calls(study: AnyStudy, run: Run, nulls: Sequence[Null]) -> int:
+    """The approximate number of calls: those of the first item's trials, as if every item had as many."""
+    items = run.items()
+    if not items or not nulls:
+        return 0
+    options = RunFolder(run.path).options(study, run.manifest.options)
+    trials = [trial for null in nulls for trial in _of_first(null, items, options, run.manifest.seed)]
+    if not trials:
+        return 0
+    course = run_to_end(count_calls(study, trials, 0))
+    own = sum(count.calls for count in course.own.values()) * study.lanes(run.manifest.models)
+    return (own + sum(count.calls for count in course.shared.values())) * len(items)
+
+
+def _of_first(null: Null, items: Sequence[Any], options: Any, seed: int) -> Iterator[Trial]:
+    found = renamed(null, items, options, seed)
+    first = next(found, None)
+    if first is not None:
+        yield first
+        yield from takewhile(lambda trial: trial.item == first.item, found)
+
+
+def _price(run: Run, calls: int) -> float | None:
+    """What so many calls would cost, going by the cost of the run's own; None if that is unknown."""
+    spent = run.manifest.spent
+    return calls * spent.cost / spent.requests if spent.cost and spent.requests else None
+
+
+def _section(run: Run) -> Section | None:
+    """The section of one run, None if it asked its whole plan."""
+    from overton.studies.precision_shown import precision_section
+
+    wanted: Wanted | None = run.manifest.precision
+    if wanted is None or not run.manifest.precise:
+        return None
+    return precision_section(wanted, run.manifest.precise, run.study.items.noun.capitalize(), weighted=is_weighted(run))
+
+
+def precision_sections(runs: Sequence[Run]) -> Iterator[Section]:
+    """One section for each such run; several are distinguished by their folders."""
+    for number, run in enumerate(runs):
+        if (found := _section(run)) is not None:
+            several = len(runs) > 1
+            key = f"{found.key}-{number + 1}" if several else found.key
+            yield replace(found, key=key, title=f"{found.title} of {run.path.name}" if several else found.title)
+
 
 BOUND = "bound by a grammar"
 """Shown beside the name of a model whose answers a grammar held to their form."""

@@ -1,0 +1,346 @@
+"""A model's profile over several studies."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from overton.analysis.results import measuring_of, results_of
+from overton.api.comparing.making import of_sources
+from overton.api.comparing.sameness import instruments, subjects
+from overton.api.comparing.shown import findings
+from overton.api.comparing.source import Side, Source
+from overton.api.comparing.sources import of_runs, parted
+from overton.errors import InputError, Problem, command
+from overton.files.tables import open_table
+from overton.reports.profile_data import (
+    History,
+    Point,
+    Profile,
+    ProfiledRun,
+    StudyNotRun,
+    Subject,
+    SubjectRow,
+    TraitOfRun,
+)
+from overton.reports.profile_sections import write_page
+from overton.reports.run_report import warnings_of
+from overton.runs.answerers import published
+from overton.runs.items import read_items
+from overton.runs.run import open_run
+from overton.statistics.comparing import ratio
+from overton.statistics.resampling import Jackknife
+from overton.studies.numbers import number
+from overton.studies.registry import asking_names, study_named
+from overton.studies.spelling import words_of
+from overton.studies.study import AnyStudy
+
+if TYPE_CHECKING:
+    from overton.studies.comparing import Contribution
+
+__all__ = [
+    "histories",
+    "profile",
+    "read_subjects",
+    "shared",
+    "started",
+]
+
+
+def started(one: ProfiledRun) -> datetime:
+    """When its run started, to the microsecond (for runs that recorded only the second, the start of that second)."""
+    when = datetime.fromisoformat(one.run.manifest.created)
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def histories(profiled: Sequence[ProfiledRun]) -> Iterator[History]:
+    """Every model that appears in several runs of one study, oldest run first."""
+    together: dict[tuple[str, str], list[ProfiledRun]] = defaultdict(list)
+    for one in sorted(profiled, key=started):
+        for model in one.asked:
+            known = together[one.kind, model]
+            if all(one.run.path.resolve() != other.run.path.resolve() for other in known):
+                known.append(one)
+    for (kind, model), runs in together.items():
+        if len(runs) > 1 and measuring_of(runs[0].study).profile is not None:
+            yield History(kind, runs[0].title, model, list(_points(model, runs)))
+
+
+def _points(model: str, runs: Sequence[ProfiledRun]) -> Iterator[Point]:
+    sources = _sources(model, runs)
+    for place, one in enumerate(runs):
+        traits = [trait for trait in one.traits if trait.model == model]
+        changed: list[str] = []
+        verdicts: list[str] = []
+        if place and sources:
+            changed, verdicts = _between(sources[place - 1], sources[place], one)
+        elif place:
+            changed = ["its study declares nothing by which runs could be compared"]
+        yield Point(sources[place].label if sources else one.run.path.name, _date(one), traits, changed, verdicts)
+
+
+def _date(one: ProfiledRun) -> str:
+    return one.run.manifest.created[:10]
+
+
+def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[Source]:
+    """The runs as sources of a comparison; empty if the study does not declare how to compare."""
+    study = runs[0].study
+    if measuring_of(study).comparing is None:
+        return []
+    opened = [one.run for one in runs]
+    found = of_runs(opened, results_of(opened[:1]), study, runs[0].outcome.how)
+    return [replace(one, model=model) for one in found]
+
+
+def _between(base: Source, candidate: Source, profiled: ProfiledRun) -> tuple[list[str], list[str]]:
+    """What changed between two runs of a model, and how far it moved.
+
+    Runs asked with different instruments, which may differ for that reason alone, are not compared.
+    """
+    asked = list(instruments(base, candidate, profiled.study))
+    names = (
+        Side(f"{base.model} [{base.label}]", base, base.model),
+        Side(f"{candidate.model} [{candidate.label}]", candidate, candidate.model),
+    )
+    changed = [one.said for one in [*subjects(*names, profiled.study), *asked]]
+    how = profiled.outcome.how
+    if any(one.kind == "instrument" for one in asked):
+        return changed, ["not compared, since they were asked in different ways"]
+    try:
+        return changed, findings(of_sources(profiled.study, [base, candidate], Jackknife(how.level, seed=how.seed)))
+    except InputError as error:
+        return changed, ["; ".join(f"not compared: {problem.reason}" for problem in error.problems)]
+
+
+Given = Mapping[tuple[str, str], str]
+"""The subject by study ('' for any) and item."""
+
+
+def read_subjects(path: str | Path | None) -> Given:
+    """A table of item and subject, and optionally study, as the user gives it; empty for None.
+
+    Raises:
+        InputError: it is not a table, lacks a column, has an empty cell, or contradicts itself about an item.
+    """
+    if path is None:
+        return {}
+    table = open_table(Path(path))
+    if missing := [name for name in ("item", "subject") if name not in table.columns]:
+        reason = f"has no column {' and '.join(missing)}; a table of subjects has item, subject and optionally study"
+        raise InputError([Problem(str(path), "", reason)])
+    frame = table.frame()
+    studies = frame["study"].to_list() if "study" in frame.columns else [""] * frame.height
+    found: dict[tuple[str, str], str] = {}
+    for row, (study, item, subject) in enumerate(
+        zip(studies, frame["item"].to_list(), frame["subject"].to_list(), strict=True)
+    ):
+        if not item or not subject:
+            raise InputError([Problem(str(path), table.place(row), "has an empty cell")])
+        key = (str(study or "").replace("_", "-"), str(item))
+        if found.setdefault(key, str(subject)) != str(subject):
+            raise InputError([Problem(str(path), table.place(row), f"{item} already has the subject {found[key]}")])
+    return found
+
+
+def shared(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> list[Subject]:
+    """Subjects of items of two or more studies, sorted, with what was found about each item."""
+    rows: dict[str, dict[tuple[str, str, str], SubjectRow]] = defaultdict(dict)
+    for subject, one in _of_all(leading, given):
+        key = (one.study, one.item, one.measure)
+        known = rows[subject].get(key)
+        values = {**known.values, **one.values} if known else one.values
+        rows[subject][key] = SubjectRow(one.study, one.title, one.item, one.words, one.measure, values)
+    return [
+        Subject(name, list(found.values()))
+        for name, found in sorted(rows.items())
+        if len({one.study for one in found.values()}) > 1
+    ]
+
+
+def _of_all(leading: Mapping[tuple[str, str], ProfiledRun], given: Given) -> Iterator[tuple[str, SubjectRow]]:
+    """What every leading run found about items that have a subject."""
+    for profiled in {id(one): one for one in leading.values()}.values():
+        if (about := _subjects(profiled, given)) and measuring_of(profiled.study).comparing is not None:
+            models = [model for model in profiled.asked if leading[profiled.kind, model] is profiled]
+            yield from _of_run(profiled, models, about)
+
+
+def _of_run(profiled: ProfiledRun, models: Sequence[str], about: Mapping[str, str]) -> Iterator[tuple[str, SubjectRow]]:
+    measuring, results = measuring_of(profiled.study), profiled.outcome.results
+    assert results is not None
+    assert measuring.comparing is not None
+    words = {name: one.text for name, one in words_of(profiled.study.items, results.items).items()}
+    sides = measuring.comparing.records(results, profiled.outcome.how)
+    measures = measuring.profile.by_item if measuring.profile else {}
+    for model, measure in product(models, measures):
+        one = next((one for one in sides.get(model, ()) if one.measure.name == measure), None)
+        for item, said in _values(one):
+            if item in about:
+                text = words.get(item, item.replace("-", " "))
+                yield (
+                    about[item],
+                    SubjectRow(profiled.kind, profiled.title, item, text, measures[measure], {model: said}),
+                )
+
+
+def _values(one: Contribution | None) -> Iterator[tuple[str, str]]:
+    """The value of a mean or ratio on each item, as displayed; other measures have no value for a single item."""
+    if one is None or one.measure.of is not ratio:
+        return
+    for item, (above, below) in zip(one.items, one.parts, strict=True):
+        if below > 0:
+            yield item, number(float(above / below), one.measure.kind)
+
+
+def _subjects(profiled: ProfiledRun, given: Given) -> dict[str, str]:
+    """The subject of each item, by the study's unit of comparison: the user's, otherwise the starter item's own."""
+    study, results = profiled.study, profiled.outcome.results
+    own = study.items.subjects() if study.items.subjects else {}
+    starter = {item.id: item for item in read_items(study)} if own and study.items.starter else {}
+    found = {}
+    for item in results.items if results else ():
+        name = study.items.about(item)
+        said = _given(profiled.kind, (name, item.id), given)
+        if said is None and starter.get(item.id) == item:
+            said = own.get(name)
+        if said is not None:
+            found[name] = said
+    return found
+
+
+def _given(study: str, names: Sequence[str], given: Given) -> str | None:
+    """The subject that the user gives an item, for this study or any."""
+    return next((given[key] for name in names for key in ((study, name), ("", name)) if key in given), None)
+
+
+def profile(
+    *runs: str | Path,
+    level: float = 0.95,
+    seed: int = 0,
+    subjects: str | Path | None = None,
+    out: str | Path | None = None,
+) -> Profile:
+    """What `runs` of any studies found about their models, combined; models go by their names in the runs.
+
+    A run may be given as 'RUN#MODEL', for one of its models. If several runs of a study have a model, the latest shows
+    what it is like, and all of them how it changed. `subjects` names a table of item and subject (and study) that says
+    which of your items share a subject; starter items have theirs. With `out` the page is written as well. `level` is
+    the confidence level of the intervals.
+
+    Example: `overton.profile("runs/first", "runs/second", out="profile.html").to_json()`.
+
+    Raises:
+        InputError: no runs, an unknown model, or a run that only makes items.
+        RunError: a folder is not a run, or has no records; the page cannot be written.
+    """
+    if not runs:
+        raise InputError([Problem("profile", "", "name at least one run")])
+    profiled = [_opened(one, {"level": level, "seed": seed}) for one in runs]
+    given = read_subjects(subjects)
+    leading = _leading(profiled)
+    specs = _specs(profiled)
+    made = Profile(
+        models=tuple(specs),
+        specs=specs,
+        runs=list({one.run.path.resolve(): one.run for one in profiled}.values()),
+        found=list(_found(leading)),
+        missing=list(_missing(leading, specs)),
+        subjects=shared(leading, given),
+        histories=list(histories(profiled)),
+        warnings=list(_warnings(profiled, specs)),
+        level=level,
+    )
+    if out is not None:
+        write_page(made, out)
+    return made
+
+
+def _opened(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
+    """A run, its study, and the selected models.
+
+    Raises:
+        InputError: its study measures nothing, or it has no such model.
+    """
+    path, model = parted(named)
+    run = open_run(path)
+    measuring_of(run.study)
+    names = tuple(entry.name for entry in run.entries)
+    if model and model not in names:
+        raise InputError([Problem(str(named), "", f"has no such model; its models are {', '.join(names)}")])
+    return ProfiledRun(run, run.study, (model,) if model else names, how)
+
+
+def _leading(profiled: Sequence[ProfiledRun]) -> dict[tuple[str, str], ProfiledRun]:
+    """The run that leads, by study and model: the latest."""
+    ordered = sorted(profiled, key=started)
+    return {(one.kind, model): one for one in ordered for model in one.asked}
+
+
+def _specs(profiled: Sequence[ProfiledRun]) -> dict[str, list[str]]:
+    """By model, the specs asked under its name, in the order of the runs."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in profiled:
+        for entry in one.run.entries:
+            if entry.name in one.asked and published(entry.spec) not in found[entry.name]:
+                found[entry.name].append(published(entry.spec))
+    return dict(found)
+
+
+def _found(leading: Mapping[tuple[str, str], ProfiledRun]) -> Iterator[TraitOfRun]:
+    """What the leading runs found, study by study in the order in which studies are listed, models side by side."""
+    for one in _in_order(leading):
+        titles = list(dict.fromkeys(trait.title for trait in one.traits))
+        for trait in sorted(one.traits, key=lambda trait: titles.index(trait.title)):
+            if leading[one.kind, trait.model] is one:
+                yield TraitOfRun(one.kind, one.title, one.run, trait)
+
+
+def _in_order(leading: Mapping[tuple[str, str], ProfiledRun]) -> list[ProfiledRun]:
+    names = asking_names()
+    each = {id(one): one for one in leading.values()}.values()
+    return sorted(each, key=lambda one: names.index(one.kind) if one.kind in names else len(names))
+
+
+def _missing(
+    leading: Mapping[tuple[str, str], ProfiledRun], specs: Mapping[str, Sequence[str]]
+) -> Iterator[StudyNotRun]:
+    """Studies that would show something about a model but were not run on it; unusable ones are left out."""
+    for name in asking_names():
+        try:
+            study = study_named(name)
+        except InputError:
+            continue
+        declared = study.measuring.profile if study.measuring else None
+        if declared is None:
+            continue
+        for model, asked in specs.items():
+            if (name, model) not in leading:
+                yield StudyNotRun(name, study.title or name, model, declared.aspects, _command(study, model, asked[-1]))
+
+
+def _command(study: AnyStudy, model: str, spec: str) -> str:
+    """The command that would run a study on a model under its name; other roles are left to be filled in."""
+    first, *others = study.roles
+    named = spec if spec == model else f"{model}={spec}"
+    words = ["run", study.name, f"--{first.word}", named]
+    words += [f"--{first.word}", "OTHER-MODEL"] if study.together else []
+    for role in others:
+        if not (role.optional or role.usual or role.retrieves):
+            words += [f"--{role.word}", role.word.upper()]
+    return command(*words)
+
+
+def _warnings(profiled: Sequence[ProfiledRun], specs: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for model, asked in specs.items():
+        if len(asked) > 1:
+            yield f"{model} names several models in these runs: {', '.join(asked)}."
+    for one in profiled:
+        if measuring_of(one.study).profile is None:
+            yield f"{one.run.path.name} is a run of {one.study.name}, which declares nothing for a profile."
+    yield from dict.fromkeys(warnings_of([one.run for one in profiled]))
