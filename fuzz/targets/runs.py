@@ -24,10 +24,10 @@ from fuzz.room import ended, file_of, fresh, room
 from fuzz.targets.small import copied, whole
 from fuzz.trying import Target
 from overton.analysis.analyze import measure_run
-from overton.api.sheets import opened_sheet
 from overton.calls import Hit, Page, Request, Settings, user
 from overton.engine import entries
 from overton.errors import AnswerError
+from overton.judge.sheets import opened_sheet
 from overton.judging.labelling import CANNOT_TELL, Said, Task
 from overton.judging.sheets import KeyRow, key_of, write_sheet
 from overton.retrieval import open_pages, open_search

@@ -17,11 +17,11 @@ from typer.testing import CliRunner, Result
 
 import overton
 from overton.analysis.analyze import measure_run
-from overton.analysis.labels import PeopleAgreement
 from overton.analysis.results import results_of
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
+from overton.judge.people_labels import PeopleAgreement
 from overton.judging.labelling import Asked, Said, Settled, Task, task_of
 from overton.runs.labels import FOLDER, TASK, kept_in
 from overton.studies.exhibits import Callout

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import overton
 from overton.analysis.results import AGREEMENT, agreements_of
-from overton.api.sheets import read_agreement, write_files
 from overton.errors import InputError, RunError
+from overton.judge.sheets import read_agreement, write_files
 from overton.judging.sheets import KeyRow, key_of
 
 pytestmark = pytest.mark.hostile

@@ -17,9 +17,9 @@ import pytest
 import overton
 from overton.analysis.analyze import chosen_how
 from overton.analysis.results import AGREEMENT, agreements_of, measuring_of, results_of
-from overton.api.sheets import draw_sheet, read_agreement
 from overton.calls import Settings
 from overton.errors import InputError, Notice, RunError
+from overton.judge.sheets import draw_sheet, read_agreement
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.run import Run, open_run
 from overton.studies import stance_stability

@@ -27,7 +27,7 @@ SIMULATED: dict[str, Any] = {
 
 SMALL = """
 import json, resource, signal, sys
-import overton, overton.api.sheets
+import overton, overton.judge.sheets
 from overton.reports.run_report import report
 size, name, positional, named, warm = json.loads(sys.argv[1])
 call = {"report": report, "resume": overton.resume, "run": overton.run, "index": overton.corpus.index}[name]
@@ -91,7 +91,7 @@ def test_an_index_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_sheet_goes_where_a_folder_can_be(tmp_path: Path) -> None:
-    from overton.api.sheets import write_files
+    from overton.judge.sheets import write_files
     from overton.judging.sheets import KeyRow, key_of
 
     given: dict[str, Any] = {"study": "s", "what": "w", "judge": "j", "labels": ["a"], "seed": 0}

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.sheets import read_agreement
 from overton.engine import Limits
 from overton.errors import RunError
+from overton.judge.sheets import read_agreement
 from overton.runs.folder import RunFolder
 from overton.runs.items import read_items
 from overton.studies.open_mindedness import STUDY
@@ -127,7 +127,7 @@ def test_an_agreement_is_not_kept_in_a_folder_with_a_link(runs: Any, monkeypatch
     class Found:
         blank, drawn, study, sheet = 0, 1, "open-mindedness", "s"
 
-    monkeypatch.setattr("overton.api.sheets.opened_sheet", lambda *_: (None, None))
+    monkeypatch.setattr("overton.judge.sheets.opened_sheet", lambda *_: (None, None))
     monkeypatch.setattr("overton.judging.agreement.agree", lambda *_, **__: Found)
     with pytest.raises(RunError, match="symbolic link"):
         read_agreement("sheet.csv", run=runs.folder / "run")

@@ -15,7 +15,7 @@ from overton.cli.trying import controls
 from overton.errors import InputError, Problem, command
 
 if TYPE_CHECKING:
-    from overton.analysis.labels import PeopleAgreement
+    from overton.judge.people_labels import PeopleAgreement
     from overton.judging.agreement import SheetAgreement
 
 __all__ = ["app"]
@@ -153,9 +153,9 @@ def agreement(
     json: opt.JsonOption = False,
 ) -> None:
     """Read people's labels back: how well they agree, how well the judge agrees with them, and the resulting shares."""
-    from overton.analysis.labels import PeopleAgreement
-    from overton.analysis.labels import agreement as read
     from overton.cli.output import print_json, say
+    from overton.judge.people_labels import PeopleAgreement
+    from overton.judge.people_labels import agreement as read
     from overton.studies.plain import SCHEMA, document
 
     if settle is not None and run is None:
@@ -177,8 +177,8 @@ def agreement(
 
 
 def _settle(run: Path, page: Path, task: str) -> None:
-    from overton.api.settling import settling_page
     from overton.cli.output import say
+    from overton.judge.pages import settling_page
 
     if settling_page(run, page, task=task) is None:
         say("People have no unsettled disagreements: there is no page to make.")
@@ -236,11 +236,11 @@ def again(
     json: opt.JsonOption = False,
 ) -> None:
     """Is the judge consistent? Ask it or another one again about the same units, as before and in another order."""
-    from overton.api.judging_again import again as ask_again
-    from overton.api.judging_again import plan_again
     from overton.cli.confirming import confirmation
     from overton.cli.ending import conclude, show_plan
     from overton.cli.progress import watching
+    from overton.judge.rejudging import again as ask_again
+    from overton.judge.rejudging import plan_again
 
     given: dict[str, Any] = {"judge": judge, "what": what, "size": size, "seed": seed, "trust": trust}
     given |= {"model_args": opt.model_arguments(model_arg), "prices": opt.prices(price), "confirm": confirmation()}
@@ -305,10 +305,10 @@ def correct(
     json: opt.JsonOption = False,
 ) -> None:
     """Correct a judge's labels of all rows by people's labels of some: shares of labels, means, differences."""
-    from overton.api.correcting import correct as corrected
-    from overton.api.correcting import correction_document
     from overton.cli.output import print_json, results, say
     from overton.cli.tables import show
+    from overton.judge.correction import correct as corrected
+    from overton.judge.correction import correction_document
     from overton.key_values import by_key
     from overton.studies.corrected import correction_tables
 

@@ -20,9 +20,9 @@ def for_measure(
     Raises:
         InputError: see `labels_for`; or a size is given, too.
     """
-    from overton.api.planning_labels import PILOT, WIDTH, labels_for
     from overton.cli.output import results, say
     from overton.cli.tables import show
+    from overton.judge.label_plan import PILOT, WIDTH, labels_for
     from overton.studies.sheet import plans_table
 
     _refuse_beside_for({"--size": size is not None, "--whole": whole is True, "--single": whole is False})
@@ -59,8 +59,8 @@ def refuse_without_people(given: Mapping[str, bool]) -> None:
 
 def draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: bool, what: str | None) -> None:
     """Draw a sheet, and say that it corrects nothing and which command makes pages."""
-    from overton.api.sheets import draw_sheet as drawn_sheet
     from overton.cli.output import results, say
+    from overton.judge.sheets import draw_sheet as drawn_sheet
 
     sheet, key = drawn_sheet(run, out, size=size, seed=seed, stratified=stratified, what=what)
     say(f"Fill in the column 'person'. The judge's labels are in {key}, which that person must not see.")
@@ -72,8 +72,8 @@ def draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: bo
 
 def draw_pages(run: Path, out: Path, **how: Any) -> None:
     """Draw pages, and say how their files are read back."""
-    from overton.api.labelling import TASK, draw_labels
     from overton.cli.output import results, say
+    from overton.judge.pages import TASK, draw_labels
 
     pages = draw_labels(run, out, **how)
     for page in pages:

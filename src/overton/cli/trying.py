@@ -30,11 +30,11 @@ def controls(
     json: opt.JsonOption = False,
 ) -> None:
     """Does the judge see what nobody can miss? Test it on texts whose label is beyond doubt."""
-    from overton.api.controls import controls as try_on
-    from overton.api.controls import plan_controls
     from overton.cli.confirming import confirmation
     from overton.cli.ending import conclude, show_plan
     from overton.cli.progress import watching
+    from overton.judge.controls import controls as try_on
+    from overton.judge.controls import plan_controls
 
     given: dict[str, Any] = {"judge": judge, "seed": seed, "trust": trust}
     given |= {"model_args": opt.model_arguments(model_arg), "prices": opt.prices(price), "confirm": confirmation()}

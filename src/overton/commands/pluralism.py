@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from overton.api.sheets import fresh_sheet, opened_sheet, write_files
 from overton.errors import InputError, Problem, command
 from overton.files.forum import ReadCounts, notes_on, read_comments, read_posts
 from overton.files.texts import write_objects
+from overton.judge.sheets import fresh_sheet, opened_sheet, write_files
 from overton.runs.items import read_items
 from overton.runs.run import Run, open_run
 from overton.studies.command import Done

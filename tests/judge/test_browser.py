@@ -12,8 +12,8 @@ import pytest
 from browser import Page
 from labels_page import ENDED, WORKING, begin, fresh, hand, key, saved, text
 
+from overton.judge.pages import Unit, page_of
 from overton.judging.labelling import CANNOT_TELL, Said, Task
-from overton.labelling import Unit, page_of
 
 pytestmark = pytest.mark.browser
 

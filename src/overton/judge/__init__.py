@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from overton.analysis.labels import agreement
-from overton.api.controls import controls, plan_controls
-from overton.api.correcting import correct
-from overton.api.judging_again import again, plan_again
-from overton.api.labelling import draw_labels
-from overton.api.planning_labels import labels_for
-from overton.api.settling import settling_page
-from overton.api.sheets import draw_sheet as sample
+from overton.judge.controls import controls, plan_controls
+from overton.judge.correction import correct
+from overton.judge.label_plan import labels_for
+from overton.judge.pages import draw_labels, settling_page
+from overton.judge.people_labels import agreement
+from overton.judge.rejudging import again, plan_again
+from overton.judge.sheets import draw_sheet as sample
 from overton.runs.run import call_of
 from overton.studies.registry import listed
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from overton.judge.pages import Unit
 from overton.judging.dealing import dealt
 from overton.judging.labelling import Asked, Task, task_of
-from overton.labelling import Unit
 
 HOSTILE = (
     "</script><script>window.__pwned = 1</script>",

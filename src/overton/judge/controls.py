@@ -11,10 +11,10 @@ import msgspec
 
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import TRIED, controls_kept, results_of
-from overton.api.judging_again import own_judge
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
 from overton.hosts.local.progress import Watch
+from overton.judge.rejudging import own_judge
 from overton.planning.plan import plan
 from overton.runs.answerers import published
 from overton.runs.dry_run import Plan

@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import overton
-from overton.analysis.labels import PeopleAgreement
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
+from overton.judge.people_labels import PeopleAgreement
 from overton.judging.gathering import gathered
 from overton.judging.labelling import CANNOT_TELL, Said, Settled, Task
 from overton.runs.labels import keep, kept_in, labels_locked

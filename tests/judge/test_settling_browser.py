@@ -9,7 +9,7 @@ import pytest
 from labels_page import ENDED, WORKING, begin, fresh, key, saved, text
 
 import overton
-from overton.analysis.labels import PeopleAgreement
+from overton.judge.people_labels import PeopleAgreement
 from overton.judging.labelling import CANNOT_TELL, Said, Task
 
 pytestmark = pytest.mark.browser

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import overton
-from overton.api.labelling import usual_size
 from overton.cli.main import app
 from overton.errors import InputError
+from overton.judge.pages import usual_size
 from overton.judging.labelling import Task, changed
 from overton.studies.sheet import definitions_in
 from overton.studies.stance_stability import prompts

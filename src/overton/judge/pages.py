@@ -1,28 +1,141 @@
-"""Pages on which people label what a run's judge labelled: drawn, dealt out and written, one HTML file per person."""
+"""Pages on which people label, and settle their labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from overton.api.sheets import as_text, judged_rows
 from overton.errors import InputError, Problem, RunError, quoted
 from overton.files.atomic import make_folder, write_atomic
-from overton.runs.labels import TASK
+from overton.judge.sheets import as_text, judged_rows
+from overton.judging.labelling import CANNOT_TELL, Task
+from overton.reporting.cells import encoded, inside_script
+from overton.reporting.page import asset, filled
+from overton.runs.labels import TASK, kept_in
 from overton.runs.run import Run, open_run
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.labelling import Asked, Design, Task
-    from overton.labelling import Unit
+    from overton.judging.labelling import Asked, Design, Labels
     from overton.studies.sheet import JudgedRows
 
-__all__ = ["TASK", "draw_labels", "shown_of", "usual_size"]
+__all__ = [
+    "TASK",
+    "Unit",
+    "draw_labels",
+    "page_of",
+    "settling_page",
+    "shown_of",
+    "usual_size",
+]
+
+
+_KEYS = "123456789abcdfghijklmnopqstvwxyz"
+"""The keys for labels, in order: digits, then the letters with no other function. Labels past these have none."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is shown of one of a task's rows: the texts that the judge saw, by heading, in order."""
+
+    texts: Mapping[str, str]
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """One unit on the page: its place among the task's rows, the number of its group from 1 if groups are shown whole,
+    and pairs of the numbers of a heading and of a text."""
+
+    place: int
+    group: int | None
+    texts: list[tuple[int, int]]
+
+
+def page_of(
+    task: Task,
+    units: Sequence[Unit],
+    number: int,
+    *,
+    row: str = "row",
+    group: str = "group",
+    places: Sequence[int] | None = None,
+) -> bytes:
+    """The page `number` of a task, from 1, as UTF-8. `units` are what is shown of each of the task's rows.
+
+    With `places` it is page 0, on which people settle what they say of these rows.
+
+    The file loads nothing and contains none of the judge's labels, names of models, or names of rows and groups: these
+    could give a label away. Texts are in it as JSON that no markup can end.
+
+    Raises:
+        ValueError: the numbers of units and rows differ, or there is no such page.
+    """
+    if len(units) != len(task.rows) or not (1 <= number <= len(task.people) if places is None else number == 0):
+        raise ValueError("one unit per row is needed, and a page that the task has")
+    shown = task.people[number - 1] if places is None else tuple(places)
+    asked, *decide = task.question.split("\n\n")
+    content = encoded(_content(task, units, shown, number, row=row, group=group))
+    text = filled(
+        _own("label.html"),
+        asset("shared.css") + _own("label.css"),
+        asset("shared.js") + _own("answers.js") + _own("label.js"),
+        task=task,
+        number=number,
+        count=len(shown),
+        asked=asked,
+        decide=decide,
+        row=row,
+        held=inside_script(content),
+    )
+    return text.encode()
+
+
+def _content(
+    task: Task, units: Sequence[Unit], asked: Sequence[int], number: int, *, row: str, group: str
+) -> dict[str, Any]:
+    """What the page's script reads; a text that occurs in several units is included once."""
+    texts: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    shown = [
+        _Shown(
+            place,
+            groups.setdefault(task.rows[place].group, len(groups) + 1) if task.design == "whole" and number else None,
+            [
+                (texts.setdefault(name, len(texts)), texts.setdefault(text, len(texts)))
+                for name, text in units[place].texts.items()
+                if text.strip()
+            ],
+        )
+        for place in asked
+    ]
+    keys = [*_KEYS, *[""] * len(task.labels)]
+    return {
+        "task": task.name,
+        "page": number,
+        "cannotTell": CANNOT_TELL,
+        "labels": [
+            {"name": name, "meaning": meaning, "key": key}
+            for (name, meaning), key in zip(task.labels.items(), keys, strict=False)
+        ],
+        "row": row,
+        "group": group,
+        "groups": len(groups),
+        "texts": list(texts),
+        "units": shown,
+    }
+
+
+@cache
+def _own(name: str) -> str:
+    return files("overton.judge").joinpath("assets", name).read_text(encoding="utf-8")
+
 
 _SIZE = 100
 
@@ -62,7 +175,6 @@ def draw_labels(
     """
     from overton.judging.dealing import dealt
     from overton.judging.labelling import Task, task_of
-    from overton.labelling import Unit, page_of
 
     out = Path(folder)
     _check(out, stratified=stratified, whole=whole is True)
@@ -119,7 +231,6 @@ def shown_of(
     Raises:
         InputError: a row belongs to another run.
     """
-    from overton.labelling import Unit
     from overton.studies.labelled import units_of
 
     _, _, judged = judged_rows(run, task.what)
@@ -196,3 +307,51 @@ def _clear(folder: Path, paths: Sequence[Path]) -> None:
         path.unlink(missing_ok=True)
     with suppress(OSError):  # somebody else has put something into it
         folder.rmdir()
+
+
+_SAID = "What people said"
+
+
+def settling_page(run: str | Path, page: str | Path, *, task: str | None = None) -> Path | None:
+    """Write a page on which people settle their disagreements in a run's labels; None if there are none.
+
+    The file it saves is read by `agreement` like any other page's, and its labels then count as people's. `task` names
+    the task if the run has labels of several.
+
+    Raises:
+        InputError: the page exists already, or the run has no labels, or labels of several tasks.
+        RunError: `run` is not a run folder, or the page cannot be written.
+    """
+    from overton.judging.gathering import SETTLING, open_places
+
+    opened, file = open_run(run), Path(page)
+    labels = _chosen(opened, task)
+    places = open_places(labels)
+    if not places:
+        return None
+    if file.exists():
+        raise InputError([Problem(str(file), "", "exists already; name another file")])
+    units, row = shown_of(opened, labels.task, places, _said(labels, places))
+    make_folder(file.parent)
+    return write_atomic(file, [page_of(labels.task, units, SETTLING, row=row, places=places)])
+
+
+def _chosen(run: Run, task: str | None) -> Labels:
+    kept = [one for one in kept_in(run.path) if task in (None, one.task.name)]
+    if len(kept) != 1:
+        known = ", ".join(one.task.name for one in kept) or "none"
+        raise InputError([Problem(str(run.path), "labels", f"name one task that the run has labels of: {known}")])
+    return kept[0]
+
+
+def _said(labels: Labels, places: list[int]) -> dict[int, Mapping[str, str]]:
+    """Who said what about each row, with their remarks, as a text under its heading."""
+    texts: dict[int, Mapping[str, str]] = {}
+    for place in places:
+        lines = [
+            f"{one.person}: {one.labels[place]}" + (f" ({one.remarks[place]})" if one.remarks.get(place) else "")
+            for one in labels.said
+            if place in one.labels
+        ]
+        texts[place] = {_SAID: "\n".join(lines)}
+    return texts

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from overton.judge.pages import Unit, page_of
 from overton.judging.labelling import Task
-from overton.labelling import Unit, page_of
 
 
 def held(page: bytes) -> dict[str, Any]:
