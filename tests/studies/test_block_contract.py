@@ -11,7 +11,7 @@ import pytest
 from overton.studies.deliberation import STUDY
 from overton.studies.precision import Judged, Limit
 from overton.testing import Case
-from overton.testing.blocks import check_blocks
+from overton.testing.design import check_blocks
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from typing import Any
 
 from overton.analysis.analyze import measure_run
 from overton.studies.study import AnyStudy
-from overton.testing.blocks import check_blocks
 from overton.testing.case import Case
 from overton.testing.checks import (
     check_analysis,
@@ -33,7 +32,7 @@ from overton.testing.checks import (
     check_run,
     check_stop,
 )
-from overton.testing.nulls import check_nulls
+from overton.testing.design import check_blocks, check_nulls
 
 __all__ = [
     "CHECKS",
@@ -59,7 +58,7 @@ __all__ = [
 
 def check_inspect(case: Case) -> None:
     """Inside Inspect AI the study has the same records, and runs convert to logs and back; needs Inspect AI."""
-    from overton.testing.inspecting import check_inspect as check
+    from overton.testing.inspect import check_inspect as check
 
     check(case)
 
