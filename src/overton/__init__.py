@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from overton.analysis.analyze import analyze, schema
     from overton.analysis.describe import describe
     from overton.analysis.reproductions import reproduce
-    from overton.api.comparing import baseline, compare, gate
     from overton.api.doctor import doctor
+    from overton.comparison.comparison import compare
+    from overton.comparison.gate import baseline, gate
     from overton.inspect.logs import export_run, import_logs
     from overton.planning.plan import plan
     from overton.reports.profile import profile
@@ -67,15 +68,15 @@ __all__ = [
 _HOMES = {
     "Run": "runs.run",
     "analyze": "analysis.analyze",
-    "baseline": "api.comparing",
+    "baseline": "comparison.gate",
     "batches": "runs.batch_status",
-    "compare": "api.comparing",
+    "compare": "comparison.comparison",
     "demo": "runs.demonstration",
     "describe": "analysis.describe",
     "doctor": "api.doctor",
     "export_run": "inspect.logs",
     "extend": "runs.run",
-    "gate": "api.comparing",
+    "gate": "comparison.gate",
     "import_logs": "inspect.logs",
     "merge": "runs.shards",
     "open_run": "runs.run",

@@ -119,7 +119,7 @@ async def test_every_study_can_be_read_side_by_side(tab, report):
 
 
 async def test_the_page_of_a_comparison_breaks_no_rule(tab, report, tmp_path):
-    from overton.api.comparing.page import write_page
+    from overton.comparison.sections import write_page
 
     _, run, _ = report
     await opened(tab, write_page(overton.compare(run.path), tmp_path / "compared.html"), 390)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.comparing.test_tables import MILLSTONE, scored
+from tests.comparison.test_tables import MILLSTONE, scored
 
 import overton
 

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from tests.api.comparing.test_trials import run_of
+from tests.comparison.test_comparison import run_of
 
 from overton.analysis.analyze import chosen_how
-from overton.api.comparing.making import of_sources
-from overton.api.comparing.results import Compared, Comparison
-from overton.api.comparing.shown import findings, sections
-from overton.api.comparing.source import Source
-from overton.api.comparing.sources import comparing_of
+from overton.comparison.comparison import of_sources
+from overton.comparison.results import Compared, Comparison
+from overton.comparison.sections import findings, sections
+from overton.comparison.sources import ComparisonSource, comparing_of
 from overton.statistics.resampling import Jackknife
 from overton.studies.exhibits import Chart
 from overton.studies.numbers import interval, number
@@ -33,7 +32,7 @@ def compared(study: str, *runs: pl.DataFrame) -> Comparison:
     named = study_named(study)
     how = chosen_how(named, how_of(study))
     sides = [comparing_of(named).records(results_of(study, records), how) for records in runs]
-    sources = [Source(f"run-{place}", Path(f"run-{place}"), None, one) for place, one in enumerate(sides)]
+    sources = [ComparisonSource(f"run-{place}", Path(f"run-{place}"), None, one) for place, one in enumerate(sides)]
     return of_sources(named, sources, Jackknife())
 
 

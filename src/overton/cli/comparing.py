@@ -9,9 +9,11 @@ import typer
 
 from overton.cli import options as opt
 from overton.cli.detecting import sizes
+from overton.comparison import comparison as making
+from overton.comparison import gate as keeping
 
 if TYPE_CHECKING:
-    from overton.api.comparing import Comparison
+    from overton.comparison.results import Comparison
 
 __all__ = ["baseline", "compare", "gate"]
 
@@ -59,11 +61,10 @@ def compare(
     json: opt.JsonOption = False,
 ) -> None:
     """Compare models pairwise. Differences are candidate minus base, over the items that both have."""
-    from overton.api import comparing
-    from overton.api.comparing.page import write_page
     from overton.cli.output import print_json, results, say
+    from overton.comparison.sections import write_page
 
-    made = comparing.compare(
+    made = making.compare(
         *sources,
         study=study,
         measures=measure or (),
@@ -91,10 +92,9 @@ def baseline(
     ] = None,
 ) -> None:
     """Store what later runs are compared with. The file is small, fits into a repository, and contains no replies."""
-    from overton.api import comparing
     from overton.cli.output import results
 
-    results().print(str(comparing.baseline(run, out=out, measures=measure or ())), soft_wrap=True)
+    results().print(str(keeping.baseline(run, out=out, measures=measure or ())), soft_wrap=True)
 
 
 def gate(
@@ -121,25 +121,25 @@ def gate(
     json: opt.JsonOption = False,
 ) -> None:
     """Check that a candidate stays within margins. Exit code 0 within, 5 beyond, 6 undecided (0 if that may pass)."""
-    from overton.api.comparing import gating
-    from overton.api.comparing.page import write_page
     from overton.cli.ending import Exit
     from overton.cli.output import print_json, results, say
+    from overton.comparison import gate
+    from overton.comparison.sections import write_page
     from overton.files.atomic import write_atomic
 
-    made = gating.gate(base, candidate, config, although=although)
+    made = gate.gate(base, candidate, config, although=although)
     if json:
         print_json(made.to_json())
     else:
         for one in made.comparison.differing:
             results().print(f"Note: {one.base} and {one.candidate}: {one.said}.")
         for check in made.checks:
-            results().print(f"{gating.check_line(check)}.")
+            results().print(f"{gate.check_line(check)}.")
         results().print(f"Gate: {made.outcome}{'' if made.passes else ', does not pass'}.")
     if junit is not None:
-        write_atomic(junit, [gating.junit(made)])
+        write_atomic(junit, [gate.junit(made)])
     if markdown is not None:
-        write_atomic(markdown, [gating.markdown(made).encode()])
+        write_atomic(markdown, [gate.markdown(made).encode()])
     if out is not None:
         say(f"Page: {write_page(made.comparison, out)}")
     codes = {"within": Exit.DONE, "beyond": Exit.BEYOND, "undecided": Exit.UNDECIDED}
@@ -148,9 +148,9 @@ def gate(
 
 def _show(made: Comparison) -> None:
     """What differs in how they were asked, then the verdicts in words, then the tables."""
-    from overton.api.comparing.shown import findings, sections
     from overton.cli.output import results
     from overton.cli.tables import show, show_sections
+    from overton.comparison.sections import findings, sections
     from overton.studies.exhibits import Prose, summary
 
     found = summary(sections(made))

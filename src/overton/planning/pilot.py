@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from overton.api.comparing.sameness import options_differing
-from overton.api.comparing.source import Source
-from overton.api.comparing.sources import opened
+from overton.comparison.differences import options_differing
+from overton.comparison.sources import ComparisonSource, open_sources
 from overton.errors import InputError, Problem
 from overton.runs.answerers import published
 from overton.runs.run import run
@@ -28,7 +27,7 @@ _MOST_TRIALS = 4
 
 def pilot_of(  # noqa: PLR0917
     study: AnyStudy, named: str | None, ready: SetUp, model_args: Arguments | None, folder: Path, seed: int
-) -> tuple[Source, str]:
+) -> tuple[ComparisonSource, str]:
     """The pilot, opened, and its name in a sentence: a run, or respondents that are simulated in `folder`.
 
     Raises:
@@ -36,7 +35,7 @@ def pilot_of(  # noqa: PLR0917
         RunError: it is not a run, or has no records.
     """
     if named is not None and not named.startswith(SIMULATED):
-        _, _, (source,) = opened([named], study.name, {})
+        _, _, (source,) = open_sources([named], study.name, {})
         return source, f"run {source.label}"
     subjects = [named] if named else _simulated_of(study, ready)
     path = folder / "pilot"
@@ -51,7 +50,7 @@ def pilot_of(  # noqa: PLR0917
         watch=_unwatched,
         **_options(study, ready),
     )
-    _, _, (source,) = opened([path], study.name, {})
+    _, _, (source,) = open_sources([path], study.name, {})
     return source, f"{', '.join(subjects)}, asked about {min(len(ready.items), _MOST_ITEMS)} {study.items.plural}"
 
 
@@ -120,7 +119,7 @@ def _options(study: AnyStudy, ready: SetUp) -> dict[str, Any]:
     return own if trials is None else own | {"trials": max(2, min(trials, _MOST_TRIALS))}
 
 
-def asked_differently(study: AnyStudy, pilot: Source, ready: SetUp) -> Iterator[str]:
+def asked_differently(study: AnyStudy, pilot: ComparisonSource, ready: SetUp) -> Iterator[str]:
     """How a pilot was asked differently from the plan: options that shape what is measured, and who answers besides
     the subject. Numbers of trials do not count."""
     provenance = pilot.provenance

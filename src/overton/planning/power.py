@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.api.comparing.source import Source
-from overton.api.comparing.sources import comparing_of
+from overton.comparison.sources import ComparisonSource, comparing_of
 from overton.errors import InputError, Problem
 from overton.planning.pilot import SIMULATED, asked_differently, pilot_of, trials_of
 from overton.runs import dry_run
@@ -164,7 +163,7 @@ class _Asked:
 
     study: AnyStudy
     wanted: Detecting
-    pilot: Source
+    pilot: ComparisonSource
     called: str
     measure: str
     size: float

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overton.analysis.results import measuring_of, results_of
-from overton.api.comparing.making import of_sources
-from overton.api.comparing.sameness import instruments, subjects
-from overton.api.comparing.shown import findings
-from overton.api.comparing.source import Side, Source
-from overton.api.comparing.sources import of_runs, parted
+from overton.comparison.comparison import of_sources
+from overton.comparison.differences import instruments, subjects
+from overton.comparison.sections import findings
+from overton.comparison.sources import ComparedModel, ComparisonSource, of_runs, split_model
 from overton.errors import InputError, Problem, command
 from overton.files.tables import open_table
 from overton.reports.profile_data import (
@@ -88,7 +87,7 @@ def _date(one: ProfiledRun) -> str:
     return one.run.manifest.created[:10]
 
 
-def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[Source]:
+def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[ComparisonSource]:
     """The runs as sources of a comparison; empty if the study does not declare how to compare."""
     study = runs[0].study
     if measuring_of(study).comparing is None:
@@ -98,15 +97,15 @@ def _sources(model: str, runs: Sequence[ProfiledRun]) -> list[Source]:
     return [replace(one, model=model) for one in found]
 
 
-def _between(base: Source, candidate: Source, profiled: ProfiledRun) -> tuple[list[str], list[str]]:
+def _between(base: ComparisonSource, candidate: ComparisonSource, profiled: ProfiledRun) -> tuple[list[str], list[str]]:
     """What changed between two runs of a model, and how far it moved.
 
     Runs asked with different instruments, which may differ for that reason alone, are not compared.
     """
     asked = list(instruments(base, candidate, profiled.study))
     names = (
-        Side(f"{base.model} [{base.label}]", base, base.model),
-        Side(f"{candidate.model} [{candidate.label}]", candidate, candidate.model),
+        ComparedModel(f"{base.model} [{base.label}]", base, base.model),
+        ComparedModel(f"{candidate.model} [{candidate.label}]", candidate, candidate.model),
     )
     changed = [one.said for one in [*subjects(*names, profiled.study), *asked]]
     how = profiled.outcome.how
@@ -267,7 +266,7 @@ def _opened(named: str | Path, how: Mapping[str, Any]) -> ProfiledRun:
     Raises:
         InputError: its study measures nothing, or it has no such model.
     """
-    path, model = parted(named)
+    path, model = split_model(named)
     run = open_run(path)
     measuring_of(run.study)
     names = tuple(entry.name for entry in run.entries)

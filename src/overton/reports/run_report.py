@@ -214,9 +214,9 @@ def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) 
     measuring = measuring_of(study)
     if not 1 < len(results.models) <= _MOST_COMPARED or measuring.comparing is None:
         return
-    from overton.api.comparing.making import of_sources
-    from overton.api.comparing.shown import in_report
-    from overton.api.comparing.sources import of_runs
+    from overton.comparison.comparison import of_sources
+    from overton.comparison.sections import in_report
+    from overton.comparison.sources import of_runs
     from overton.statistics.resampling import Jackknife
     from overton.studies.exhibits import Callout
 

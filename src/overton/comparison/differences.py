@@ -1,4 +1,4 @@
-"""What differs between two sources, by their own records: the instrument, the subject, or only the precision.
+"""What was asked otherwise.
 
 A comparison is refused if the instrument (prompts, items, options, conduct, judge) changed, since a difference could
 come from it. A changed subject is what the comparison is about. Tables record none of these things.
@@ -7,42 +7,91 @@ come from it. A changed subject is what the comparison is about. Tables record n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from overton.analysis.results import is_weighted
-from overton.api.comparing.conduct import conduct_differences
-from overton.api.comparing.differences import Differing, Kind
-from overton.api.comparing.provenance import NOBODY, Answering, Provenance
-from overton.api.comparing.source import Side, Source
+from overton.comparison.provenance import NOBODY, AnswererRecord, Provenance
+from overton.comparison.sources import ComparedModel, ComparisonSource
+from overton.errors import RunError, RunMismatch
+from overton.runs.folder import RunFolder
+from overton.runs.run import Run
+from overton.runs.session import missing_trials
+from overton.runs.start import check_unchanged
 from overton.studies.nulls import OPTION as NULLS
 from overton.studies.nulls import prompts_changed
 from overton.studies.options import fields_of, stored_options
 from overton.studies.study import AnyStudy
 from overton.studies.weighing import CALIBRATION
+from overton.version import __version__
 
-__all__ = ["instruments", "options_differing", "subjects"]
+__all__ = [
+    "Difference",
+    "Kind",
+    "conduct_differences",
+    "instruments",
+    "options_differing",
+    "subjects",
+]
 
 
-def instruments(base: Source, candidate: Source, study: AnyStudy) -> Iterator[Differing]:
+def conduct_differences(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[tuple[Kind, str]]:
+    """What two versions asked differently: nothing if both runs replay as they were asked; if one cannot be replayed,
+    conduct may differ."""
+    assert base.provenance is not None
+    assert candidate.provenance is not None
+    versions = f"{base.provenance.overton} and {candidate.provenance.overton}"
+    found = [_changed(one) for one in (base, candidate)]
+    if changed := [one.label for one, differs in zip((base, candidate), found, strict=True) if differs]:
+        yield (
+            "instrument",
+            f"conduct differs between versions of Overton ({versions}): this one asks differently from {changed[0]}",
+        )
+    elif None in found:
+        yield "unknown", f"they were asked by different versions of Overton ({versions}), whose conduct may differ"
+
+
+def _changed(source: ComparisonSource) -> bool | None:
+    """Whether this version would ask differently; None if that cannot be determined."""
+    if source.provenance is not None and source.provenance.overton == __version__:
+        return False
+    return None if source.run is None else _asks_differently(source.run)
+
+
+def _asks_differently(run: Run) -> bool | None:
+    folder = RunFolder(run.path)
+    try:
+        check_unchanged(run.study, folder, run.manifest)
+    except RunError:
+        return None
+    try:
+        missing_trials(folder, run.study, run.manifest, retry_failed=False)
+    except RunMismatch:
+        return True
+    except RunError:
+        return None
+    return False
+
+
+def instruments(base: ComparisonSource, candidate: ComparisonSource, study: AnyStudy) -> Iterator[Difference]:
     """In what ways two sources were not asked alike."""
     yield from _stopped(base, candidate)
     tables = list(dict.fromkeys(one.label for one in (base, candidate) if one.provenance is None))
     if base.provenance is None or candidate.provenance is None:
         said = f"how {' and '.join(tables)} came about is unknown: prompts, items, options and judge may differ"
-        yield Differing("unknown", base.label, candidate.label, said)
+        yield Difference("unknown", base.label, candidate.label, said)
         return
     if base.path.resolve() == candidate.path.resolve():
         return
     for kind, said in _between(base.provenance, candidate.provenance, study):
-        yield Differing(kind, base.label, candidate.label, said)
+        yield Difference(kind, base.label, candidate.label, said)
     if base.provenance.overton != candidate.provenance.overton:
         for kind, said in conduct_differences(base, candidate):
-            yield Differing(kind, base.label, candidate.label, said)
+            yield Difference(kind, base.label, candidate.label, said)
 
 
-def _stopped(base: Source, candidate: Source) -> Iterator[Differing]:
+def _stopped(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[Difference]:
     """Which of the two are runs that stopped once precise, and so asked some items more often than others."""
     runs = [one.run for one in (base, candidate) if one.run is not None and one.run.manifest.precision is not None]
     found = [one.label for one in (base, candidate) if one.run in runs]
@@ -50,10 +99,10 @@ def _stopped(base: Source, candidate: Source) -> Iterator[Differing]:
         asked = f"{' and '.join(dict.fromkeys(found))} asked each item only as often as its precision required"
         if all(map(is_weighted, runs)):
             said = f"{asked}: items count here as in the whole design, but some rest on few trials"
-            yield Differing("precision", base.label, candidate.label, said)
+            yield Difference("precision", base.label, candidate.label, said)
         else:
             said = f"{asked}: items asked more often count more here, and not alike for both models"
-            yield Differing("unknown", base.label, candidate.label, said)
+            yield Difference("unknown", base.label, candidate.label, said)
 
 
 def _between(one: Provenance, other: Provenance, study: AnyStudy) -> Iterator[tuple[Kind, str]]:
@@ -102,22 +151,24 @@ def _worded(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _answerers(role: str, one: list[Answering], other: list[Answering]) -> Iterator[tuple[Kind, str]]:
+def _answerers(role: str, one: list[AnswererRecord], other: list[AnswererRecord]) -> Iterator[tuple[Kind, str]]:
     if [entry.instrument for entry in one] != [entry.instrument for entry in other]:
         names = [", ".join(entry.name for entry in side) or "nobody" for side in (one, other)]
         how = f"{names[0]} and {names[1]}" if names[0] != names[1] else f"{names[0]} with other settings or weights"
         yield "instrument", f"who answers as {role} differs: {how}"
 
 
-def subjects(base: Side, candidate: Side, study: AnyStudy) -> Iterator[Differing]:
+def subjects(base: ComparedModel, candidate: ComparedModel, study: AnyStudy) -> Iterator[Difference]:
     """What differs about the models themselves, as far as runs record it, including the model behind a shared name."""
     first, second = _of(base, study), _of(candidate, study)
     if first is not None and second is not None:
         for said in _about(base, first, candidate, second):
-            yield Differing("subject", base.name, candidate.name, said)
+            yield Difference("subject", base.name, candidate.name, said)
 
 
-def _about(base: Side, first: Answering, candidate: Side, second: Answering) -> Iterator[str]:
+def _about(
+    base: ComparedModel, first: AnswererRecord, candidate: ComparedModel, second: AnswererRecord
+) -> Iterator[str]:
     if first.name == second.name and first.identity != second.identity:
         specs = f"{first.spec} and {second.spec}" if first.spec != second.spec else "other arguments or weights"
         yield f"{first.name} names different models ({specs})"
@@ -129,7 +180,7 @@ def _about(base: Side, first: Answering, candidate: Side, second: Answering) -> 
         yield from _upstream(base, first, candidate, second)
 
 
-def _of(side: Side, study: AnyStudy) -> Answering | None:
+def _of(side: ComparedModel, study: AnyStudy) -> AnswererRecord | None:
     found = side.source.provenance.roles.get(study.first, []) if side.source.provenance else []
     return next((entry for entry in found if entry.name == side.model), None)
 
@@ -145,7 +196,9 @@ _UPSTREAM = {
 }
 
 
-def _upstream(base: Side, first: Answering, candidate: Side, second: Answering) -> Iterator[str]:
+def _upstream(
+    base: ComparedModel, first: AnswererRecord, candidate: ComparedModel, second: AnswererRecord
+) -> Iterator[str]:
     """Differences in what the endpoints reported about themselves."""
     one, other = (
         side.source.upstream.get(entry.identity, NOBODY) for side, entry in ((base, first), (candidate, second))
@@ -161,3 +214,15 @@ _MOST = 8
 
 def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST])}{' and more' if len(names) > _MOST else ''}"
+
+
+Kind = Literal["instrument", "subject", "precision", "unknown"]
+
+
+class Difference(NamedTuple):
+    """One thing that differs: what kind of thing, between which two, and in words."""
+
+    kind: Kind
+    base: str
+    candidate: str
+    said: str

@@ -19,10 +19,10 @@ from tests.stored_runs import ARCHIVES
 import overton
 from overton.analysis.analyze import chosen_how
 from overton.analysis.results import measuring_of
-from overton.api.comparing.making import of_sources
-from overton.api.comparing.provenance import Provenance
-from overton.api.comparing.results import Pair
-from overton.api.comparing.source import Source
+from overton.comparison.comparison import of_sources
+from overton.comparison.provenance import Provenance
+from overton.comparison.results import Pair
+from overton.comparison.sources import ComparisonSource
 from overton.errors import InputError
 from overton.runs.items import read_items
 from overton.statistics.resampling import Jackknife
@@ -208,7 +208,7 @@ def test_blocks_contain_every_trial_and_no_more_blocks_than_that_needs(total: in
     assert all(0 <= start <= max(total - size, 0) for start in starts)
 
 
-def run_of(name: str, records: pl.DataFrame, trials: int) -> Source:
+def run_of(name: str, records: pl.DataFrame, trials: int) -> ComparisonSource:
     """A run with these records, of which the number of trials is known."""
     study = study_named("open-mindedness")
     comparing, how = measuring_of(study).comparing, chosen_how(study, {})
@@ -217,21 +217,21 @@ def run_of(name: str, records: pl.DataFrame, trials: int) -> Source:
     issues = records["issue"].unique().sort().to_list()
     told = Provenance("open-mindedness", {}, {"trials": trials}, dict.fromkeys(issues, ""), {}, 0, "")
     fewer = partial(with_fewer_trials, comparing, results, how)
-    return Source(name, Path(name), None, comparing.records(results, how), provenance=told, fewer=fewer)
+    return ComparisonSource(name, Path(name), None, comparing.records(results, how), provenance=told, fewer=fewer)
 
 
-def table_of(name: str, records: pl.DataFrame, trials: int) -> Source:
+def table_of(name: str, records: pl.DataFrame, trials: int) -> ComparisonSource:
     """The same answers as a table of counts."""
     study = study_named("open-mindedness")
     comparing = measuring_of(study).comparing
     assert comparing is not None
     counts = records.group_by("model", "issue", "condition", "stance").len("count")
     table = RawTable(name, ".csv", tuple(counts.columns), lambda: counts)
-    return Source(name, Path(name), None, comparing.table(table, chosen_how(study, {})))
+    return ComparisonSource(name, Path(name), None, comparing.table(table, chosen_how(study, {})))
 
 
 def pairs_of_one_subject(
-    seeds: range, effect: float, made: Callable[[str, pl.DataFrame, int], Source]
+    seeds: range, effect: float, made: Callable[[str, pl.DataFrame, int], ComparisonSource]
 ) -> Iterator[Pair]:
     """One subject, asked about 60 issues with 12 trials and with 1."""
     for seed in seeds:

@@ -1,13 +1,14 @@
-"""A comparison as sections: what differs in how it was asked, then verdicts, places, what is missing."""
+"""A comparison as tables, charts and a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isnan
+from pathlib import Path
 
-from overton.api.comparing.differences import Differing
-from overton.api.comparing.results import Compared, Comparison, MoreTrials, Standing
-from overton.api.comparing.source import Lost
+from overton.comparison.differences import Difference
+from overton.comparison.results import Compared, Comparison, MoreTrials, Standing
+from overton.comparison.sources import MissingCounts
 from overton.statistics.comparing import FEW, POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.axes import finite_ends
@@ -27,7 +28,14 @@ from overton.studies.exhibits import (
 )
 from overton.studies.numbers import number, reason, sentence
 
-__all__ = ["callout", "findings", "in_report", "sections"]
+__all__ = [
+    "callout",
+    "findings",
+    "in_report",
+    "sections",
+    "write_page",
+]
+
 
 _MOST = 30
 """Most pairs that a chart shows."""
@@ -67,7 +75,7 @@ def _differing(made: Comparison) -> Iterator[Exhibit]:
         yield Prose("Prompts, items, options and judges are the same, as far as the runs record them.")
 
 
-def callout(one: Differing) -> Callout:
+def callout(one: Difference) -> Callout:
     """One thing that differs, to be read before any number."""
     names = one.base if one.base == one.candidate else f"{one.base} and {one.candidate}"
     return Callout(f"{names}: {one.said}.", "warning" if one.kind == "instrument" else "note", summary=True)
@@ -316,7 +324,7 @@ def _missing(made: Comparison) -> Iterator[Exhibit]:
     )
 
 
-def _counted(one: Lost) -> list[Cell]:
+def _counted(one: MissingCounts) -> list[Cell]:
     return [
         Missing("unknown for a table") if count is None else count for count in (one.records, one.failed, one.refused)
     ]
@@ -337,3 +345,26 @@ def _method(made: Comparison) -> str:
         f" to decide: by normal theory, for a verdict with a probability of {POWER:.0%} if the true difference is the"
         " one found; if chance made that too large or too small, the number is too low or too high."
     )
+
+
+def write_page(made: Comparison, out: str | Path) -> Path:
+    """Write the comparison to `out`; returns the file.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    from overton.reporting import Report, write
+
+    report = Report(
+        title=f"Comparison: {made.title}",
+        summary="Which models differ, in which direction, and what the data cannot decide: candidate minus base.",
+        facts=[
+            ("Compared", "\n".join(f"{pair.candidate} with {pair.base}" for pair in made.pairs)),
+            ("Intervals", f"{made.level:.0%}, over {made.unit}"),
+        ],
+        sections=sections(made),
+        warnings=[callout(one) for one in made.differing if one.kind == "instrument"],
+        data=made.to_json(),
+        mark="Overton comparison",
+    )
+    return write(report, Path(out))

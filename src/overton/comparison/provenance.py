@@ -14,7 +14,7 @@ from overton.runs.answerers import published
 from overton.runs.folder import ModelEntry
 from overton.runs.run import Run
 
-__all__ = ["NOBODY", "Answering", "Provenance", "Upstream", "provenance_of", "upstream_of"]
+__all__ = ["NOBODY", "AnswererRecord", "Provenance", "Upstream", "provenance_of", "upstream_of"]
 
 
 class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,7 +33,7 @@ NOBODY = Upstream()
 """Reported nothing about itself."""
 
 
-class Answering(msgspec.Struct, frozen=True):
+class AnswererRecord(msgspec.Struct, frozen=True):
     """Who answered in a role: `identity` is what makes its calls the same; the seed of its draws is not part of it.
 
     `reported`, `fingerprints` and `servers` are what its endpoint reported about itself: see `Upstream`.
@@ -67,7 +67,7 @@ class Provenance(msgspec.Struct, frozen=True):
     prompts: dict[str, str]
     options: dict[str, Any]
     items: dict[str, str]
-    roles: dict[str, list[Answering]]
+    roles: dict[str, list[AnswererRecord]]
     seed: int
     overton: str
     missing: dict[str, list[str]] = {}
@@ -94,10 +94,10 @@ def provenance_of(run: Run, *, journal: bool = False) -> Provenance:
     )
 
 
-def _answering(entry: ModelEntry, said: Upstream) -> Answering:
+def _answering(entry: ModelEntry, said: Upstream) -> AnswererRecord:
     settings = msgspec.to_builtins(msgspec.structs.replace(entry.settings, seed=None))
     own = (entry.name, published(entry.spec), entry.identity, settings, entry.holds_form, tuple(entry.not_sent))
-    return Answering(*own, said.reported, said.fingerprints, said.servers)
+    return AnswererRecord(*own, said.reported, said.fingerprints, said.servers)
 
 
 def upstream_of(run: Run) -> dict[str, Upstream]:

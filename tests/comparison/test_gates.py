@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import overton
-from overton.api.comparing import gating
+from overton.comparison import gate
 from overton.errors import InputError
 
 SCORE = "open_mindedness"
@@ -182,7 +182,7 @@ def test_the_user_decides_what_undecided_means(
     path = config(tmp_path, guard(difference, head=head))  # a bound at the difference itself is in no interval's reach
     made = overton.gate(desk / "old", desk / "new", path)
     assert (made.outcome, made.passes) == ("undecided", passes)
-    found = suite(gating.junit(made))
+    found = suite(gate.junit(made))
     assert (found.get("failures"), found.get("skipped")) == (("0", "1") if passes else ("1", "0"))
     words = ["gate", str(desk / "old"), str(desk / "new"), "--config", str(path)]
     assert command_line(*words, folder=tmp_path).returncode == (0 if passes else 6)
@@ -213,7 +213,7 @@ def suite(report: bytes) -> ElementTree.Element:
 
 def test_junit_counts_what_is_beyond_as_failed(desk: Path, tmp_path: Path) -> None:
     made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(2)))
-    found = suite(gating.junit(made))
+    found = suite(gate.junit(made))
     assert (found.get("tests"), found.get("failures"), found.get("skipped")) == ("1", "1", "0")
     failure = found.find("testcase/failure")
     assert failure is not None
@@ -224,14 +224,14 @@ def test_junit_is_read_by_junitparser(desk: Path, tmp_path: Path) -> None:
     junitparser = pytest.importorskip("junitparser")
     path = tmp_path / "junit.xml"
     made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(90)))
-    path.write_bytes(gating.junit(made))
+    path.write_bytes(gate.junit(made))
     (found,) = junitparser.JUnitXml.fromfile(str(path))
     assert (found.tests, found.failures) == (1, 0)
 
 
 def test_markdown_has_a_row_for_each_check_and_no_markup_of_others(desk: Path, tmp_path: Path) -> None:
     made = overton.gate(desk / "baseline.json", desk / "new", config(tmp_path, guard(90)))
-    text = gating.markdown(made)
+    text = gate.markdown(made)
     assert text.startswith("### Overton gate: within\n")
     assert "| open\\_mindedness | m \\[baseline\\] | m \\[new\\] |" in text
 

@@ -1,4 +1,9 @@
-"""From sources to a comparison."""
+"""Models compared over the items that they share.
+
+Runs are matched by trial. Answers of a table cannot be: one trial asks each template once, and counts do not say which
+template an answer is from. Answers drawn at random from the larger table vary more than those of a trial, so that a
+model with a label bias would differ from itself.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from overton.api.comparing.differences import Differing
-from overton.api.comparing.labels import Corrected, corrected
-from overton.api.comparing.results import BONFERRONI, MAX_T, Compared, Comparison, MoreTrials, Pair, Standing
-from overton.api.comparing.sameness import instruments, subjects
-from overton.api.comparing.source import NOTHING_KNOWN, Side, Source
-from overton.api.comparing.sources import comparing_of, opened, pairs_of
-from overton.api.comparing.trials import Matched, matched
+from overton.comparison.differences import Difference, instruments, subjects
+from overton.comparison.labels import Corrected, corrected
+from overton.comparison.results import BONFERRONI, MAX_T, Compared, Comparison, MoreTrials, Pair, Standing
+from overton.comparison.sources import (
+    NOTHING_KNOWN,
+    ComparedModel,
+    ComparisonSource,
+    comparing_of,
+    open_sources,
+    pairs_of,
+)
 from overton.errors import InputError, Problem
 from overton.statistics import NOT_COMPUTED, Estimate
 from overton.statistics.comparing import (
@@ -37,7 +46,92 @@ from overton.studies.installed_study import blaming
 from overton.studies.options import option_place
 from overton.studies.study import AnyStudy
 
-__all__ = ["compare", "of_sources"]
+__all__ = [
+    "Matched",
+    "compare",
+    "matched",
+    "of_sources",
+]
+
+
+_ALIKE = 1.25
+"""Answers in a condition may differ by this factor, as when calls failed: at 15 answers, that moves a plain score
+by 0.2 of 100 (docs/compare.md)."""
+
+_AGAIN = "Make the baseline again from its run (overton baseline)"
+_EQUAL = "ask both with the same number of trials"
+
+
+class Matched(NamedTuple):
+    """The contributions of both to a measure, the base first.
+
+    Both numbers are for as many trials of each item as `trials` says; if it is None, each is for its own number.
+    `refused` gives the reason why they are not compared, with advice, '' if they are.
+    """
+
+    both: tuple[Contribution, Contribution]
+    trials: int | None = None
+    refused: str = ""
+
+
+def matched(base: ComparedModel, candidate: ComparedModel, measure: str) -> Matched:
+    """Contributions that do not differ because of different numbers of trials."""
+    sides, both = (base, candidate), (base.contributions[measure], candidate.contributions[measure])
+    declared, of_table = both[0].measure, any(side.source.is_table for side in sides)
+    if not (declared.unbiased or declared.matched):
+        return Matched(both)
+    if of_table and any(side.source.is_baseline and one.answers is None for side, one in zip(sides, both, strict=True)):
+        return Matched(both, refused=f"few answers change it, and the baseline does not say how many it has. {_AGAIN}")
+    trials, answers = _trials_of_both(*sides), _answers(both[0].answers, both[1].answers)
+    if declared.unbiased and (counted := trials or answers):
+        advice = _advice(sides, declared.unbiased)
+        return Matched(both, refused=f"they have {counted}, and chance in few of these raises it. {advice}")
+    if declared.matched and trials:
+        return _with_as_few(sides, both, trials)
+    if declared.matched and of_table and answers:
+        advice = f"A table does not say which answers belong to one trial: compare their run folders, or {_EQUAL}"
+        return Matched(both, refused=f"they have {answers}, and it depends on how many. {advice}")
+    return Matched(both)
+
+
+def _with_as_few(
+    sides: tuple[ComparedModel, ComparedModel], both: tuple[Contribution, Contribution], counted: str
+) -> Matched:
+    """Take both with the largest number of trials that both have."""
+    measure, trials = both[0].measure.name, _common(*(side.source for side in sides))
+    first, second = (side.with_trials(measure, trials) if trials else None for side in sides)
+    if trials is None or first is None or second is None:
+        return Matched(both, refused=f"they have {counted}, and it depends on how many. {_AGAIN}, or {_EQUAL}")
+    return Matched((first, second), trials)
+
+
+def _common(base: ComparisonSource, candidate: ComparisonSource) -> int | None:
+    """The most trials that both can be taken with."""
+    fewest = min(one.trials or 0 for one in (base, candidate))
+    known = [{*one.kept, one.trials or 0} for one in (base, candidate) if one.kept is not None]
+    return max((one for one in range(1, fewest + 1) if all(one in some for some in known)), default=None)
+
+
+def _advice(sides: tuple[ComparedModel, ComparedModel], unbiased: str) -> str:
+    """The advice for a measure that is not compared across numbers of trials."""
+    if any(side.source.is_table for side in sides):
+        return f"Compare {unbiased} of their run folders, or {_EQUAL}"
+    if all(unbiased in side.contributions for side in sides):
+        return f"Compare {unbiased}, or {_EQUAL}"
+    return f"{_AGAIN}, so that it has {unbiased}, or {_EQUAL}"
+
+
+def _trials_of_both(base: ComparedModel, candidate: ComparedModel) -> str:
+    """The numbers of trials that runs, or the runs of baselines, were given, if they differ."""
+    one, other = (side.source.trials for side in (base, candidate))
+    return "" if one is None or other is None or one == other else f"{one} and {other} trials"
+
+
+def _answers(one: float | None, other: float | None) -> str:
+    """How many answers numbers have in a condition, if they differ: tables do not say how many trials there were."""
+    if one is None or other is None or max(one, other) <= _ALIKE * min(one, other):
+        return ""
+    return f"{one:.3g} and {other:.3g} answers to an item in a condition"
 
 
 def compare(
@@ -68,7 +162,7 @@ def compare(
     """
     if not 0.5 < level < 1:
         raise InputError([Problem(option_place("level"), str(level), "must be between 0.5 and 1")])
-    named, _, found = opened(sources, study, {**how, "level": level, "seed": seed})
+    named, _, found = open_sources(sources, study, {**how, "level": level, "seed": seed})
     if not pairs_of(found):
         raise InputError([Problem("compare", str(sources[0]), "has only one model: name another run, or RUN#MODEL")])
     with blaming(named, "comparing"):
@@ -77,7 +171,7 @@ def compare(
 
 def of_sources(  # noqa: PLR0917
     named: AnyStudy,
-    found: Sequence[Source],
+    found: Sequence[ComparisonSource],
     how: Jackknife,
     measures: Sequence[str] = (),
     margins: Mapping[str, float] = MappingProxyType({}),
@@ -111,14 +205,16 @@ def of_sources(  # noqa: PLR0917
     )
 
 
-def _differing(found: Sequence[Source], pairs: Sequence[tuple[Side, Side]], study: AnyStudy) -> Iterator[Differing]:
+def _differing(
+    found: Sequence[ComparisonSource], pairs: Sequence[tuple[ComparedModel, ComparedModel]], study: AnyStudy
+) -> Iterator[Difference]:
     for base, candidate in combinations(found, 2) if len(found) > 1 else [(found[0], found[0])]:
         yield from instruments(base, candidate, study)
     for first, second in pairs:
         yield from subjects(first, second, study)
 
 
-def _refuse(differing: Sequence[Differing], although: str) -> None:
+def _refuse(differing: Sequence[Difference], although: str) -> None:
     """Refuse what was asked with different instruments, unless there is a reason."""
     changed = [one for one in differing if one.kind == "instrument"]
     if changed and not although.strip():
@@ -128,7 +224,9 @@ def _refuse(differing: Sequence[Differing], although: str) -> None:
         )
 
 
-def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins: Mapping[str, float]) -> list[str]:
+def _asked(
+    pairs: Sequence[tuple[ComparedModel, ComparedModel]], measures: Sequence[str], margins: Mapping[str, float]
+) -> list[str]:
     """The names of the measures to compare: headlines that some pair has, before their variants, and those requested.
 
     Raises:
@@ -155,7 +253,7 @@ def _asked(pairs: Sequence[tuple[Side, Side]], measures: Sequence[str], margins:
     return list(dict.fromkeys([*leading, *measures, *margins]))
 
 
-def _not_kept(pairs: Sequence[tuple[Side, Side]], name: str) -> str:
+def _not_kept(pairs: Sequence[tuple[ComparedModel, ComparedModel]], name: str) -> str:
     """The reason if a measure of the runs is not compared because a baseline does not contain it, otherwise ''."""
     sides = [side for pair in pairs for side in pair]
     lacking = {side.source.label for side in sides if side.source.is_baseline and name not in side.contributions}
@@ -168,7 +266,7 @@ class _Met(NamedTuple):
     """A measure of one pair, with the pair's index."""
 
     place: int
-    sides: tuple[Side, Side]
+    sides: tuple[ComparedModel, ComparedModel]
     matched: Matched
     meeting: Meeting
 
@@ -178,7 +276,7 @@ class _Met(NamedTuple):
         return self.matched.both
 
 
-def _met(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife) -> Iterator[_Met]:
+def _met(pairs: Sequence[tuple[ComparedModel, ComparedModel]], measure: str, jackknife: Jackknife) -> Iterator[_Met]:
     for place, sides in enumerate(pairs):
         if all(measure in side.contributions for side in sides):
             found = matched(*sides, measure)
@@ -189,7 +287,7 @@ def _met(pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife)
 
 
 def _family(
-    pairs: Sequence[tuple[Side, Side]], measure: str, jackknife: Jackknife, margin: float | None
+    pairs: Sequence[tuple[ComparedModel, ComparedModel]], measure: str, jackknife: Jackknife, margin: float | None
 ) -> dict[int, Compared]:
     """A measure of all pairs, by the pair's index, with intervals for each pair and simultaneous ones for all."""
     met = list(_met(pairs, measure, jackknife))
@@ -259,7 +357,7 @@ def _compared(one: _Met, jackknife: Jackknife, margin: float | None, simultaneou
     needed = items_needed(alone, chosen, items) if verdict == "undecided" else None
     more = 0 if needed is None else needed.items - items
     price = _price(one.sides, more)
-    trials = None if needed is None else _trials(one, alone, needed, jackknife)
+    trials = None if needed is None else _more_trials(one, alone, needed, jackknife)
     worst = None if one.matched.refused else _worst(one)
     found = (measure, items, base, candidate, alone, joint, chosen, verdict, worst, needed, price)
     return Compared(
@@ -280,7 +378,7 @@ def _worst(one: _Met) -> tuple[float, float] | None:
     return second[0] - first[1], second[1] - first[0]
 
 
-def _trials(one: _Met, alone: Gap, needed: Needed, jackknife: Jackknife) -> MoreTrials:
+def _more_trials(one: _Met, alone: Gap, needed: Needed, jackknife: Jackknife) -> MoreTrials:
     """How many trials of the same items would decide; or why none would, or why that is unknown."""
     measure, error = one.both[0].measure.name, alone.own.error
     halves = [side.source.halves for side in one.sides]
@@ -305,7 +403,7 @@ _ENDLESS = 1000
 """Nobody asks this many times as many trials."""
 
 
-def _dearer(sides: tuple[Side, Side], times: float) -> float | None:
+def _dearer(sides: tuple[ComparedModel, ComparedModel], times: float) -> float | None:
     """The cost of both runs times `times`; None if a price is unknown."""
     known = {side.source.path: side.source.provenance for side in sides}.values()
     if any(one is None or not one.cost for one in known):
@@ -313,7 +411,7 @@ def _dearer(sides: tuple[Side, Side], times: float) -> float | None:
     return times * sum(one.cost for one in known if one is not None)
 
 
-def _price(sides: tuple[Side, Side], more: int) -> float | None:
+def _price(sides: tuple[ComparedModel, ComparedModel], more: int) -> float | None:
     """What so many more items would cost in both runs, at the cost of theirs so far; None if a price is unknown."""
     known = {side.source.path: side.source.provenance for side in sides}.values()
     if not more or any(one is None or not one.cost or not one.items for one in known):
@@ -322,7 +420,10 @@ def _price(sides: tuple[Side, Side], more: int) -> float | None:
 
 
 def _ranks(
-    pairs: Sequence[tuple[Side, Side]], made: Mapping[int, Compared], measure: str, jackknife: Jackknife
+    pairs: Sequence[tuple[ComparedModel, ComparedModel]],
+    made: Mapping[int, Compared],
+    measure: str,
+    jackknife: Jackknife,
 ) -> list[Standing]:
     """The places that each of three or more models could have, if all of them are compared with each other."""
     sides = {side.name: side for place in made for side in pairs[place]}

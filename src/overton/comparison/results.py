@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from overton.api.comparing.differences import Differing
-from overton.api.comparing.labels import Corrected
-from overton.api.comparing.source import Lost
+from overton.comparison.differences import Difference
+from overton.comparison.labels import Corrected
+from overton.comparison.sources import MissingCounts
 from overton.statistics import Estimate
 from overton.statistics.comparing import POWER, Gap, Needed, Places, Verdict
 from overton.studies.comparing import Measure
@@ -25,8 +25,6 @@ __all__ = [
     "Standing",
 ]
 
-if TYPE_CHECKING:
-    pass
 
 Bounds = tuple[float, float] | None
 
@@ -154,8 +152,8 @@ class Comparison:
     seed: int
     pairs: Sequence[Pair]
     ranks: Mapping[str, Sequence[Standing]]
-    lost: Mapping[str, Lost]
-    differing: Sequence[Differing]
+    lost: Mapping[str, MissingCounts]
+    differing: Sequence[Difference]
     although: str
 
     def to_json(self) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import overton
-from overton.api.comparing import Comparison
+from overton.comparison.results import Comparison
 from overton.errors import InputError
 
-COUNTS = Path(__file__).parents[2] / "data" / "millstone" / "gpt-4o-counts.csv"
+COUNTS = Path(__file__).parents[1] / "data" / "millstone" / "gpt-4o-counts.csv"
 CONDITIONS = ("baseline", "one-sided-pro", "one-sided-con", "convincing-pro", "convincing-con", "balanced")
 SCORES = {"open_mindedness", "open_mindedness_as_published"}
 

@@ -1,0 +1,539 @@
+"""Runs, tables and baselines opened for comparison."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
+from itertools import chain, combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from overton.analysis.analyze import chosen_how
+from overton.analysis.results import measuring_of, results_of
+from overton.comparison.labels import with_labels
+from overton.comparison.provenance import Provenance, Upstream, provenance_of, upstream_of
+from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
+from overton.files.tables import open_table
+from overton.runs.record_rows import design_of_table
+from overton.runs.run import Run, open_run
+from overton.statistics.comparing import ratio
+from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.detecting import halves_of
+from overton.studies.fewer_trials import with_fewer_trials
+from overton.studies.installed_study import blaming
+from overton.studies.measuring import Comparing, How
+from overton.studies.registry import study_named, usable_studies
+from overton.studies.results import Results
+from overton.studies.study import AnyStudy
+from overton.untrusted import decode_json, read_bytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.detecting import Halves
+    from overton.studies.table import RawTable
+
+__all__ = [
+    "FORMAT",
+    "NOTHING_KNOWN",
+    "BaselineFile",
+    "BaselineMeasure",
+    "ComparedModel",
+    "ComparisonSource",
+    "MissingCounts",
+    "comparing_of",
+    "is_baseline",
+    "lost_of",
+    "of_baseline",
+    "of_runs",
+    "open_sources",
+    "pairs_of",
+    "split_model",
+    "study_of",
+]
+
+
+class MissingCounts(msgspec.Struct, frozen=True):
+    """What is missing of one of those compared: of how many records how many failed for good and how many were
+    flagged as refusals; and the items that its run left out as incomplete. None if that is unknown.
+    """
+
+    records: int | None
+    failed: int | None
+    refused: int | None
+    missing: tuple[str, ...] = ()
+
+
+NOTHING_KNOWN = MissingCounts(None, None, None)
+"""For a table, nothing of this is known."""
+
+
+def lost_of(records: pl.DataFrame, model: str, missing: Mapping[str, Sequence[str]]) -> MissingCounts:
+    """What is missing of a model in a run's records, '' for all of them; `missing` are items left out, by model."""
+    import polars as pl
+
+    own = records.filter(pl.col("model") == model) if model else records
+    names = {name for lane, items in missing.items() if model in ("", lane) for name in items}
+    refused = int(own["refused"].sum()) if "refused" in own.columns else None
+    return MissingCounts(
+        own.height, int(own["failure"].count()) if "failure" in own.columns else None, refused, tuple(sorted(names))
+    )
+
+
+def _none() -> None:
+    return None
+
+
+def _no_fewer(trials: int) -> Sides:
+    return {}
+
+
+@dataclass(frozen=True)
+class ComparisonSource:
+    """One argument: a run or a table, and what each model in it contributes.
+
+    `label` names it; `model` is the one selected, '' for all. `provenance` says how it was asked, None for a table; a
+    baseline file has it, too, but no run. `halved` returns its models' contributions by each half of the trials.
+    `fewer` returns their contributions to `matched` measures with so many trials. `kept` are the numbers of trials for
+    which a baseline has these, None if any will do.
+    """
+
+    label: str
+    path: Path
+    run: Run | None
+    sides: Mapping[str, Sequence[Contribution]]
+    model: str = ""
+    lost: Mapping[str, MissingCounts] = field(default_factory=dict)
+    provenance: Provenance | None = None
+    halved: Callable[[], Halves | None] = _none
+    fewer: Callable[[int], Sides] = _no_fewer
+    kept: tuple[int, ...] | None = None
+
+    @property
+    def models(self) -> list[str]:
+        """The models in it, or the one selected; what is of all of them together is left out."""
+        return [self.model] if self.model else [name for name in self.sides if name]
+
+    @property
+    def trials(self) -> int | None:
+        """How many trials of each item and condition its run was given; None if that is not known."""
+        found = None if self.provenance is None else self.provenance.options.get("trials")
+        return found if isinstance(found, int) else None
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is a baseline file: those know how they were asked, and have no run."""
+        return self.run is None and self.provenance is not None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table made elsewhere: those do not say how they were asked."""
+        return self.run is None and self.provenance is None
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The items that were asked about; for a table, those in it."""
+        if self.provenance is not None:
+            return frozenset(self.provenance.items)
+        return frozenset(name for side in self.sides.values() for one in side for name in one.items)
+
+    @cached_property
+    def halves(self) -> Halves | None:
+        """What its models contribute by each half of the trials; None unless a run has several trials of each."""
+        return self.halved()
+
+    @cached_property
+    def upstream(self) -> Mapping[str, Upstream]:
+        """What endpoints reported about themselves, by the answerer's identity: from the journal, or the baseline."""
+        if self.run is not None:
+            return upstream_of(self.run)
+        answering = [one for some in self.provenance.roles.values() for one in some] if self.provenance else []
+        return {one.identity: one.upstream for one in answering}
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    """One of those compared: a model of a source, or '' for the whole source; `name` distinguishes it from others."""
+
+    name: str
+    source: ComparisonSource
+    model: str
+
+    @property
+    def contributions(self) -> dict[str, Contribution]:
+        """What its items contribute, by measure."""
+        return {one.measure.name: one for one in self.source.sides[self.model]}
+
+    def with_trials(self, measure: str, trials: int) -> Contribution | None:
+        """The contribution of its items to a measure with so many trials, at most its own; None if it is not known."""
+        own = self.contributions[measure]
+        if trials == self.source.trials or not own.items:
+            return own
+        found = self.source.fewer(trials).get(self.model, ())
+        return next((one for one in found if one.measure.name == measure), None)
+
+
+FORMAT = 1
+SUFFIX = ".json"
+_LARGEST = 50_000_000
+_LARGEST_NUMBER = 1e100
+"""Squares of larger numbers overflow, which ends in intervals without a reason."""
+
+
+class BaselineMeasure(msgspec.Struct, frozen=True):
+    """The contribution of each item to one measure; see `Contribution`.
+
+    `fewer` is for a measure that depends on the number of trials: by a smaller number than the run's, the value of each
+    item that has one with so many trials. `answers` is how many an item has in a condition. Baselines of 0.2 have
+    neither.
+    """
+
+    items: list[str]
+    parts: list[list[float]]
+    lost: list[float] | None = None
+    moot: list[float] | None = None
+    worst: tuple[list[float], list[float]] | None = None
+    why: str = ""
+    fewer: dict[int, dict[str, float]] | None = None
+    answers: float | None = None
+
+
+class BaselineFile(msgspec.Struct, frozen=True):
+    """A baseline file. `sides` is by model ('' for all together), then by measure."""
+
+    baseline: int
+    study: str
+    name: str
+    told: Provenance
+    lost: dict[str, MissingCounts]
+    sides: dict[str, dict[str, BaselineMeasure]]
+
+
+_decoded = msgspec.json.Decoder(BaselineFile).decode
+
+
+def is_baseline(path: Path) -> bool:
+    """Whether it is a baseline file, by its name and its first bytes."""
+    if path.suffix != SUFFIX or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(13).replace(b" ", b"").startswith(b'{"baseline":')
+
+
+def study_of(path: Path) -> str:
+    """The study of a baseline.
+
+    Raises:
+        InputError: the file is damaged, or of another version.
+    """
+    return _read(path).study
+
+
+def of_baseline(path: Path, label: str, known: Mapping[str, Contribution]) -> ComparisonSource:
+    """A baseline as a source; `known` is by measure what a run contributes to it. Other measures in it are left out.
+
+    Raises:
+        InputError: the file is damaged, or of another version.
+    """
+    file = _read(path)
+    measures = {name: one.measure for name, one in known.items()}
+    sides = {
+        model: [_contribution(path, kept, known[name]) for name, kept in found.items() if name in known]
+        for model, found in file.sides.items()
+    }
+    kept = {count for found in file.sides.values() for one in found.values() for count in one.fewer or {}}
+    fewer = partial(_fewer, file, measures)
+    return ComparisonSource(
+        label, path, None, sides, lost=file.lost, provenance=file.told, fewer=fewer, kept=tuple(sorted(kept))
+    )
+
+
+def _fewer(file: BaselineFile, measures: Mapping[str, Measure], trials: int) -> Sides:
+    """The stored values that rest on so many trials."""
+    return {
+        model: [
+            of_pairs(measures[name], list(values), np.array([*values.values()]), np.ones(len(values)))
+            for name, kept in found.items()
+            if name in measures and (values := (kept.fewer or {}).get(trials))
+        ]
+        for model, found in file.sides.items()
+    }
+
+
+def _read(path: Path) -> BaselineFile:
+    try:
+        file = decode_json(read_bytes(path, _LARGEST), _decoded)
+    except (OSError, Unreadable) as error:
+        reason = f"is not a readable baseline: {reason_of(error)}"
+        raise InputError([Problem(str(path), "", reason)]) from error
+    if file.baseline != FORMAT:
+        reason = f"has format {file.baseline}; this version of Overton reads {FORMAT}"
+        raise InputError([Problem(str(path), "baseline", reason)])
+    return file
+
+
+def _contribution(path: Path, kept: BaselineMeasure, known: Contribution) -> Contribution:
+    """Check a stored contribution and return it: it has a row for each item, as wide as a run's, with numbers that the
+    measure can have.
+
+    Raises:
+        InputError: it does not.
+    """
+    measure, count = known.measure, len(kept.items)
+    rows = [one for one in (kept.lost, kept.moot, *(kept.worst or ())) if one is not None]
+    widths = {len(row) for row in kept.parts}
+    if len(kept.parts) != count or any(len(one) != count for one in rows) or len(widths) > 1:
+        raise InputError([Problem(str(path), measure.name, "does not have one row per item")])
+    if len(set(kept.items)) < count:
+        raise InputError([Problem(str(path), measure.name, "names an item twice")])
+    if kept.answers is not None and not 0 < kept.answers <= _LARGEST_NUMBER:
+        raise InputError([Problem(str(path), measure.name, f"has {kept.answers:g} answers to an item")])
+    for trials, values in (kept.fewer or {}).items():
+        if reason := _outside(values.values(), measure):
+            raise InputError([Problem(str(path), f"{measure.name}, {trials} trials", reason)])
+    width = known.parts.shape[1] if len(known.parts) else max(widths, default=2)
+    _check(path, kept, measure, width)
+    parts = np.array(kept.parts, float).reshape(count, width)
+    lost, moot = (None if one is None else np.array(one, float) for one in (kept.lost, kept.moot))
+    made = Contribution(measure, tuple(kept.items), parts, lost=lost, moot=moot, why=kept.why, answers=kept.answers)
+    if kept.worst is None:
+        return made
+    least, most = (np.array(one, float) for one in kept.worst)
+    return replace(made, worst=lambda: (least, most))
+
+
+def _check(path: Path, kept: BaselineMeasure, measure: Measure, width: int) -> None:
+    """Refuse what a baseline cannot contain, so that an edited one does not become a difference of millions.
+
+    Raises:
+        InputError: a row has other than `width` numbers, or a number that its measure cannot have; names the item.
+    """
+    for number, item in enumerate(kept.items):
+        reason = _wrong_row(kept, number, measure, width)
+        if reason:
+            advice = "make the baseline again from its run (overton baseline)"
+            raise InputError([Problem(str(path), f"{measure.name}, {quoted(item)}", f"{reason}: {advice}")])
+
+
+def _wrong_row(kept: BaselineMeasure, number: int, measure: Measure, width: int) -> str:
+    """The fault of an item's numbers, '' if there is none."""
+    row = kept.parts[number]
+    gone = [one[number] for one in (kept.lost, kept.moot) if one is not None]
+    ends = [one[number] for one in kept.worst or ()]
+    if len(row) != width:
+        return f"has {len(row)} numbers, but in the run {width}"
+    if any(abs(one) > _LARGEST_NUMBER for one in (*row, *gone, *ends)):
+        return f"has a number above {_LARGEST_NUMBER:g}"
+    if any(one < 0 for one in gone):
+        return "has a negative count of missing or refused answers"
+    if ends and ends[0] > ends[1]:
+        return f"could be at least {ends[0]:g} and at most {ends[1]:g}"
+    if measure.of is not ratio:
+        return ""
+    above, below = row
+    if below < 0:
+        return f"has the weight {below:g}, below 0"
+    return _outside([above / below] if below else [], measure)
+
+
+def _outside(values: Iterable[float], measure: Measure) -> str:
+    """Why values of single items are too far outside the measure's range, or ''.
+
+    A value corrected for chance can be somewhat outside, but not by more than the width of the range.
+    """
+    low, high = measure.within
+    for value in values:
+        if not (low - (high - low) <= value <= high + (high - low)):
+            return f"has the value {value:g}, but the measure is between {low:g} and {high:g}"
+    return ""
+
+
+if TYPE_CHECKING:
+    Opened = Run | RawTable | Path
+
+
+MARK = "#"
+"""Separates a run, or a table, from the one of its models that is selected."""
+
+
+def comparing_of(study: AnyStudy) -> Comparing:
+    """How a study compares models.
+
+    Raises:
+        InputError: it does not declare that.
+    """
+    declared = measuring_of(study).comparing
+    if declared is None:
+        raise InputError([Problem("study", study.name, "declares nothing by which models could be compared")])
+    return declared
+
+
+def split_model(text: str | Path) -> tuple[Path, str]:
+    """A source's path and the selected model, '' for all: 'RUN#MODEL'. A path that exists as written is one."""
+    whole = str(text)
+    place = whole.find(MARK)
+    while place >= 0 and not Path(whole).exists():
+        if Path(whole[:place]).exists():
+            return Path(whole[:place]), whole[place + 1 :]
+        place = whole.find(MARK, place + 1)
+    return Path(whole), ""
+
+
+def open_sources(
+    given: Sequence[str | Path], study: str | None, how: Mapping[str, Any]
+) -> tuple[AnyStudy, How, list[ComparisonSource]]:
+    """The study that all sources are of, the choices of how it is computed, and the sources.
+
+    Raises:
+        InputError: there are none, they are of several studies, a model is unknown, or a file is not a table.
+        RunError: a folder is not a run, or has no records.
+    """
+    if not given:
+        raise InputError([Problem("compare", "", "name a run, a model of one (RUN#MODEL), or a table")])
+    places = [split_model(one) for one in given]
+    content = [_open(path) for path, _ in places]
+    if all(isinstance(one, Path) for one in content):
+        raise InputError([Problem("compare", str(given[0]), "is a baseline: name a run or a table, too")])
+    named = _study(study, content, [path for path, _ in places])
+    chosen = chosen_how(named, how)
+    labels = _labels([path for path, _ in places])
+    with blaming(named, "comparing"):
+        found = _sources(named, chosen, labels, [path for path, _ in places], content)
+    return named, chosen, [_of_model(one, model) for one, (_, model) in zip(found, places, strict=True)]
+
+
+def _open(path: Path) -> Opened:
+    """A run if there is a manifest, a baseline by its path, otherwise a table."""
+    if is_baseline(path):
+        return path
+    if (path / "manifest.json").is_file():
+        return open_run(path)
+    return open_table(path)
+
+
+def _study(study: str | None, content: Sequence[Opened], paths: Sequence[Path]) -> AnyStudy:
+    found = {_study_of(one, path, study) for one, path in zip(content, paths, strict=True)}
+    if len(found) > 1:
+        raise InputError([Problem("compare", "", f"they are of different studies: {', '.join(sorted(found))}")])
+    return study_named(found.pop())
+
+
+def _study_of(content: Opened, path: Path, study: str | None) -> str:
+    if isinstance(content, Run):
+        name = study_named(content.manifest.study).labels or content.manifest.study
+        if study is not None and study_named(study).name != name:
+            raise InputError([Problem(str(path), "", f"is a run of {content.manifest.study}, not of {study}")])
+        return name
+    if isinstance(content, Path):
+        return study_of(content)
+    if study is not None:
+        return study_named(study).name
+    fitting = [
+        one.name
+        for one in usable_studies()
+        if one.measuring and one.measuring.comparing and any(kind.fits(content) for kind in one.measuring.read)
+    ]
+    if len(fitting) != 1:
+        reason = f"is a table that {' and '.join(fitting) or 'no study'} can read: name its study (--study)"
+        raise InputError([Problem(str(path), "", reason)])
+    return fitting[0]
+
+
+def _sources(
+    study: AnyStudy, how: How, labels: Sequence[str], paths: Sequence[Path], content: Sequence[Opened]
+) -> list[ComparisonSource]:
+    """The sources; a baseline's measures are identified by those of the others."""
+    made = {
+        label: _source(study, how, label, path, one)
+        for label, path, one in zip(labels, paths, content, strict=True)
+        if not isinstance(one, Path)
+    }
+    known = {one.measure.name: one for source in made.values() for side in source.sides.values() for one in side}
+    kept = {
+        label: of_baseline(one, label, known)
+        for label, one in zip(labels, content, strict=True)
+        if isinstance(one, Path)
+    }
+    return [(made | kept)[label] for label in labels]
+
+
+def _source(study: AnyStudy, how: How, label: str, path: Path, content: Run | RawTable) -> ComparisonSource:
+    comparing = comparing_of(study)
+    if isinstance(content, Run):
+        results = results_of([content])
+        return _of_run(label, content, results, comparing, how)
+    return ComparisonSource(label, path, None, comparing.table(design_of_table(study, content), how))
+
+
+def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> ComparisonSource:
+    sides = _as_named(with_labels(comparing.records(results, how), run, results, how), run)
+    lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
+    halved = partial(halves_of, comparing, results, how)
+    fewer = cache(partial(with_fewer_trials, comparing, results, how))
+    return ComparisonSource(
+        label, run.path, run, sides, lost=lost, provenance=provenance_of(run), halved=halved, fewer=fewer
+    )
+
+
+def _as_named(sides: Sides, run: Run) -> Sides:
+    """The models in the order in which they were named: the first is the base of the others."""
+    place = {entry.name: at for at, entry in enumerate(chain(*run.manifest.models.values()))}
+    return {name: sides[name] for name in sorted(sides, key=lambda name: place.get(name, -1))}
+
+
+def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[ComparisonSource]:
+    """The sources of open runs, with the `results` of all of them together."""
+    comparing = comparing_of(study)
+    labels = _labels([run.path for run in runs])
+    each = [results] if len(runs) == 1 else [results_of([run]) for run in runs]
+    return [_of_run(label, run, one, comparing, how) for label, run, one in zip(labels, runs, each, strict=True)]
+
+
+def _of_model(source: ComparisonSource, model: str) -> ComparisonSource:
+    if model and model not in source.sides:
+        known = ", ".join(source.models)
+        raise InputError([Problem(f"{source.path}{MARK}{model}", "", f"has no such model; its models are {known}")])
+    return replace(source, model=model)
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """Folders and files by their names; those that share a name by their paths, and repeated ones by number."""
+    short = [path.resolve().name if path.is_dir() else path.stem for path in paths]
+    several = Counter(short)
+    shown = [str(path) if several[name] > 1 else name for path, name in zip(paths, short, strict=True)]
+    return [
+        name if shown.count(name) == 1 else f"{name} ({1 + shown[:place].count(name)})"
+        for place, name in enumerate(shown)
+    ]
+
+
+def pairs_of(sources: Sequence[ComparisonSource]) -> list[tuple[ComparedModel, ComparedModel]]:
+    """Base and candidate of every comparison, in the order of the arguments.
+
+    Within a single source, all of its models; between two with several models, those of the same name if there are any,
+    otherwise each with each; and for what is of all models together, each source with each.
+    """
+    if len(sources) == 1:
+        return [*combinations(_sides(sources[0], sources), 2)]
+    made = []
+    for base, candidate in combinations(sources, 2):
+        first, second = _sides(base, sources), _sides(candidate, sources)
+        same = [(one, other) for one in first for other in second if one.model == other.model]
+        several = len(first) > 1 or len(second) > 1
+        made += same if several and same else [(one, other) for one in first for other in second]
+        if "" in base.sides and "" in candidate.sides and not (base.model or candidate.model):
+            made.append((ComparedModel(base.label, base, ""), ComparedModel(candidate.label, candidate, "")))
+    return made
+
+
+def _sides(source: ComparisonSource, sources: Sequence[ComparisonSource]) -> list[ComparedModel]:
+    known = Counter(model for one in sources for model in one.models)
+    return [
+        ComparedModel(f"{model} [{source.label}]" if known[model] > 1 else model, source, model)
+        for model in source.models
+    ]
