@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import overton
-from overton.hosts.local.progress import Progress
+from overton.runs.progress import Progress
 
 Told = list[tuple[float, float | None]]
 """Seconds since the start, and the seconds left as shown then."""

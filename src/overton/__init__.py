@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from overton.analysis.analyze import analyze, schema
     from overton.analysis.describe import describe
     from overton.analysis.reproductions import reproduce
-    from overton.api.doctor import doctor
     from overton.comparison.comparison import compare
     from overton.comparison.gate import baseline, gate
+    from overton.health import doctor
     from overton.inspect.logs import export_run, import_logs
     from overton.planning.plan import plan
     from overton.reports.profile import profile
@@ -73,7 +73,7 @@ _HOMES = {
     "compare": "comparison.comparison",
     "demo": "runs.demonstration",
     "describe": "analysis.describe",
-    "doctor": "api.doctor",
+    "doctor": "health",
     "export_run": "inspect.logs",
     "extend": "runs.run",
     "gate": "comparison.gate",

@@ -1,5 +1,84 @@
-"""Collections of pages for local search: `overton corpus NAME` is a function here."""
+"""Collections of pages for local search: building an index, and trying it."""
 
-from overton.api.collections import Collection, index, search
+from __future__ import annotations
 
-__all__ = ["Collection", "index", "search"]
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overton.errors import InputError, MissingExtra, Problem
+from overton.files.atomic import new_folder
+
+if TYPE_CHECKING:
+    from overton.calls import Hit
+    from overton.retrieval.page_files import FolderOfPages
+
+__all__ = [
+    "Collection",
+    "index",
+    "search",
+]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """An index in a folder: its digest (SHA-256, hexadecimal), its number of pages, and what was left out.
+
+    `problems` are pages that could not be read, `skipped` counts files of other kinds by their suffix.
+    """
+
+    path: Path
+    digest: str
+    pages: int
+    problems: tuple[Problem, ...]
+    skipped: Mapping[str, int]
+
+
+def index(folder: str | Path, out: str | Path, *, lenient: bool = False) -> Collection:
+    """Index a folder of text, HTML and JSON lines for `--search index/OUT`; see `overton.retrieval.page_files`.
+
+    With `lenient`, what cannot be read is left out and listed; otherwise nothing is written if anything cannot be read.
+
+    Raises:
+        InputError: every page that cannot be read, a folder without pages, or an `out` that exists already.
+        RunError: it cannot be written.
+        MissingExtra: the optional part 'retrieval' is not installed.
+    """
+    _require()
+    from overton.retrieval.index import build_index
+    from overton.retrieval.page_files import FolderOfPages
+
+    source = FolderOfPages(Path(folder))
+    with new_folder(Path(out)) as fresh:
+        made = build_index(source.pages(), fresh)
+        _check(source, made.pages, lenient)
+    return Collection(Path(out), made.digest, made.pages, tuple(source.problems), dict(source.skipped))
+
+
+def search(collection: str | Path, query: str, *, top: int = 10) -> tuple[Hit, ...]:
+    """The hits of a query in an index, or in the starter pages ('starter'), as a run would get them.
+
+    Raises:
+        InputError: no such index exists.
+        MissingExtra: the optional part 'retrieval' is not installed.
+    """
+    _require()
+    from overton.retrieval.index import open_index, starter_index
+
+    opened = starter_index() if str(collection) == "starter" else open_index(Path(collection))
+    return opened.find(query, top)
+
+
+def _require() -> None:
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("tantivy", "trafilatura")):
+        raise MissingExtra("a local collection", "retrieval")
+
+
+def _check(source: FolderOfPages, pages: int, lenient: bool) -> None:
+    if source.problems and not lenient:
+        raise InputError(source.problems)
+    if not pages:
+        raise InputError([Problem(str(source.folder), "", "contains no readable page (.txt, .md, .html, .jsonl)")])

@@ -54,7 +54,7 @@ def test_elsewhere_nothing_is_shown(where: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_hostile_in_a_trouble_stays_text_in_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     from overton.engine import Counters
-    from overton.hosts.local.progress import Progress
+    from overton.runs.progress import Progress
 
     cell = notebook(monkeypatch, object())
     watch = progress_bar.in_notebook("run")

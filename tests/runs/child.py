@@ -21,8 +21,8 @@ import msgspec
 from overton.calls import Price
 from overton.engine import Limits, RetryPolicy, batch_sender, batches
 from overton.errors import OvertonError
-from overton.hosts.local.progress import Progress
 from overton.runs.answerers import ModelRequest
+from overton.runs.progress import Progress
 from overton.runs.start import resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Issue, Options
 from overton.studies.precision import Wanted

@@ -14,8 +14,8 @@ from tests.runs.conftest import SEED, Asked, Endpoint, Runs
 
 from overton.engine import PollIntervals, servers
 from overton.errors import AccessError, Notice
-from overton.hosts.local.progress import Progress
 from overton.runs.answerers import ModelRequest
+from overton.runs.progress import Progress
 
 pytestmark = pytest.mark.filterwarnings("ignore::overton.errors.Notice")
 

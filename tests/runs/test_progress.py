@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from overton.hosts.local.progress import Progress
 from overton.runs.items import read_items
-from overton.runs.progress import CallsEach, TimeLeft, calls_each
+from overton.runs.progress import CallsEach, Progress, TimeLeft, calls_each
 from overton.studies import deliberation, open_mindedness, pluralism
 
 

@@ -14,9 +14,9 @@ from tests.runs.conftest import SEED, Runs
 
 from overton.engine import Limits
 from overton.errors import OvertonError, RunMismatch
-from overton.hosts.local.progress import Progress
 from overton.models.weights import ensure
 from overton.runs.answerers import ModelRequest
+from overton.runs.progress import Progress
 
 pytestmark = [NEEDS_RAY, pytest.mark.ray, pytest.mark.timeout(600)]
 ENDLESS = Limits(calls=10**6)

@@ -15,10 +15,10 @@ from ray_engine import stub
 from tests.runs.conftest import SEED, Runs
 
 from overton.errors import AccessError
-from overton.hosts.local.progress import Progress
 from overton.models import ray_replicas, ray_worker
 from overton.runs.answerers import ModelRequest
 from overton.runs.folder import RunFolder
+from overton.runs.progress import Progress
 
 pytestmark = [NEEDS_RAY, pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(900)]
 

@@ -26,10 +26,10 @@ from overton.calls import Reply
 from overton.engine import RetryPolicy, entries
 from overton.engine.identity import call_seed
 from overton.errors import InputError, RunMismatch
-from overton.hosts.local.progress import Progress
 from overton.retrieval.archive_search import contents_of
 from overton.runs.answerers import open_models
 from overton.runs.items import read_items
+from overton.runs.progress import Progress
 from overton.studies.stance_stability import STUDY
 from overton.studies.stance_stability.reading import TOPICS
 

@@ -42,8 +42,8 @@ class Checking(StudyGroup):
         """The command that checks a file as the kind of items it contains."""
 
         def body(**reading: Any) -> None:
-            from overton.api.kinds import kind_of, recognised
             from overton.cli.output import say
+            from overton.items import kind_of, recognised
 
             study = recognised(path)
             asks = kind_of(study)

@@ -21,10 +21,10 @@ def index(
     lenient: Annotated[bool, typer.Option("--lenient", help="Leave out and list what cannot be read.")] = False,
 ) -> None:
     """Index a folder's pages: each text or HTML file, and each JSON line with url and text (and title, date)."""
-    from overton.api import collections
+    from overton import corpus
     from overton.cli.output import results, say
 
-    made = collections.index(folder, out, lenient=lenient)
+    made = corpus.index(folder, out, lenient=lenient)
     for problem in made.problems:
         say(f"left out: {problem}")
     for suffix, count in sorted(made.skipped.items()):
@@ -44,10 +44,10 @@ def search(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a query's hits, best first, as a run would get them."""
-    from overton.api import collections
+    from overton import corpus
     from overton.cli.output import print_json, results
 
-    hits = collections.search(collection, query, top=top)
+    hits = corpus.search(collection, query, top=top)
     if json:
         print_json(hits)
         return

@@ -9,15 +9,15 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from overton.api.doctor import Health
+    from overton.health import Health
 
 __all__ = ["doctor"]
 
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show what is installed and what this machine can run. Keys are shown by name only. Exit code 1 on a problem."""
-    from overton.api.doctor import doctor as look
     from overton.cli.output import print_json, results
+    from overton.health import doctor as look
 
     found = look()
     if json:

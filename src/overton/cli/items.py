@@ -21,8 +21,8 @@ def list_(
     from rich.table import Table
     from rich.text import Text
 
-    from overton.api.kinds import list_items
     from overton.cli.output import print_json, results
+    from overton.items import list_items
 
     found = list_items(kind)
     if json:
@@ -43,10 +43,10 @@ def new(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to create.", show_default=False)],
 ) -> None:
     """Create a file with one item to fill in, which passes its check as it is."""
-    from overton.api import kinds
+    from overton import items
     from overton.cli.output import results, say
     from overton.errors import command
 
-    made = kinds.new(kind, out)
+    made = items.new(kind, out)
     results().print(str(made), soft_wrap=True)
     say(f"Fill it in, and check it with: {command('items', 'check', made)}")

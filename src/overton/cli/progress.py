@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from overton.cli.output import notes
-from overton.hosts.local.progress import Progress, Watch
+from overton.runs.progress import Progress, Watch
 from overton.runs.progress_bar import detail, share
 
 __all__ = ["watching"]

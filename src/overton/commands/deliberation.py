@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from overton.errors import InputError, Problem
 from overton.files.forum import ReadCounts, notes_on, read_comments, read_posts
 from overton.files.texts import write_objects
-from overton.hosts.local.progress import Watch  # the command line reads the hints of what it calls
+from overton.runs.progress import Watch  # the command line reads the hints of what it calls
 from overton.runs.run import Run, run
 from overton.runs.setup import Arguments
 from overton.studies.command import Done

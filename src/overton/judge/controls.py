@@ -13,13 +13,13 @@ from overton.analysis.analyze import measure_run
 from overton.analysis.results import TRIED, controls_kept, results_of
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
-from overton.hosts.local.progress import Watch
 from overton.judge.rejudging import own_judge
 from overton.planning.plan import plan
 from overton.runs.answerers import published
 from overton.runs.dry_run import Plan
 from overton.runs.items import read_items
 from overton.runs.labels import labels_locked
+from overton.runs.progress import Watch
 from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices
 from overton.runs.trust import Confirm, Trust

@@ -14,11 +14,11 @@ import msgspec
 from overton.analysis.results import results_of
 from overton.calls import Draw
 from overton.errors import InputError, Problem
-from overton.hosts.local.progress import Watch
 from overton.judging.labelling import Labels
 from overton.planning.plan import plan
 from overton.runs.answerers import published
 from overton.runs.dry_run import Plan
+from overton.runs.progress import Watch
 from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices, model_requests
 from overton.runs.trust import Confirm, Trust, check_trusted

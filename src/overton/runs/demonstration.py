@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from overton.hosts.local.progress import Watch
 from overton.models import pull
+from overton.runs.progress import Watch
 from overton.runs.run import Run, run
 from overton.studies.registry import DEMO, study_named
 from overton.studies.study import Demo

@@ -1,18 +1,54 @@
-"""How long a run will take: the calls that its models are still to answer, at their pace so far."""
+"""Progress of a run: counts, and how long it will still take."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
 from overton.calls import Trial
+from overton.engine import Counters
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
 from overton.studies.study import AnyStudy
 
-__all__ = ["CallsEach", "TimeLeft", "calls_each"]
+__all__ = [
+    "CallsEach",
+    "Progress",
+    "TimeLeft",
+    "Watch",
+    "calls_each",
+]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A run's progress, for display.
+
+    `in_flight` are the models' requests in flight, `admitted` how many are currently allowed; neither includes searches
+    and pages. `stopping` says why nothing more is sent, '' while the run continues. `answered` is how many calls models
+    have answered in this session, `calls` how many it is expected to make in all, and `left` the seconds to its end at
+    this pace, None while unknown. `fleets` says, for each model with several servers, how many are up and why others
+    are not.
+    """
+
+    done: int
+    total: int
+    tally: Counters
+    cost: float
+    seconds: float
+    in_flight: int
+    admitted: int
+    stopping: str = ""
+    answered: int = 0
+    calls: float = 0.0
+    left: float | None = None
+    fleets: Mapping[str, str] = field(default_factory=dict)
+
+
+Watch = Callable[[Progress], None]
+
 
 _LOOKED_AT = 12
 _SECONDS = 1.0

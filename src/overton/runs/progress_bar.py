@@ -8,7 +8,7 @@ from html import escape
 from time import monotonic
 from typing import Any, cast
 
-from overton.hosts.local.progress import Progress, Watch
+from overton.runs.progress import Progress, Watch
 from overton.untrusted import visible
 
 __all__ = ["detail", "duration", "in_notebook", "share"]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from overton.engine import Limits, RetryPolicy
 from overton.errors import InputError, Problem
-from overton.hosts.local.progress import Watch
 from overton.runs import start
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
+from overton.runs.progress import Watch
 from overton.runs.progress_bar import in_notebook
 from overton.runs.record_rows import records_of
 from overton.runs.setup import (

@@ -32,7 +32,6 @@ from overton.errors import (
     Stopped,
     StudyError,
 )
-from overton.hosts.local.progress import Progress, Watch
 from overton.retrieval import Source
 from overton.runs.answerers import Opened
 from overton.runs.event_loop import few_collections, run_to_end, until_interrupted
@@ -40,7 +39,7 @@ from overton.runs.folder import Manifest, RunFolder, Spent, open_journal, spent_
 from overton.runs.lanes import lane_names, lanes_of, unmade_of, write_dataset, write_records
 from overton.runs.machine import reserve_bytes
 from overton.runs.precision import reached_of
-from overton.runs.progress import CallsEach, TimeLeft, calls_each
+from overton.runs.progress import CallsEach, Progress, TimeLeft, Watch, calls_each
 from overton.runs.temperature_probe import probe_judges, recall_probes
 from overton.studies.study import AnyStudy
 

@@ -23,12 +23,12 @@ from overton.engine import Journal, Limits, RetryPolicy, Spending, digest, entri
 from overton.engine.journal import NOTE, JournalEntry
 from overton.errors import InputError, Problem, RunError, Stopped, command
 from overton.files.atomic import cannot_be_written, new_folder
-from overton.hosts.local.progress import Watch
 from overton.retrieval.limits import ARCHIVE
 from overton.runs.answerers import Opened, Requests
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import Manifest, RunFolder, Shard, Spent, open_journal, spent_so_far, write_manifest
 from overton.runs.machine import check_machine
+from overton.runs.progress import Watch
 from overton.runs.progress_bar import in_notebook
 from overton.runs.run import Run, open_run
 from overton.runs.session import missing_trials, run_session

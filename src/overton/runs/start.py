@@ -14,13 +14,13 @@ from overton.calls import Price
 from overton.engine import Limits, RetryPolicy, digest
 from overton.engine.records import record_type_columns
 from overton.errors import InputError, Notice, Problem, RunMismatch
-from overton.hosts.local.progress import Watch
 from overton.models import Model, parse_spec, price_of
 from overton.models.arguments import takes
 from overton.runs.answerers import ModelRequest, Opened, Requests, completed, entries_of, open_models, wanted_of
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.machine import check_files, check_machine
 from overton.runs.precision import check_one_judge, design_of
+from overton.runs.progress import Watch
 from overton.runs.session import missing_trials, run_session
 from overton.runs.temperature_probe import sent
 from overton.runs.trial_counts import trials_by_item

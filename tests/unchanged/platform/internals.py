@@ -23,7 +23,7 @@ __all__ = [
     "study_names",
 ]
 
-DOCTOR = "overton.api.doctor.doctor"
+DOCTOR = "overton.health.doctor"
 """The function behind `overton doctor`."""
 
 

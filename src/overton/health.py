@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from overton.api.kinds import shared_words
+from overton.items import shared_words
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER
 from overton.models.weights import cache_folder, known
 from overton.studies.registry import Listed, listed, unusable_names

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api import doctor as doctors
-from overton.api.doctor import Extra
+from overton import health as doctors
+from overton.health import Extra
 
 SECRET = "sk-live-0123456789"
 

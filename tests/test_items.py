@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import overton
-from overton.api.kinds import kind_named, list_items, new, recognised
 from overton.errors import InputError
+from overton.items import kind_named, list_items, new, recognised
 from overton.runs.items import read_items, write_items
 
 KINDS = ["issues", "topic", "thread", "dilemmas", "references", "open_mindedness"]
@@ -52,7 +52,7 @@ def test_all_starter_items_are_listed_with_what_they_are_about() -> None:
 
 
 def test_issues_without_paraphrases_are_for_those_who_make_them() -> None:
-    file = Path(__file__).parents[1] / "data" / "procon" / "four-day-school-week.json"
+    file = Path(__file__).parents[0] / "data" / "procon" / "four-day-school-week.json"
     assert recognised(file).name == "rephrase"
     assert [one.severity for one in overton.items.check(file)].count("error") == 0
 

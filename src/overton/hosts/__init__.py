@@ -1,1 +1,0 @@
-"""Where a study's `conduct` runs: on this machine in a run folder (`local`); other hosts are next to it."""
