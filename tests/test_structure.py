@@ -224,7 +224,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_the_reader_of_modules_sees_annotations_late_imports_and_doors() -> None:
     text = (
         "from __future__ import annotations\nfrom typing import TYPE_CHECKING\nimport overton.cli.main\n"
-        "from . import desk\nfrom overton.engine import Counters, budget\n"
+        "from . import dispatcher\nfrom overton.engine import Counters, budget\n"
         "if TYPE_CHECKING:\n    from overton.runs.run import Run\ndef f():\n    from ..calls import Reply\n"
     )
     modules = {"overton.cli.main", "overton.engine", "overton.engine.dispatcher", "overton.runs.run", "overton.calls"}
