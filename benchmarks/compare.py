@@ -35,8 +35,8 @@ import numpy as np
 import polars as pl
 from items import DISTRIBUTIONS, Distribution, Draw
 
-from overton.statistics.comparing import verdict_of
-from overton.statistics.resampling import Jackknife
+from overton.statistics.comparison import verdict_of
+from overton.statistics.jackknife import Jackknife
 from overton.studies.comparing import WHOLE, Contribution, meeting, of_pairs
 from overton.studies.fewer_trials import blocks
 from overton.studies.measuring import How

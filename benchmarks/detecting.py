@@ -28,10 +28,18 @@ import numpy as np
 from compare import SOURCES, pairs
 from items import DISTRIBUTIONS
 
-from overton.statistics.chances import NORMAL, Pulls, pulls_of
-from overton.statistics.comparing import Number
-from overton.statistics.detecting import Varying, apart, fewest_items, scatter, smallest_detectable
-from overton.statistics.resampling import Jackknife
+from overton.statistics.comparison import Number
+from overton.statistics.jackknife import Jackknife
+from overton.statistics.power import (
+    NORMAL,
+    ItemInfluences,
+    ItemVariance,
+    apart,
+    fewest_items,
+    item_influences,
+    scatter,
+    smallest_detectable,
+)
 from overton.studies.comparing import meeting
 
 POWER = 0.8
@@ -102,7 +110,7 @@ def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
 
 def _values(one: Number) -> np.ndarray:
     """What items contribute to a number: what is the same in several items is the same here, whatever the pair."""
-    pulls = pulls_of(one)
+    pulls = item_influences(one)
     return np.round(one.value + pulls * len(pulls), 9)
 
 
@@ -110,9 +118,9 @@ class Start(NamedTuple):
     """What many items show: how much a lift of 1 adds to a difference, how it varies, and how unevenly."""
 
     by_lift: float
-    varying: Varying
-    pulls: Pulls
-    alone: Pulls
+    varying: ItemVariance
+    pulls: ItemInfluences
+    alone: ItemInfluences
 
 
 @cache
@@ -123,14 +131,14 @@ def start(what: What, lift: float = _TRIED) -> Start:
     return Start(
         float(np.mean([one.difference for one in made])) / lift,
         varying,
-        Pulls(np.concatenate([one.pulls for one in made])),
-        Pulls(np.concatenate([one.alone for one in made]), max(1 - varying.items / (2 * single.items), 0.0)),
+        ItemInfluences(np.concatenate([one.pulls for one in made])),
+        ItemInfluences(np.concatenate([one.alone for one in made]), max(1 - varying.items / (2 * single.items), 0.0)),
     )
 
 
-def _varying(made: Sequence[Pair]) -> tuple[Varying, Varying]:
+def _varying(made: Sequence[Pair]) -> tuple[ItemVariance, ItemVariance]:
     """Of differences, and of one model alone."""
-    return Varying(float(np.nanmean([one.spread for one in made]))), Varying(
+    return ItemVariance(float(np.nanmean([one.spread for one in made]))), ItemVariance(
         float(np.nanmean([one.own for one in made]))
     )
 
@@ -159,7 +167,7 @@ def cell(what: What, items: int, count: int) -> Row:
     return Row(f"detected, {items} items", (said[0], said[1]), float(np.mean([one.told for one in made])))
 
 
-def _known(known: Start, made: Sequence[Pair]) -> list[tuple[Varying, Pulls]]:
+def _known(known: Start, made: Sequence[Pair]) -> list[tuple[ItemVariance, ItemInfluences]]:
     """What a plan knows: about pairs, and about one model and how two are correlated."""
     varying, single = _varying(made)
     together = 1 - varying.items / (2 * single.items)

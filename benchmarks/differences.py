@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import nctdtr, stdtrit
 from scipy.stats import ttest_1samp
 
-from overton.statistics.comparing import FEW, gap, number, ratio, together
-from overton.statistics.resampling import Jackknife
-from overton.statistics.resampling.limits import Influence, gaps, spread_of, student_gap
+from overton.statistics.comparison import FEW, gap, joint_differences, number, ratio
+from overton.statistics.jackknife import Influence, Jackknife, gaps, standard_errors, student_gap
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
@@ -75,7 +74,7 @@ def told(name: str, items: int, sets: int, lift: float = 0.0) -> Told:
     rng = np.random.default_rng(crc32(f"{name}/{items}/{lift > 0}".encode()))
     drawn = DIFFERENCES[name].draw(rng, (items, sets)) + lift
     found, many = drawn.mean(0), np.full(sets, float(items))
-    spread = spread_of(Influence((drawn - found) / items, many, many - 1))
+    spread = standard_errors(Influence((drawn - found) / items, many, many - 1))
     half, (low, high) = student_gap(spread, 0.95), gaps(spread, 0.95)
     varies = spread.error > 1e-9  # a difference that is the same in all items has Wilson's interval instead
     _as_compared(drawn[:, :_THROUGH], (found - half)[:_THROUGH], varies[:_THROUGH])
@@ -115,7 +114,8 @@ def effect(name: str, items: int) -> float:
 
 
 def jointly(models: int, items: int, sets: int) -> float:
-    """The percentage of data sets of equal models whose pairs' intervals all cover 0, at the level of `together`.
+    """The percentage of data sets of equal models whose pairs' intervals all cover 0, at the level of
+    `joint_differences`.
 
     Bonferroni's level is the same for all data sets, so that they are computed at once; max-t's is not.
     """
@@ -129,7 +129,7 @@ def jointly(models: int, items: int, sets: int) -> float:
         found = differences.mean(0)
         parts = ((differences - found) / items).reshape(items, -1)
         many = np.full(parts.shape[1], float(items))
-        spread = spread_of(Influence(parts, many, many - 1))
+        spread = standard_errors(Influence(parts, many, many - 1))
         for place in range(some) if items >= FEW else [0]:
             level = _level(values[:, :, place], pairs, items)
             half = student_gap(spread, level).reshape(found.shape)
@@ -141,7 +141,7 @@ def jointly(models: int, items: int, sets: int) -> float:
 def _level(values: Floats, pairs: NDArray[np.int64], items: int) -> float:
     over = Jackknife().over(items)
     numbers = [number(np.column_stack([one, np.ones(items)]), ratio, over) for one in values.T]
-    return together([(numbers[b].minus(numbers[a]), range(items)) for a, b in pairs.tolist()], 0.95, 0)
+    return joint_differences([(numbers[b].minus(numbers[a]), range(items)) for a, b in pairs.tolist()], 0.95, 0)
 
 
 def show(sets: int, joint: int) -> list[str]:

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.comparing import meeting
 from overton.studies.labelled.people import read_people
 from overton.studies.open_mindedness.free.compared import free_by_chance, free_sides

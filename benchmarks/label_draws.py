@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from overton.statistics.correction import Draw, Labels, corrected, difference
 from overton.statistics.estimate import Estimate
+from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
+from overton.statistics.prediction_powered import corrected, difference
 
 __all__ = ["SETTINGS", "UNEQUAL", "Found", "Setting", "measured"]
 
@@ -128,8 +129,8 @@ def _once(setting: Setting, many: int, random: Random) -> tuple[tuple[float, flo
     people, judged, label, second, cluster, truth = _world(setting, random)
     shown, chance = _drawn(setting, label, many, random)
     every = np.ones(len(people))
-    draw = Draw(shown, chance, cluster, not setting.clusters, label)
-    whole, groups = corrected(draw, Labels(people, judged, every, every), [~second, second])
+    draw = LabelDraw(shown, chance, cluster, not setting.clusters, label)
+    whole, groups = corrected(draw, JudgeAndHumanValues(people, judged, every, every), [~second, second])
     if setting.of == "difference":
         ways: Iterator[Estimate] = (difference(groups[0][way], groups[1][way]) for way in (1, 2))  # type: ignore[arg-type]
     else:

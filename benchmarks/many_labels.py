@@ -32,8 +32,8 @@ import numpy as np
 import polars as pl
 
 from overton.statistics import Estimate
-from overton.statistics.misread import together as find_together
-from overton.statistics.resampling import SHARE, Jackknife
+from overton.statistics.jackknife import SHARE, Jackknife
+from overton.statistics.judge_error_tests import error_clustering as find_together
 from overton.studies.labelled import Variants
 from overton.studies.labelled.case import Resting, between
 from overton.studies.labelled.people import People

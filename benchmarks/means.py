@@ -1,7 +1,7 @@
 """Do intervals of means, ratios and shares over few items cover the truth, and how wide are they?
 
 The cells of `coverage.py --cells`: values of items from known distributions, whose mean, or ratio of sums, gets its
-interval from `overton.statistics.resampling` as in every study; and shares of items that have a property or lack it.
+interval from `overton.statistics.jackknife` as in every study; and shares of items that have a property or lack it.
 Data sets are in columns, so that 20,000 of them take a second.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from overton.statistics.resampling import SHARE, Counts, Jackknife
-from overton.statistics.resampling.limits import FARTHEST, Influence, gaps, spread_of, student_gap
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import FARTHEST, SHARE, Influence, Jackknife, gaps, standard_errors, student_gap
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
@@ -74,7 +74,7 @@ def mean(name: str, items: int, sets: int) -> Mean:
     drawn = values.draw(draw, (items, sets))
     drawn = drawn[:, np.ptp(drawn, axis=0) > 0]
     found, many = drawn.mean(0), np.full(drawn.shape[1], float(items))
-    spread = spread_of(Influence((drawn - found) / items, many, many - 1))
+    spread = standard_errors(Influence((drawn - found) / items, many, many - 1))
     half = student_gap(spread, 0.95)
     (low, high), off = gaps(spread, 0.95), values.truth - found
 
@@ -153,7 +153,7 @@ def ratio(name: str, items: int, sets: int) -> tuple[float, float]:
     rng = _seeded(name, items)
     above, below = parts(np.random.default_rng(0), (1000, 2000))
     truth = above.sum() / below.sum()
-    made = Jackknife().over(items).ratios([Counts(*parts(rng, (items, sets)))], "nothing", SHARE)[0]
+    made = Jackknife().over(items).ratios([ClusterSums(*parts(rng, (items, sets)))], "nothing", SHARE)[0]
     ends = np.array([(one.low, one.high) for one in made])
     covered = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
     return 100 * float(covered.mean()), float((ends[:, 1] - ends[:, 0]).mean())
@@ -187,7 +187,7 @@ TRUTHS: Floats = (np.arange(1000) + 0.5) / 1000
 def _limits_of_shares(items: int) -> tuple[Floats, Floats]:
     """The limits of a share that 0, 1, ... or all of so many items have [items + 1, 1]."""
     rows = (np.arange(items)[:, None] < np.arange(items + 1)).astype(float)
-    made = Jackknife().over(items).ratios([Counts(rows, np.ones(items))], "nothing", SHARE)[0]
+    made = Jackknife().over(items).ratios([ClusterSums(rows, np.ones(items))], "nothing", SHARE)[0]
     low, high = (np.array([getattr(one, end) for one in made])[:, None] for end in ("low", "high"))
     return low, high
 

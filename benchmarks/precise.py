@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from overton.calls import Trial
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.deliberation.precise import BLOCKS as TALKS
 from overton.studies.precision import Arm, Blocks, Design, Ended, Judged, Limit, Looked, Rule, Wanted, decide
 from overton.studies.precision_means import Answered, Mean, judged_by_means

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from overton.calls import Trial
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.measures.cells import cells_from_records
 from overton.studies.open_mindedness.measures.scores import issue_scores, scores
 from overton.studies.open_mindedness.measures.shares import answered_shares, share_estimates

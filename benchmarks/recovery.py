@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from overton.statistics.choice import ALL_MODELS, ChoiceFit, Decisions, Estimator, fit
+from overton.studies.deliberation.choice_model import ALL_MODELS, ChoiceFit, Decisions, Estimator, fit
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

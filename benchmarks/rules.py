@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from overton.statistics.resampling.limits import FARTHEST, OF_SKEWNESS, Influence, gaps, spread_of
+from overton.statistics.jackknife import FARTHEST, OF_SKEWNESS, Influence, gaps, standard_errors
 
 Floats = NDArray[np.float64]
 Rule = Callable[[Floats], tuple[Floats, Floats]]
@@ -85,7 +85,7 @@ def hall(share: float, farthest: float = inf) -> Rule:
     def made(values: Floats) -> tuple[Floats, Floats]:
         mean, _, influence = _moments(values)
         items = np.full(len(mean), float(values.shape[1]))
-        low, high = gaps(spread_of(Influence(influence.T, items, items - 1)), 0.95, share, farthest)
+        low, high = gaps(standard_errors(Influence(influence.T, items, items - 1)), 0.95, share, farthest)
         return mean + low, mean + high
 
     return made

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.even_handedness.measures.assembly import laid_out
 from overton.studies.even_handedness.measures.over import Over
 from overton.studies.even_handedness.record import EVENNESS

@@ -22,7 +22,7 @@ from overton.analysis.results import results_of
 from overton.cli.main import app
 from overton.judging.labelling import Asked, Said, Task, task_of
 from overton.runs.run import Run, open_run
-from overton.statistics import Led
+from overton.statistics import PreferredEstimate
 from overton.studies.labelled import ENOUGH
 
 
@@ -159,7 +159,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tables_and_findings_take_the_corrected_number(conversations: Path) -> None:
     found = overton.analyze("stance-stability", conversations)
     one = found.models["other"].overall.measures["change_rate"].mean
-    assert isinstance(one, Led)
+    assert isinstance(one, PreferredEstimate)
     assert one.leads == "corrected"
     assert one.value == one.beside["corrected"].value < one.beside["plain"].value
     page = overton.report([conversations]).read_text("utf-8")

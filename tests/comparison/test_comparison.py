@@ -25,7 +25,7 @@ from overton.comparison.results import Pair
 from overton.comparison.sources import ComparisonSource
 from overton.errors import InputError
 from overton.runs.items import read_items
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.fewer_trials import blocks, with_fewer_trials
 from overton.studies.registry import study_named
 from overton.studies.results import Results

@@ -11,7 +11,7 @@ EXAMPLE = ROOT / "examples" / "acquiescence"
 PAGE = (ROOT / "docs" / "your-own-study.md").read_text("utf-8")
 SHOWN = dict(re.findall(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 DOORS = ("overton.studies", "overton.calls", "overton.statistics", "overton.judging", "overton.testing")
-DEEPER = ("overton.statistics.resampling",)
+DEEPER = ("overton.statistics.jackknife",)
 
 
 def test_what_is_shown_is_what_there_is() -> None:

@@ -14,8 +14,8 @@ from scipy import stats
 
 from overton.analysis.results import measuring_of
 from overton.statistics import Estimate
-from overton.statistics.comparing import FEW, ratio
-from overton.statistics.resampling import Range
+from overton.statistics.comparison import FEW, ratio
+from overton.statistics.jackknife import Range
 from overton.studies.against import Against
 from overton.studies.comparing import Contribution
 from overton.studies.exhibits import Chart, Section

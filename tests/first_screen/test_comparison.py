@@ -15,7 +15,7 @@ from overton.comparison.comparison import of_sources
 from overton.comparison.results import Compared, Comparison
 from overton.comparison.sections import findings, sections
 from overton.comparison.sources import ComparisonSource, comparing_of
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.exhibits import Chart
 from overton.studies.numbers import interval, number
 from overton.studies.registry import study_named

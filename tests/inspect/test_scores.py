@@ -7,7 +7,7 @@ import pytest
 
 from overton.inspect import scores
 from overton.inspect.scores import Figure
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.measuring import Headline
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from overton.statistics.between import between
-from overton.statistics.significance import permuted_within
+from overton.statistics.comparison import variance_of_means
+from overton.statistics.tests import permuted_within
 
 
 def influence(values: np.ndarray) -> np.ndarray:
@@ -18,7 +18,7 @@ def test_of_two_means_the_limits_are_students_of_their_difference_squared() -> N
     values = rng.normal(size=(12, 2)) + np.array([0.0, 2.0])
     gap = values[:, 1] - values[:, 0]
     half = student.ppf(0.975, 11) * gap.std(ddof=1) / sqrt(12)
-    made = between(values.mean(0), influence(values), 12, 0.95)
+    made = variance_of_means(values.mean(0), influence(values), 12, 0.95)
     assert made.value == pytest.approx(gap.mean() ** 2 / 2)
     assert (made.low, made.high) == pytest.approx(((gap.mean() - half) ** 2 / 2, (gap.mean() + half) ** 2 / 2))
     assert made.by_chance == pytest.approx(gap.var(ddof=1) / 12 / 2)
@@ -31,7 +31,7 @@ def test_limits_of_the_variance_of_three_means_cover_the_truth(effect: float, cl
     truth, held = np.array([0, effect, 2 * effect]), []
     for _ in range(400):
         values = rng.normal(size=(clusters, 1)) + rng.normal(size=(clusters, 3)) + truth
-        made = between(values.mean(0), influence(values), clusters, 0.95)
+        made = variance_of_means(values.mean(0), influence(values), clusters, 0.95)
         held.append(made.low <= truth.var(ddof=1) <= made.high)
     assert np.mean(held) >= 0.92
 
@@ -39,14 +39,16 @@ def test_limits_of_the_variance_of_three_means_cover_the_truth(effect: float, cl
 def test_what_a_cluster_has_in_all_columns_is_no_chance() -> None:
     rng = np.random.default_rng(1)
     own, noise = 10 * rng.normal(size=(40, 1)), rng.normal(size=(40, 3))
-    with_own, without = (between(one.mean(0), influence(one), 40, 0.95).by_chance for one in (own + noise, noise))
+    with_own, without = (
+        variance_of_means(one.mean(0), influence(one), 40, 0.95).by_chance for one in (own + noise, noise)
+    )
     assert with_own == pytest.approx(without)
 
 
 def test_means_that_do_not_vary_have_no_limits_and_those_that_happen_to_be_equal_have() -> None:
-    assert isnan(between(np.zeros(3), np.zeros((8, 3)), 8, 0.95).low)
+    assert isnan(variance_of_means(np.zeros(3), np.zeros((8, 3)), 8, 0.95).low)
     values = np.random.default_rng(4).normal(size=(8, 2))
-    made = between(np.zeros(2), influence(values), 8, 0.95)
+    made = variance_of_means(np.zeros(2), influence(values), 8, 0.95)
     assert (made.value, made.low) == (0, 0)
     assert made.high > made.by_chance
 

@@ -7,11 +7,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from overton.statistics import chances
-from overton.statistics.chances import NORMAL, Pulls, pulls_of
-from overton.statistics.comparing import Gap, Number, gap, number, ratio
-from overton.statistics.resampling import ANYTHING, Jackknife
-from overton.statistics.resampling.limits import spread_of, student_gap
+from overton.statistics import power
+from overton.statistics.comparison import Gap, Number, gap, number, ratio
+from overton.statistics.jackknife import ANYTHING, Jackknife, standard_errors, student_gap
+from overton.statistics.power import NORMAL, ItemInfluences, item_influences
 
 LEVEL = 0.95
 
@@ -29,7 +28,7 @@ def test_the_limits_are_those_of_comparisons() -> None:
     values = np.random.default_rng(1).exponential(size=(9, 12))
     for one in values:
         own = compared(np.zeros(12), one).own
-        (half,) = student_gap(spread_of(mean(one).influence), LEVEL)
+        (half,) = student_gap(standard_errors(mean(one).influence), LEVEL)
         assert (own.low, own.high) == pytest.approx((one.mean() - half, one.mean() + half))
 
 
@@ -44,17 +43,17 @@ def test_chances_are_right_where_half_of_the_items_are_alike(items: int) -> None
     gaps = [compared(*pair) for pair in zip(base, candidate, strict=True)]
     told = np.mean([one.own.low > 0 for one in gaps])
     same = np.mean([one.equivalence.low > -2 * size and one.equivalence.high < 2 * size for one in gaps])
-    by_one = Pulls(base.ravel()[:900], alike=0.5)
-    by_pairs = Pulls(pulls_of(mean((candidate - base).ravel()[:900])))
+    by_one = ItemInfluences(base.ravel()[:900], alike=0.5)
+    by_pairs = ItemInfluences(item_influences(mean((candidate - base).ravel()[:900])))
     for pulls in (by_one, by_pairs):
         assert pulls.power(size, error, items, LEVEL) == pytest.approx(told, abs=0.07)
         assert pulls.equivalent(size, 2 * size, error, items, LEVEL) == pytest.approx(same, abs=0.07)
-    few_pull = Pulls(np.array([0.0] * 9 + [1.0]))
+    few_pull = ItemInfluences(np.array([0.0] * 9 + [1.0]))
     assert NORMAL.power(size, error, 8, LEVEL) > few_pull.power(size, error, 8, LEVEL) + 0.05
 
 
 def test_chance_in_trials_makes_items_even() -> None:
-    uneven = Pulls(np.array([0.0] * 9 + [1.0]))
+    uneven = ItemInfluences(np.array([0.0] * 9 + [1.0]))
     even = uneven.with_chance(1.0)
     size = 1.0
     assert uneven.power(size, 1 / sqrt(10), 10, LEVEL) < even.power(size, 1 / sqrt(10), 10, LEVEL)
@@ -64,7 +63,7 @@ def test_chance_in_trials_makes_items_even() -> None:
 
 
 def test_power_for_many_items_meets_that_for_few_where_the_two_meet() -> None:
-    few, many = chances.SIMULATED, chances.SIMULATED + 1
+    few, many = power.SIMULATED, power.SIMULATED + 1
     for size in (1.5, 2.5, 3.5):
         told = [NORMAL.power(size / sqrt(n), 1 / sqrt(n), n, LEVEL) for n in (few, many)]
         same = [NORMAL.equivalent(0, size / sqrt(n), 1 / sqrt(n), n, LEVEL) for n in (few, many)]
@@ -74,10 +73,10 @@ def test_power_for_many_items_meets_that_for_few_where_the_two_meet() -> None:
 
 def test_chances_are_the_same_every_time_and_what_never_varies_is_sure() -> None:
     seen = np.array([0.1, 0.5, 0.2, 0.9, 0.3])
-    assert Pulls(seen).power(0.5, 0.2, 20, LEVEL) == Pulls(seen).power(0.5, 0.2, 20, LEVEL)
+    assert ItemInfluences(seen).power(0.5, 0.2, 20, LEVEL) == ItemInfluences(seen).power(0.5, 0.2, 20, LEVEL)
     assert NORMAL.power(0.1, 0.0, 20, LEVEL) == 1.0
     assert NORMAL.equivalent(0.1, 0.05, 0.0, 20, LEVEL) == 0.0
 
 
 def test_where_all_simulated_items_are_alike_there_is_no_power() -> None:
-    assert Pulls(np.array([0.0] * 9_999 + [1.0])).power(1.0, 0.5, 5, LEVEL) < 0.05
+    assert ItemInfluences(np.array([0.0] * 9_999 + [1.0])).power(1.0, 0.5, 5, LEVEL) < 0.05

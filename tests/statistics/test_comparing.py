@@ -12,21 +12,21 @@ from msgspec import structs
 from scipy.stats import t as student
 
 from overton.statistics import Estimate
-from overton.statistics.comparing import (
+from overton.statistics.comparison import (
     Gap,
     drawn_sizes,
     equivalence_level,
     flawed,
     gap,
     items_needed,
+    joint_differences,
     max_t_holds,
     number,
-    places,
+    possible_ranks,
     ratio,
-    together,
     verdict_of,
 )
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 
 BASE = np.array([0.2, 0.4, 0.6, 0.8, 0.5, 0.3])
 SHIFT = np.array([0.1, -0.1, 0.2, 0.0, 0.1, 0.0])
@@ -185,20 +185,20 @@ def three(seed: int = 0, items: int = 40) -> list[tuple[object, list[int]]]:
 
 
 def test_joint_level_lies_between_one_alone_and_bonferroni() -> None:
-    level = together(three(), 0.95, 0)  # type: ignore[arg-type]
+    level = joint_differences(three(), 0.95, 0)  # type: ignore[arg-type]
     assert 0.95 < level < 1 - 0.05 / 3
 
 
 def test_joint_level_of_equal_groups_is_tukeys() -> None:
     """All differences of three means: the studentised range of 3, here with the errors' many degrees of freedom."""
-    level = together(three(items=400), 0.95, 0)  # type: ignore[arg-type]
+    level = joint_differences(three(items=400), 0.95, 0)  # type: ignore[arg-type]
     assert student.ppf((1 + level) / 2, 399) == pytest.approx(3.32 / sqrt(2), abs=0.05)
 
 
 @pytest.mark.parametrize(("items", "max_t"), [(5, False), (29, False), (30, True), (40, True)])
 def test_fewer_than_thirty_items_have_bonferronis_joint_level(items: int, max_t: bool) -> None:
     pairs = three(items=items)
-    level = together(pairs, 0.95, 0)  # type: ignore[arg-type]
+    level = joint_differences(pairs, 0.95, 0)  # type: ignore[arg-type]
     assert max_t_holds(pairs) == max_t  # type: ignore[arg-type]
     assert (level < 1 - 0.05 / 3) if max_t else (level == 1 - 0.05 / 3)
 
@@ -219,14 +219,14 @@ def test_intervals_of_all_pairs_of_equal_models_cover_jointly(models: int, items
     for _ in range(times):
         numbers = [number(means(one), ratio, over) for one in rng.standard_normal((models, items))]
         differences = [numbers[b].minus(numbers[a]) for a, b in pairs]
-        level = together([(one, [*range(items)]) for one in differences], 0.95, 0)
+        level = joint_differences([(one, [*range(items)]) for one in differences], 0.95, 0)
         found = (gap(one, JACKKNIFE, items, (level, level)).own for one in differences)
         held += all(one.low <= 0 <= one.high for one in found)
     assert held / times > 0.94 - 2 * sqrt(0.06 * 0.94 / times)
 
 
 def test_joint_level_of_one_is_its_own() -> None:
-    assert together(three()[:1], 0.95, 0) == 0.95  # type: ignore[arg-type]
+    assert joint_differences(three()[:1], 0.95, 0) == 0.95  # type: ignore[arg-type]
 
 
 def test_items_that_decide_grow_with_the_square_of_the_error() -> None:
@@ -245,12 +245,12 @@ def test_nothing_is_said_of_items_where_there_is_no_error() -> None:
 
 def test_places_count_who_is_surely_above_and_below() -> None:
     gaps = {("a", "b"): estimate(-3, -5, -1), ("a", "c"): estimate(-4, -6, -2), ("b", "c"): estimate(-1, -3, 1)}
-    found = places(["a", "b", "c"], gaps)
+    found = possible_ranks(["a", "b", "c"], gaps)
     assert found == {"a": (1, 1), "b": (2, 3), "c": (2, 3)}
 
 
 def test_without_intervals_everyone_could_have_any_place() -> None:
-    found = places(["a", "b"], {("a", "b"): estimate(1, nan, nan)})
+    found = possible_ranks(["a", "b"], {("a", "b"): estimate(1, nan, nan)})
     assert found == {"a": (1, 2), "b": (1, 2)}
 
 

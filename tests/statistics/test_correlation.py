@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from overton.statistics.correlation import clustered_pearson
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 
 
 def test_the_value_is_pearsons_and_n_counts_pairs() -> None:

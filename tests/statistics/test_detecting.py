@@ -7,10 +7,11 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from overton.statistics.chances import NORMAL
-from overton.statistics.comparing import gap, number, ratio
-from overton.statistics.detecting import (
-    Varying,
+from overton.statistics.comparison import gap, number, ratio
+from overton.statistics.jackknife import Jackknife
+from overton.statistics.power import (
+    NORMAL,
+    ItemVariance,
     apart,
     between,
     by_chance,
@@ -19,7 +20,6 @@ from overton.statistics.detecting import (
     smallest_detectable,
     trials_needed,
 )
-from overton.statistics.resampling import Jackknife
 
 ITEMS, TRIALS = 400, 4
 
@@ -34,7 +34,7 @@ def test_items_and_chance_in_trials_are_distinguished() -> None:
     values = rng.normal(0, 2, (ITEMS, 1)) + rng.normal(0, 3, (ITEMS, TRIALS))
     whole = scatter(means(values.mean(1)))
     chance = by_chance(means(values[:, ::2].mean(1)), means(values[:, 1::2].mean(1)), (2, 2))
-    found = Varying.found(whole, chance, TRIALS)
+    found = ItemVariance.found(whole, chance, TRIALS)
     assert sqrt(found.items) == pytest.approx(2, rel=0.15)
     assert sqrt(found.trials) == pytest.approx(3, rel=0.15)
     assert found.error(100, 1) == pytest.approx(sqrt(13 / 100), rel=0.15)
@@ -67,9 +67,9 @@ def test_what_never_becomes_likely_has_no_number() -> None:
 
 
 def test_models_that_go_together_need_fewer_items() -> None:
-    one = Varying(4.0, 9.0)
-    assert apart(one, 0.0) == Varying(8.0, 18.0)
-    assert apart(one, 0.75) == Varying(2.0, 18.0)
+    one = ItemVariance(4.0, 9.0)
+    assert apart(one, 0.0) == ItemVariance(8.0, 18.0)
+    assert apart(one, 0.75) == ItemVariance(2.0, 18.0)
 
 
 def test_more_trials_help_only_with_chance() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from overton.statistics import Estimate
 from overton.statistics.estimate import Ends, not_computed
-from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 
 
 @pytest.mark.parametrize(

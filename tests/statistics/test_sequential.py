@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from overton.statistics.sequential import GROWTH, divided, exact_limits, looks, most_looks, quantile, repeated
+from overton.statistics.stopping import GROWTH, divided, exact_limits, looks, most_looks, quantile, repeated
 
 
 @given(first=st.integers(1, 20), most=st.integers(1, 400))

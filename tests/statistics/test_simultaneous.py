@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from overton.statistics import Estimate
-from overton.statistics.simultaneous import widened
+from overton.statistics.comparison import widened
 
 LEVEL = 1 - 0.05 / 9
 

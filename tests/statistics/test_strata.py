@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.special import betaln
 
-from overton.statistics.strata import Known, mean_of_strata
+from overton.statistics.stopping import StratumPosterior, mean_of_strata
 
 Floats = NDArray[np.float64]
 COUNTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=12)
 
 
-def known(yes: list[int], of: list[int], within: Floats | None = None) -> Known:
+def known(yes: list[int], of: list[int], within: Floats | None = None) -> StratumPosterior:
     return mean_of_strata(np.array(yes, float), np.array(of, float), np.full(len(of), 1 / len(of)), within)
 
 
@@ -98,7 +98,7 @@ def test_one_stratum_has_the_posterior_that_its_mixture_gives() -> None:
     assert known([3], [4]).mean == pytest.approx(first / total, abs=0.01)
 
 
-def numbers(values: Floats) -> Known:
+def numbers(values: Floats) -> StratumPosterior:
     """What is known of strata [strata, answers each] of numbers."""
     middle = values.mean(1, keepdims=True)
     sums, count = values.sum(1), np.full(len(values), float(values.shape[1]))

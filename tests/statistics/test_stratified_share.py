@@ -11,26 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from overton.statistics.correction import Draw, Labels, corrected
+from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
+from overton.statistics.prediction_powered import corrected
 from overton.statistics.proportions import wilson_limits
 from overton.statistics.stratified_share import strata_of, stratified_share
 
 Array = NDArray[np.float64]
 
 
-def share(people: Array, judged: Array) -> Labels:
+def share(people: Array, judged: Array) -> JudgeAndHumanValues:
     every = np.ones(len(people))
-    return Labels(people, judged, every, every)
+    return JudgeAndHumanValues(people, judged, every, every)
 
 
-def rows(*kinds: tuple[int, int, int, float]) -> tuple[Draw, Labels]:
+def rows(*kinds: tuple[int, int, int, float]) -> tuple[LabelDraw, JudgeAndHumanValues]:
     """For each judged label (rows, labelled, labelled ones with people's label, judge's number), with its chance."""
     labelled = np.concatenate([np.arange(many) < drawn for many, drawn, _, _ in kinds])
     people = np.concatenate([np.arange(many) < right for many, _, right, _ in kinds]).astype(float)
     judged = np.concatenate([np.full(many, number) for many, _, _, number in kinds])
     chance = np.concatenate([np.full(many, max(drawn, 1) / many) for many, drawn, _, _ in kinds])
     label = np.repeat(np.arange(len(kinds)), [many for many, *_ in kinds])
-    return Draw(labelled, chance, np.arange(len(labelled)), True, label), share(people, judged)
+    return LabelDraw(labelled, chance, np.arange(len(labelled)), True, label), share(people, judged)
 
 
 def test_limits_are_those_of_each_stratum_added_up() -> None:
@@ -92,7 +93,7 @@ def test_the_judges_labels_with_one_value_and_one_chance_are_one_stratum() -> No
     judged = (label == 0).astype(float)
     labelled = np.arange(40) % 2 == 0
     chance = np.repeat([0.2, 0.1, 0.1, 0.4], 10)
-    draw = Draw(labelled, chance, np.arange(40), True, label)
+    draw = LabelDraw(labelled, chance, np.arange(40), True, label)
     assert strata_of(draw, share(judged, judged))[::10].tolist() == [2, 0, 0, 1]
     # Chances that vary within labels do not follow them, so only the value counts; nor can one row show a chance.
     varied = replace(draw, chance=np.where(np.arange(40) % 4 == 0, 0.5, 0.1))
@@ -122,7 +123,7 @@ def test_labels_of_one_conversation_count_less_if_they_are_alike() -> None:
     errs = np.repeat(random.random(100) < 0.15, 10)
     labelled = random.random(1000) < np.where(label == 1, 0.4, 0.2)
     labels = share(np.where(errs, 1 - label, label).astype(float), label.astype(float))
-    draw = Draw(labelled, np.where(label == 1, 0.4, 0.2), np.arange(1000), False)
+    draw = LabelDraw(labelled, np.where(label == 1, 0.4, 0.2), np.arange(1000), False)
     apart, together = (
         corrected(one, labels, [])[0].corrected for one in (draw, replace(draw, cluster=cluster.astype(np.int64)))
     )
@@ -130,7 +131,9 @@ def test_labels_of_one_conversation_count_less_if_they_are_alike() -> None:
     assert together.high - together.low > 1.3 * (apart.high - apart.low)
 
 
-def drawn(random: np.random.Generator, prevalence: float, errors: float, weights: str) -> tuple[Draw, Labels]:
+def drawn(
+    random: np.random.Generator, prevalence: float, errors: float, weights: str
+) -> tuple[LabelDraw, JudgeAndHumanValues]:
     """A thousand rows, a hundred of them labelled: label by label, with weights by label, or with weights at random."""
     true = (random.random(1000) < prevalence).astype(float)
     judged = np.where(random.random(1000) < errors, 1 - true, true)
@@ -144,7 +147,7 @@ def drawn(random: np.random.Generator, prevalence: float, errors: float, weights
         of = np.where(judged == 1, 1.0, 2.0) if weights == "negatives" else random.choice([1.0, 10.0], 1000)
         chance = 100 * of / of.sum()
         labelled = random.random(1000) < chance
-    return Draw(labelled, chance, np.arange(1000), True), share(true, judged)
+    return LabelDraw(labelled, chance, np.arange(1000), True), share(true, judged)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_limits_surround_the_share_within_its_range(  # noqa: PLR0917
     label = random.integers(0, labels, many)
     labelled = random.random(many) < 0.6
     labelled[0] = True
-    draw = Draw(labelled, random.uniform(0.05, 1, many), random.integers(0, clusters, many), these, label)
+    draw = LabelDraw(labelled, random.uniform(0.05, 1, many), random.integers(0, clusters, many), these, label)
     numbers = share(random.choice([0.0, 0.5, 1.0], many), (label == 0).astype(float))
     found = stratified_share(draw, numbers, strata_of(draw, numbers), 0.95, alone=alone)
     assert -1e-9 <= found.low <= found.value + 1e-9

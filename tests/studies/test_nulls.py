@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from overton.errors import InputError
 from overton.statistics import Estimate
-from overton.statistics.resampling import DIFFERENCE, Jackknife
+from overton.statistics.jackknife import DIFFERENCE, Jackknife
 from overton.studies.against import against
 from overton.studies.against_shown import findings_against, sections_against, with_variants
 from overton.studies.comparing import Contribution, Measure, of_pairs

@@ -7,7 +7,7 @@ import polars as pl
 
 from acquiescence.asking import Record
 from overton.statistics import Estimate
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies import Analysed, Column, How, Method, Results, Section, Table
 
 

@@ -28,18 +28,18 @@ from overton.comparison.sources import (
 )
 from overton.errors import InputError, Problem
 from overton.statistics import NOT_COMPUTED, Estimate
-from overton.statistics.comparing import (
+from overton.statistics.comparison import (
     Gap,
-    Needed,
+    ItemsToDecide,
     equivalence_level,
     items_needed,
+    joint_differences,
     max_t_holds,
-    places,
-    together,
+    possible_ranks,
     verdict_of,
 )
-from overton.statistics.detecting import trials_needed
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
+from overton.statistics.power import trials_needed
 from overton.studies.comparing import Contribution, Measure, Meeting, meeting
 from overton.studies.detecting import chance_of
 from overton.studies.installed_study import blaming
@@ -342,7 +342,7 @@ def _joint(met: Sequence[_Met], jackknife: Jackknife) -> _Joint:
         if one.meeting.items and not one.meeting.flaw.startswith(NOT_COMPUTED)
     ]
     level, seed = jackknife.level, jackknife.seed
-    levels = together(gaps, level, seed), together(gaps, equivalence_level(level), seed)
+    levels = joint_differences(gaps, level, seed), joint_differences(gaps, equivalence_level(level), seed)
     return _Joint(levels, MAX_T if max_t_holds(gaps) else BONFERRONI)
 
 
@@ -378,7 +378,7 @@ def _worst(one: _Met) -> tuple[float, float] | None:
     return second[0] - first[1], second[1] - first[0]
 
 
-def _more_trials(one: _Met, alone: Gap, needed: Needed, jackknife: Jackknife) -> MoreTrials:
+def _more_trials(one: _Met, alone: Gap, needed: ItemsToDecide, jackknife: Jackknife) -> MoreTrials:
     """How many trials of the same items would decide; or why none would, or why that is unknown."""
     measure, error = one.both[0].measure.name, alone.own.error
     halves = [side.source.halves for side in one.sides]
@@ -434,7 +434,7 @@ def _ranks(
     }
     if len(sides) < 3 or len(gaps) < len(sides) * (len(sides) - 1) / 2:
         return []
-    found = places(list(sides), {(first, second): one for (first, second), one in gaps.items()})
+    found = possible_ranks(list(sides), {(first, second): one for (first, second), one in gaps.items()})
     standings = []
     for name, side in sides.items():
         value = _standing(side.contributions[measure], jackknife, made)

@@ -13,8 +13,8 @@ from msgspec import structs
 from overton.analysis.labels import cases_of
 from overton.runs.run import Run
 from overton.statistics import Estimate
-from overton.statistics.comparing import Gap, equivalence_level
-from overton.statistics.resampling import Jackknife, Resampling
+from overton.statistics.comparison import Gap, equivalence_level
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.studies.comparing import Contribution, Sides
 from overton.studies.labelled import Variants
 from overton.studies.measuring import How

@@ -11,7 +11,7 @@ from overton.comparison.differences import Difference
 from overton.comparison.labels import Corrected
 from overton.comparison.sources import MissingCounts
 from overton.statistics import Estimate
-from overton.statistics.comparing import POWER, Gap, Needed, Places, Verdict
+from overton.statistics.comparison import POWER, Gap, ItemsToDecide, PossibleRanks, Verdict
 from overton.studies.comparing import Measure
 from overton.studies.plain import SCHEMA, interval_of, number_of, plain
 
@@ -64,7 +64,7 @@ class Compared:
     margin: float
     verdict: Verdict
     worst: Bounds
-    needed: Needed | None
+    needed: ItemsToDecide | None
     price: float | None
     corrected: Corrected | None = None
     trials: MoreTrials | None = None
@@ -100,7 +100,7 @@ class Compared:
             **({} if self.corrected is None else {"labels": self.corrected.to_json()}),
         }
 
-    def _needed(self, needed: Needed) -> dict[str, Any]:
+    def _needed(self, needed: ItemsToDecide) -> dict[str, Any]:
         more = needed.items - self.items
         return {
             "items": needed.items,
@@ -135,7 +135,7 @@ class Standing:
 
     name: str
     value: Estimate
-    places: Places
+    places: PossibleRanks
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from overton.comparison.differences import Difference
 from overton.comparison.results import Compared, Comparison, MoreTrials, Standing
 from overton.comparison.sources import MissingCounts
-from overton.statistics.comparing import FEW, POWER
+from overton.statistics.comparison import FEW, POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.axes import finite_ends
 from overton.studies.comparing import Measure

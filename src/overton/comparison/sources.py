@@ -21,7 +21,7 @@ from overton.errors import InputError, Problem, Unreadable, quoted, reason_of
 from overton.files.tables import open_table
 from overton.runs.record_rows import design_of_table
 from overton.runs.run import Run, open_run
-from overton.statistics.comparing import ratio
+from overton.statistics.comparison import ratio
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.detecting import halves_of
 from overton.studies.fewer_trials import with_fewer_trials

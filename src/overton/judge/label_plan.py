@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from overton.judging.labelling import Labels
-    from overton.statistics.misread import Plan
+    from overton.statistics.misclassification import LabelCount
     from overton.studies.results import Results
     from overton.studies.sheet import JudgedRows, Sheet
 
@@ -41,10 +41,10 @@ class LabelsFor(msgspec.Struct, frozen=True):
     labelled: int
     row: str
     group: str
-    plans: tuple[Plan, ...]
+    plans: tuple[LabelCount, ...]
 
     @property
-    def chosen(self) -> Plan | None:
+    def chosen(self) -> LabelCount | None:
         """The plan to draw by, None if no plan gives the width.
 
         Whole groups come first, because they correct a measure whatever the judge's errors.
@@ -52,7 +52,7 @@ class LabelsFor(msgspec.Struct, frozen=True):
         return min((one for one in self.plans if not one.why), key=lambda one: one.unit == "rows", default=None)
 
     @property
-    def least(self) -> Plan | None:
+    def least(self) -> LabelCount | None:
         """The plan with the fewest labels that gives the width; None if none does."""
         return min((one for one in self.plans if not one.why), key=lambda one: one.labels, default=None)
 
@@ -109,10 +109,10 @@ def _labels(results: Results, what: str) -> Labels | None:
     return max(found, key=lambda one: len(one.shares()), default=None)
 
 
-def _of_share(judged: JudgedRows, labels: Labels, label: str, width: float, place: str) -> Plan:
+def _of_share(judged: JudgedRows, labels: Labels, label: str, width: float, place: str) -> LabelCount:
     import numpy as np
 
-    from overton.statistics.misread import rows_for_share
+    from overton.statistics.misclassification import rows_for_share
     from overton.studies.labelled import units_of
 
     units = units_of(judged, labels.task.design)

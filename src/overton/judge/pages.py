@@ -256,7 +256,7 @@ def _check(out: Path, *, stratified: bool, whole: bool) -> None:
 
 def usual_size(groups: Mapping[int, str], design: Design) -> int:
     """How many rows are drawn if nobody says: whole groups correct measures from ten of them on."""
-    from overton.statistics.misread import WHOLE
+    from overton.statistics.misclassification import WHOLE
 
     if design != "whole" or not groups:
         return _SIZE

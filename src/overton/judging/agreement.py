@@ -140,7 +140,7 @@ def overlap(
     Raises:
         ValueError: the sequences differ in length.
     """
-    from overton.statistics.resampling import SHARE, Jackknife
+    from overton.statistics.jackknife import SHARE, Jackknife
 
     sums: dict[Hashable, list[float]] = {}
     for one, other, cluster in zip(first, second, clusters, strict=True):

@@ -41,7 +41,7 @@ def alpha(
     """
     import numpy as np
 
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
 
     paired = [place for place, labels in enumerate(units) if len(labels) > 1]
     if clusters is not None and len(clusters) != len(units):

@@ -17,7 +17,8 @@ from overton.statistics import Estimate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from overton.statistics.correction import Labels, Three
+    from overton.statistics.label_draws import JudgeAndHumanValues
+    from overton.statistics.prediction_powered import JudgeAndHuman
 
 __all__ = ["UNREAD", "Agreed", "Corrected", "Difference", "Group", "Judged", "Table", "correct"]
 
@@ -105,7 +106,7 @@ def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged
     """
     import numpy as np
 
-    from overton.statistics.correction import Draw
+    from overton.statistics.label_draws import LabelDraw
 
     people = np.array([one or "" for one in table.people])
     judged = np.array(table.judged)
@@ -113,7 +114,7 @@ def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged
     known = sorted({*table.judged, *(one for one in table.people if one is not None)})
     _check(table, known, int(labelled.sum()))
     plain = np.full(len(judged), labelled.mean())
-    draw = Draw(
+    draw = LabelDraw(
         labelled,
         plain if table.chance is None else np.array(table.chance, float),
         np.unique(table.cluster, return_inverse=True)[1] if table.cluster else np.arange(len(judged)),
@@ -171,25 +172,27 @@ def _check(table: Table, known: Sequence[str], labelled: int) -> None:
         raise InputError(problems)
 
 
-def _share(people: NDArray[Any], judged: NDArray[Any], labels: Sequence[str]) -> Labels:
+def _share(people: NDArray[Any], judged: NDArray[Any], labels: Sequence[str]) -> JudgeAndHumanValues:
     import numpy as np
 
-    from overton.statistics.correction import Labels
+    from overton.statistics.label_draws import JudgeAndHumanValues
 
     every = np.ones(len(people))
-    return Labels(np.isin(people, labels).astype(float), np.isin(judged, labels).astype(float), every, every)
+    return JudgeAndHumanValues(
+        np.isin(people, labels).astype(float), np.isin(judged, labels).astype(float), every, every
+    )
 
 
-def _mean(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float]) -> Labels:
+def _mean(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float]) -> JudgeAndHumanValues:
     import numpy as np
 
-    from overton.statistics.correction import Labels
+    from overton.statistics.label_draws import JudgeAndHumanValues
 
     def numbered(said: NDArray[Any], numbers: Mapping[str, float]) -> NDArray[np.float64]:
         return np.array([numbers.get(one, 0.0) for one in said.tolist()], float)
 
     counts = dict.fromkeys(values, 1.0)
-    return Labels(
+    return JudgeAndHumanValues(
         numbered(people, values),
         numbered(judged, values),
         numbered(people, counts),
@@ -200,14 +203,14 @@ def _mean(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float
     )
 
 
-def _found(draw: Any, labels: Labels, inside: list[Any], level: float) -> list[Corrected]:
-    from overton.statistics.correction import corrected
+def _found(draw: Any, labels: JudgeAndHumanValues, inside: list[Any], level: float) -> list[Corrected]:
+    from overton.statistics.prediction_powered import corrected
 
     every, groups = corrected(draw, labels, inside, level)
     return [_corrected(one) for one in (every, *groups)]
 
 
-def _corrected(three: Three) -> Corrected:
+def _corrected(three: JudgeAndHuman) -> Corrected:
     return Corrected(three.judge, three.corrected, three.labelled)
 
 
@@ -222,7 +225,7 @@ def _difference(a: str, b: str, first: Group, second: Group) -> Difference:
 
 
 def _minus(one: Corrected, other: Corrected) -> Corrected:
-    from overton.statistics.correction import difference
+    from overton.statistics.prediction_powered import difference
 
     return Corrected(
         one.judge - other.judge, difference(one.corrected, other.corrected), difference(one.labelled, other.labelled)

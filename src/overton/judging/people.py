@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from overton.statistics.arrays import Floats
+
     _Coder = tuple[str, Mapping[int, str]]
-    _Said = tuple[Array, Array, Array, NDArray[np.int64]]
+    _Said = tuple[Floats, Floats, Floats, NDArray[np.int64]]
     """For each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
 
 __all__ = ["OfJudge", "Pair", "People", "Person", "Weighed", "agreed_by_people", "beside", "mean_gap", "mean_of"]
@@ -158,13 +159,13 @@ def mean_gap(gaps: Sequence[float], rows: Weighed, *, level: float = 0.95) -> Es
     return msgspec.structs.replace(found, low=-found.high)
 
 
-def _shares_of(said: Sequence[Mapping[str, float]], names: Sequence[str]) -> Array:
+def _shares_of(said: Sequence[Mapping[str, float]], names: Sequence[str]) -> Floats:
     import numpy as np
 
     return np.array([[one.get(name, 0.0) for name in names] for one in said])
 
 
-def _weighed(rows: Weighed) -> tuple[Array, NDArray[np.int64]]:
+def _weighed(rows: Weighed) -> tuple[Floats, NDArray[np.int64]]:
     import numpy as np
 
     weights = np.array(rows.weights, float)
@@ -212,7 +213,7 @@ def _of_judge(labels: Labels, level: float) -> OfJudge:
     return OfJudge(_same(said, level), _kappa(said, level), by_label, confusion)
 
 
-def _flags(said: Sequence[str], names: Sequence[str]) -> Array:
+def _flags(said: Sequence[str], names: Sequence[str]) -> Floats:
     """Which label each row has [rows, labels]."""
     import numpy as np
 
@@ -239,8 +240,8 @@ def _confirmed(column: int, said: _Said, level: float) -> Estimate:
 
 
 def _mean(  # noqa: PLR0917
-    values: Array,
-    weight: Array,
+    values: Floats,
+    weight: Floats,
     groups: NDArray[np.int64],
     level: float,
     lowest: float = 0.0,
@@ -250,11 +251,12 @@ def _mean(  # noqa: PLR0917
     of a share if nothing is below 0. `label` numbers the judge's label of each row, by which rows may be drawn."""
     import numpy as np
 
-    from overton.statistics.correction import Draw, Labels, corrected
+    from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
+    from overton.statistics.prediction_powered import corrected
 
     every = np.ones(len(values))
-    draw = Draw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1], label=label)
-    labels = Labels(values, 0 * every, every, every, lowest=lowest, share=lowest == 0)
+    draw = LabelDraw(every > 0, weight.min() / weight, np.unique(groups, return_inverse=True)[1], label=label)
+    labels = JudgeAndHumanValues(values, 0 * every, every, every, lowest=lowest, share=lowest == 0)
     return corrected(draw, labels, [], level)[0].labelled
 
 
@@ -262,7 +264,7 @@ def _kappa(said: _Said, level: float) -> Estimate:
     """Cohen's kappa of weighted rows in which people's labels may be split."""
     import numpy as np
 
-    from overton.statistics.resampling import DIFFERENCE, Jackknife
+    from overton.statistics.jackknife import DIFFERENCE, Jackknife
 
     people, judged, weight, groups = said
     if np.count_nonzero(people.sum(0) + judged.sum(0)) < 2:

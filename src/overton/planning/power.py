@@ -23,9 +23,16 @@ from overton.runs import dry_run
 from overton.runs.answerers import Opened
 from overton.runs.dry_run import Plan
 from overton.runs.setup import Arguments, SetUp
-from overton.statistics.chances import Pulls
-from overton.statistics.detecting import MOST_ITEMS, Varying, apart, between, fewest_items, smallest_detectable
-from overton.statistics.resampling import FEWEST, Jackknife
+from overton.statistics.jackknife import FEWEST, Jackknife
+from overton.statistics.power import (
+    MOST_ITEMS,
+    ItemInfluences,
+    ItemVariance,
+    apart,
+    between,
+    fewest_items,
+    smallest_detectable,
+)
 from overton.studies.comparing import WHOLE, Contribution, Measure
 from overton.studies.detecting import Detection, Needing, Seen, varying, varying_apart
 from overton.studies.options import option_place
@@ -257,7 +264,7 @@ class _Asked:
         given = self.wanted.correlation
         if len(known) < 2 or given is not None or known[0][0] == WHOLE:
             correlation = ASSUMED if given is None else given
-            pulls = Pulls(_pulls(each), max(correlation, 0.0))
+            pulls = ItemInfluences(_pulls(each), max(correlation, 0.0))
             return _Apart(apart(own, correlation), pulls, seen, correlation, given is None)
         gaps = [
             varying_apart((first, second), pair, counts, jackknife)
@@ -266,20 +273,20 @@ class _Asked:
         found = _mean([one.varies for one in gaps])
         together = 1 - found.items / (2 * own.items) if own.items > 0 else nan
         correlated = together if isfinite(together) else None
-        return _Apart(found, Pulls(_pulls(gaps)), min(one.items for one in gaps), correlated, False)
+        return _Apart(found, ItemInfluences(_pulls(gaps)), min(one.items for one in gaps), correlated, False)
 
 
 class _Apart(NamedTuple):
     """How a difference between two models varies, and how unevenly; from how many items that is estimated, and with
     which correlation, given, `assumed` or estimated."""
 
-    varies: Varying
-    pulls: Pulls
+    varies: ItemVariance
+    pulls: ItemInfluences
     items: int
     correlation: float | None
     assumed: bool
 
-    def pulls_with(self, trials: int | None) -> Pulls:
+    def pulls_with(self, trials: int | None) -> ItemInfluences:
         """How unevenly items pull with so many trials of each. What two models show includes chance in their trials."""
         items, chance = self.varies.items, self.varies.trials
         if self.pulls.alike is None or trials is None or not isfinite(chance) or not chance > 0:
@@ -292,11 +299,11 @@ def _pulls(several: Sequence[Seen]) -> NDArray[np.float64]:
     return np.concatenate([(one.pulls - one.pulls.mean()) / (one.pulls.std() or 1.0) for one in several])
 
 
-def _mean(several: Sequence[Varying]) -> Varying:
+def _mean(several: Sequence[ItemVariance]) -> ItemVariance:
     """The mean of variances; that of trials only if all of them are known."""
     if any(isnan(one.trials) for one in several):
-        return Varying(fmean(one.items for one in several))
-    return Varying(fmean(one.items for one in several), fmean(one.trials for one in several))
+        return ItemVariance(fmean(one.items for one in several))
+    return ItemVariance(fmean(one.items for one in several), fmean(one.trials for one in several))
 
 
 def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) -> Detection:
@@ -304,7 +311,7 @@ def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) ->
     level, power, margin, varies = head.level, head.power, head.margin, found.varies
     known_trials = isfinite(varies.trials)
     trials = costs.trials if known_trials else head.pilot_trials
-    known: Varying = varies if known_trials or costs.trials is None else Varying(varies.items)
+    known: ItemVariance = varies if known_trials or costs.trials is None else ItemVariance(varies.items)
     error, pulls = known.error(max(head.items, 1), costs.trials), found.pulls_with(costs.trials)
     enough = head.items >= FEWEST
     return msgspec.structs.replace(
@@ -333,7 +340,7 @@ def _rows(head: Detection, found: _Apart, costs: _Costs, trials: int | None, sev
         )
 
 
-def _fewest(head: Detection, error: Callable[[int], float], pulls: Pulls) -> tuple[int | None, int | None]:
+def _fewest(head: Detection, error: Callable[[int], float], pulls: ItemInfluences) -> tuple[int | None, int | None]:
     """Items until the difference is detected, and until one of half the margin is found equivalent."""
     level, margin = head.level, head.margin
     detected = fewest_items(lambda n: pulls.power(head.difference, error(n), n, level), head.power)

@@ -32,8 +32,8 @@ from overton.reports.run_report import warnings_of
 from overton.runs.answerers import published
 from overton.runs.items import read_items
 from overton.runs.run import open_run
-from overton.statistics.comparing import ratio
-from overton.statistics.resampling import Jackknife
+from overton.statistics.comparison import ratio
+from overton.statistics.jackknife import Jackknife
 from overton.studies.numbers import number
 from overton.studies.registry import asking_names, study_named
 from overton.studies.spelling import words_of

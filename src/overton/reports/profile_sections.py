@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from overton.errors import command
 from overton.reports.profile_data import History, Point, Profile, Subject, TraitOfRun
-from overton.statistics.resampling import Range
+from overton.statistics.jackknife import Range
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.exhibits import (
     Cell,

@@ -217,7 +217,7 @@ def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) 
     from overton.comparison.comparison import of_sources
     from overton.comparison.sections import in_report
     from overton.comparison.sources import of_runs
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.exhibits import Callout
 
     try:

@@ -27,15 +27,13 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, fdtri, logit, ndtri, stdtrit
 
+from overton.statistics.arrays import Floats
 from overton.statistics.estimate import Estimate, not_computed
 from overton.statistics.proportions import wilson_limits
 
-__all__ = ["BAND", "Calibration", "Verdict", "calibration"]
-
-Array = NDArray[np.float64]
 Verdict = Literal["agree", "differ", "cannot tell"]
 
 BAND = 0.1
@@ -110,7 +108,7 @@ def calibration(
         )
     if p.shape[1] == 2:
         p, x, n = p[:, :1], x[:, :1], n[:, :1]
-    line = _Line.fitted(p, x, n)
+    line = _CalibrationLine.fitted(p, x, n)
     slope, offset, outward = (
         line.slope(level),
         line.mean(1.0, level),
@@ -135,17 +133,17 @@ def calibration(
     )
 
 
-class _Line(NamedTuple):
+class _CalibrationLine(NamedTuple):
     """A fitted line [a, b]: the covariances by binomial answers and by the prompts' scatter, and its data."""
 
-    coefficients: Array
-    binomial: Array
-    robust: Array
-    probabilities: Array
+    coefficients: Floats
+    binomial: Floats
+    robust: Floats
+    probabilities: Floats
     prompts: int
 
     @classmethod
-    def fitted(cls, p: Array, x: Array, n: Array) -> _Line:
+    def fitted(cls, p: Floats, x: Floats, n: Floats) -> _CalibrationLine:
         z = logit(np.clip(p, 1 - _SUREST, _SUREST))
         design = np.stack([np.ones_like(z), z], -1)
         found = np.array([0.0, 1.0])
@@ -163,16 +161,16 @@ class _Line(NamedTuple):
         scale = len(p) / max(len(p) - 2, 1)
         return cls(found, several * covariance, scale * covariance @ score.T @ score @ covariance, p.ravel(), len(p))
 
-    def _errors(self, at: Array) -> tuple[float, float]:
+    def _errors(self, at: Floats) -> tuple[float, float]:
         first, second = (sqrt(max(float(at @ one @ at), 0.0)) for one in (self.binomial, self.robust))
         return first, second
 
-    def _estimate(self, value: float, at: Array, level: float) -> Estimate:
+    def _estimate(self, value: float, at: Floats, level: float) -> Estimate:
         cut, (first, second) = (1 + level) / 2, self._errors(at)
         half = max(float(ndtri(cut)) * first, float(stdtrit(self.prompts - 2, cut)) * second)
         return Estimate(value, value - half, value + half, self.prompts, "Cox's line over prompts", level)
 
-    def _slopes(self) -> tuple[Array, Array]:
+    def _slopes(self) -> tuple[Floats, Floats]:
         """The line's differences at the probabilities, and their derivatives by a and b."""
         z = logit(np.clip(self.probabilities, 1 - _SUREST, _SUREST))
         share = expit(self.coefficients[0] + self.coefficients[1] * z)
@@ -199,7 +197,7 @@ class _Line(NamedTuple):
         return any(abs(value) - wide * max(self._errors(at)) > band for value, at in zip(*self._slopes(), strict=True))
 
 
-def _largest(p: Array, x: Array, n: Array, level: float) -> Estimate:
+def _largest(p: Floats, x: Floats, n: Floats, level: float) -> Estimate:
     d = x / n - p
     at = np.unravel_index(int(np.abs(d).argmax()), d.shape)
     low, high = wilson_limits((x / n)[at], n[at], 1 - (1 - level) / d.size)
@@ -230,7 +228,7 @@ class _Single(NamedTuple):
     prompts: int
 
     @classmethod
-    def of(cls, p: Array, x: Array, n: Array) -> _Single | None:
+    def of(cls, p: Floats, x: Floats, n: Floats) -> _Single | None:
         """The differences; None if too few prompts have several answers. `p` and `x` have all options, or the first of
         two."""
         several = n[:, 0] > 1
@@ -277,7 +275,7 @@ class _Tested(NamedTuple):
     level: float
     band: float
 
-    def verdict(self, line: _Line) -> tuple[Verdict, str]:
+    def verdict(self, line: _CalibrationLine) -> tuple[Verdict, str]:
         """The verdict, and if it is none, why."""
         apart = self.other is not None and (self.other.low > self.band or self.other.high < -self.band)
         one_by_one = self.single is not None and self.single.typical(self.level).low > self.band

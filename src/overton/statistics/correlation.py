@@ -7,19 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from overton.statistics.arrays import AnyFloats, Floats
 from overton.statistics.estimate import Estimate, not_computed
-from overton.statistics.resampling import DIFFERENCE, FISHER, Jackknife
-
-__all__ = ["clustered_pearson"]
-
-Array = NDArray[np.float64]
-Floats = NDArray[np.floating]
+from overton.statistics.jackknife import DIFFERENCE, FISHER, Jackknife
 
 _FLAT = "fewer than three pairs, or one side does not vary"
 
 
 def clustered_pearson(
-    x: Array, y: Array, clusters: Sequence[int] | NDArray[np.int64], jackknife: Jackknife
+    x: Floats, y: Floats, clusters: Sequence[int] | NDArray[np.int64], jackknife: Jackknife
 ) -> Estimate:
     """The correlation of pairs (x, y), with whole clusters of pairs left out in turn; `n` counts pairs.
 
@@ -35,7 +31,7 @@ def clustered_pearson(
     return jackknife.over(codes).statistic(parts, _pearson, _FLAT, within=DIFFERENCE, scale=FISHER)
 
 
-def _pearson(sums: Floats) -> Floats:
+def _pearson(sums: AnyFloats) -> AnyFloats:
     n, x, y, xx, yy, xy = sums[:, 0].T
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.clip((n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y)), -1, 1))

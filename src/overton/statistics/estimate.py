@@ -7,9 +7,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["NOT_COMPUTED", "NO_INTERVAL", "Ends", "Estimate", "Led", "ends_of", "led", "not_computed"]
-
-
 Ends = tuple[float | None, float | None]
 """The ends of a range, None for one without a bound: JSON has no infinity."""
 
@@ -51,7 +48,7 @@ class Estimate(msgspec.Struct, frozen=True):
         return tuple(name for name, at_the_end in ends if at_the_end)
 
 
-class Led(Estimate, frozen=True):
+class PreferredEstimate(Estimate, frozen=True):
     """The one of several ways to compute a number that should be used: an estimate like any other, together with all of
     them. `leads` names it among those in `beside`."""
 
@@ -59,9 +56,9 @@ class Led(Estimate, frozen=True):
     beside: dict[str, Estimate] = {}
 
 
-def led(leads: str, beside: dict[str, Estimate]) -> Led:
+def preferred_estimate(leads: str, beside: dict[str, Estimate]) -> PreferredEstimate:
     """The one of these that leads."""
-    return Led(**msgspec.structs.asdict(beside[leads]), leads=leads, beside=beside)
+    return PreferredEstimate(**msgspec.structs.asdict(beside[leads]), leads=leads, beside=beside)
 
 
 NOT_COMPUTED = "not computed: "

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack, identity
 
-__all__ = ["LogitFit", "fit_logit", "independent", "separated_rows"]
+from overton.statistics.arrays import Floats
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 _STEPS = 60
@@ -35,17 +34,17 @@ class LogitFit:
     its degrees of freedom (NaN if there are none); `n` counts the answers used.
     """
 
-    intercepts: Array
-    intercept_errors: Array
-    slopes: Array
-    slope_errors: Array
+    intercepts: Floats
+    intercept_errors: Floats
+    slopes: Floats
+    slope_errors: Floats
     separated: bool
     dispersion: float
     n: int
 
 
 def fit_logit(
-    successes: Array, trials: Array, design: Array, groups: Indices, count: int, *, firth: bool = True
+    successes: Floats, trials: Floats, design: Floats, groups: Indices, count: int, *, firth: bool = True
 ) -> LogitFit:
     """Fit logit P(success) = intercept of the row's group + design @ slopes.
 
@@ -79,9 +78,9 @@ def fit_logit(
 
 @dataclass(frozen=True)
 class _Problem:
-    successes: Array
-    trials: Array
-    design: Array
+    successes: Floats
+    trials: Floats
+    design: Floats
     groups: Indices
     count: int
 
@@ -91,7 +90,7 @@ class _Problem:
     def columns(self, keep: Indices) -> _Problem:
         return _Problem(self.successes, self.trials, self.design[:, keep], self.groups, self.count)
 
-    def sums(self, values: Array) -> Array:
+    def sums(self, values: Floats) -> Floats:
         return np.asarray(np.bincount(self.groups, values, minlength=self.count), np.float64)
 
 
@@ -99,14 +98,14 @@ class _Problem:
 class _Information:
     """Fisher information in blocks: of the intercepts (diagonal), and of the slopes after eliminating them."""
 
-    weights: Array  # [rows]
-    diagonal: Array  # [groups]
-    means: Array  # [groups, columns], weighted means of the design
-    centred: Array  # [rows, columns]
-    inverse: Array  # [columns, columns], covariance of the slopes
+    weights: Floats  # [rows]
+    diagonal: Floats  # [groups]
+    means: Floats  # [groups, columns], weighted means of the design
+    centred: Floats  # [rows, columns]
+    inverse: Floats  # [columns, columns], covariance of the slopes
 
     @classmethod
-    def at(cls, problem: _Problem, chance: Array) -> _Information:
+    def at(cls, problem: _Problem, chance: Floats) -> _Information:
         weights = problem.trials * chance * (1 - chance)
         diagonal = np.maximum(problem.sums(weights), 1e-300)
         columns = range(problem.design.shape[1])
@@ -118,26 +117,26 @@ class _Information:
         )
         return cls(weights, diagonal, means, centred, inverse)
 
-    def hat(self, groups: Indices) -> Array:
+    def hat(self, groups: Indices) -> Floats:
         """The rows' leverages, each summed over the row's answers."""
         spread = np.einsum("ij,jk,ik->i", self.centred, self.inverse, self.centred)
         return np.asarray(self.weights * (1 / self.diagonal[groups] + spread))
 
-    def step(self, problem: _Problem, residual: Array) -> tuple[Array, Array]:
+    def step(self, problem: _Problem, residual: Floats) -> tuple[Floats, Floats]:
         slopes = self.inverse @ (self.centred.T @ residual)
         return problem.sums(residual) / self.diagonal - self.means @ slopes, slopes
 
-    def errors(self) -> tuple[Array, Array]:
+    def errors(self) -> tuple[Floats, Floats]:
         spread = np.einsum("ij,jk,ik->i", self.means, self.inverse, self.means)
         return np.sqrt(1 / self.diagonal + spread), np.sqrt(np.maximum(np.diag(self.inverse), 0))
 
 
 @dataclass(frozen=True)
 class _Solution:
-    intercepts: Array
-    intercept_errors: Array
-    slopes: Array
-    slope_errors: Array
+    intercepts: Floats
+    intercept_errors: Floats
+    slopes: Floats
+    slope_errors: Floats
     dispersion: float
     converged: bool
 
@@ -190,7 +189,7 @@ def _estimable(problem: _Problem) -> tuple[Indices, NDArray[np.bool_], NDArray[n
     return np.array(independent(gram), dtype=np.int64), slopes_known, intercepts_known
 
 
-def independent(gram: Array) -> list[int]:
+def independent(gram: Floats) -> list[int]:
     """The first columns that are not combinations of earlier ones, from their inner products (Cholesky, in order)."""
     kept: list[int] = []
     rest = gram.copy()
@@ -201,7 +200,7 @@ def independent(gram: Array) -> list[int]:
     return kept
 
 
-def _dispersion(problem: _Problem, chance: Array) -> float:
+def _dispersion(problem: _Problem, chance: Floats) -> float:
     freedom = len(problem.trials) - len(np.unique(problem.groups)) - problem.design.shape[1]
     variance = problem.trials * chance * (1 - chance)
     if freedom <= 0 or not np.all(variance > 0):
@@ -209,12 +208,12 @@ def _dispersion(problem: _Problem, chance: Array) -> float:
     return float(np.sum((problem.successes - problem.trials * chance) ** 2 / variance) / freedom)
 
 
-def _logistic(predictor: Array) -> Array:
+def _logistic(predictor: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(predictor, -40, 40))))
 
 
 def separated_rows(
-    successes: Array, trials: Array, design: Array, groups: NDArray[np.int64], count: int
+    successes: Floats, trials: Floats, design: Floats, groups: NDArray[np.int64], count: int
 ) -> NDArray[np.bool_]:
     """Which rows are separated: some direction predicts them ever better and contradicts no other row.
 
@@ -250,7 +249,7 @@ def separated_rows(
     return separated
 
 
-def _features(design: Array, groups: NDArray[np.int64], count: int) -> Any:
+def _features(design: Floats, groups: NDArray[np.int64], count: int) -> Any:
     rows = len(groups)
     dummies = coo_array((np.ones(rows), (np.arange(rows), groups)), shape=(rows, count))
     return hstack([dummies, coo_array(design)], format="csr")

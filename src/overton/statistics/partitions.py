@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
 from math import comb, log
 
-__all__ = ["adjusted_rand", "completeness", "homogeneity", "omega_index", "v_measure"]
-
 Labels = Sequence[Hashable]
 
 

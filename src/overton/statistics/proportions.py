@@ -6,17 +6,15 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-__all__ = ["DifferenceParts", "difference_limits", "exact_fall", "mantel_haenszel", "proportion", "wilson_limits"]
-
-Array = NDArray[np.float64]
+from overton.statistics.arrays import Floats
 
 
 def wilson_limits(
     share: ArrayLike, n: ArrayLike, level: float = 0.95, freedom: ArrayLike | None = None
-) -> tuple[Array, Array]:
+) -> tuple[Floats, Floats]:
     """Score limits for shares in [0, 1] of `n` answers each (Wilson 1927), broadcast together.
 
     `n` may be an effective number of answers, not whole, and is 0 where limits are NaN. If it is an estimate with so
@@ -41,7 +39,7 @@ def proportion(count: float, n: int, level: float = 0.95) -> tuple[float, float,
 
 def difference_limits(
     first: ArrayLike, first_n: ArrayLike, second: ArrayLike, second_n: ArrayLike, level: float = 0.95
-) -> tuple[Array, Array]:
+) -> tuple[Floats, Floats]:
     """Limits for `first - second`, two independent shares (Newcombe 1998, method 10: from both Wilson intervals)."""
     p, q = np.asarray(first, float), np.asarray(second, float)
     (p_low, p_high), (q_low, q_high) = wilson_limits(p, first_n, level), wilson_limits(q, second_n, level)
@@ -55,17 +53,17 @@ def _normal_quantile(level: float) -> float:
 class DifferenceParts(NamedTuple):
     """Sums over strata from which the difference and its error follow, so that clusters of strata can be combined."""
 
-    numerator: Array
-    denominator: Array
-    p: Array
-    q: Array
+    numerator: Floats
+    denominator: Floats
+    p: Floats
+    q: Floats
 
-    def difference(self) -> Array:
+    def difference(self) -> Floats:
         """The common difference of shares, on [-1, 1]; NaN if no stratum has both values of the factor."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.numerator / self.denominator
 
-    def error(self) -> Array:
+    def error(self) -> Floats:
         """Its standard error by Sato (1989, Biometrics 45:1323), good for many small and for few large strata."""
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = (self.difference() * self.p + self.q) / self.denominator**2

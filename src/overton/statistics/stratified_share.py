@@ -14,15 +14,10 @@ from math import hypot, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from overton.statistics.draws import Draw, Labels
+from overton.statistics.arrays import Floats, Ints
+from overton.statistics.label_draws import JudgeAndHumanValues, LabelDraw
 from overton.statistics.proportions import wilson_limits
-
-__all__ = ["StratifiedShare", "strata_of", "stratified_share"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _NOTHING = 1e-18
 _ALIKE = 1e-9
@@ -38,10 +33,10 @@ class StratifiedShare(NamedTuple):
     low: float
     high: float
     error: float
-    by_stratum: Array
+    by_stratum: Floats
 
 
-def strata_of(draw: Draw, labels: Labels) -> Ints:
+def strata_of(draw: LabelDraw, labels: JudgeAndHumanValues) -> Ints:
     """The stratum of each row [N], numbered from 0.
 
     The judge's labels with one value form a stratum if their rows were drawn with one chance, or with chances that
@@ -70,7 +65,13 @@ def strata_of(draw: Draw, labels: Labels) -> Ints:
 
 
 def stratified_share(
-    draw: Draw, labels: Labels, stratum: Ints, level: float, lent: Array | None = None, *, alone: bool = False
+    draw: LabelDraw,
+    labels: JudgeAndHumanValues,
+    stratum: Ints,
+    level: float,
+    lent: Floats | None = None,
+    *,
+    alone: bool = False,
 ) -> StratifiedShare:
     """People's share over all rows: that in each stratum, weighted by how many rows it has.
 
@@ -107,12 +108,12 @@ class _Strata(NamedTuple):
     """For each stratum its part of all rows, people's share in it, and the variance of that share over p (1 - p):
     infinite if none of its rows is labelled."""
 
-    size: Array
-    share: Array
-    spread: Array
+    size: Floats
+    share: Floats
+    spread: Floats
 
 
-def _in_parts(of: Ints, people: Array, many: int) -> Array:
+def _in_parts(of: Ints, people: Floats, many: int) -> Floats:
     """How much people's labels vary in each stratum compared with whole ones of the same mean: less than 1 if people
     differ, so that a row has a part of a label. As if one whole error more had been seen."""
     rows = np.maximum(np.bincount(of, minlength=many), 1)
@@ -121,7 +122,7 @@ def _in_parts(of: Ints, people: Array, many: int) -> Array:
     return (varies + 1) / (rows * mean * (1 - mean) + 1)
 
 
-def _clustering(draw: Draw, stratum: Ints, by_people: Array, by_sizes: Array, many: int) -> Array:
+def _clustering(draw: LabelDraw, stratum: Ints, by_people: Floats, by_sizes: Floats, many: int) -> Floats:
     """By how much rows of one cluster raise the variance of each stratum's share (Kish's design effect), at least 1;
     if all labels in it are equal, as if rows of one cluster always were."""
     if draw.by_row:
@@ -138,7 +139,7 @@ def _clustering(draw: Draw, stratum: Ints, by_people: Array, by_sizes: Array, ma
     return found * max(1.0, jointly / max(float(clustered.sum()), _NOTHING))
 
 
-def _added(strata: _Strata, draw: Draw, of_sizes: float, level: float) -> StratifiedShare:
+def _added(strata: _Strata, draw: LabelDraw, of_sizes: float, level: float) -> StratifiedShare:
     """The sum over strata with its limits; `of_sizes` is the variance that comes from the strata's sizes."""
     size, share, spread = strata
     freedom = None if draw.by_row else max(draw.independent - 1.0, 1.0)
@@ -156,7 +157,7 @@ def _added(strata: _Strata, draw: Draw, of_sizes: float, level: float) -> Strati
     return StratifiedShare(value, low, high, error, share)
 
 
-def _varies(share: Array, rows: int) -> Array:
+def _varies(share: Floats, rows: int) -> Floats:
     """p (1 - p), never zero."""
     least = 1 / (2 * rows + 4)
     some = np.clip(share, least, 1 - least)

@@ -16,8 +16,8 @@ import numpy as np
 
 from overton.errors import InputError
 from overton.statistics import Estimate
-from overton.statistics.comparing import equivalence_level, together, verdict_of
-from overton.statistics.resampling import Jackknife
+from overton.statistics.comparison import equivalence_level, joint_differences, verdict_of
+from overton.statistics.jackknife import Jackknife
 from overton.studies.comparing import Contribution, Measure, Meeting, Sides, meeting
 from overton.studies.findings import FAMILY, Said, count_tests
 from overton.studies.measuring import Comparing
@@ -37,8 +37,8 @@ class Against(msgspec.Struct, frozen=True):
     of the two has none. `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not
     clear' if its interval of twice the error (0.9 for 0.95) lies within the measure's margin, the one for comparing
     models; otherwise 'clear' if its interval excludes 0, alone and among all tests of its family (max-t, or
-    with few items Bonferroni); otherwise 'cannot tell'. `together` is the difference with that wider interval. `what`:
-    a null, or a factor, which asks in another way.
+    with few items Bonferroni); otherwise 'cannot tell'. `joint_differences` is the difference with that wider interval.
+    `what`: a null, or a factor, which asks in another way.
     """
 
     model: str
@@ -110,7 +110,7 @@ def _level(met: Sequence[_Met], jackknife: Jackknife, beside: int = 0) -> float:
     row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
     gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]
     part = len(gaps) / max(len(gaps) + beside, 1)
-    return together(gaps, 1 - part * min(1 - jackknife.level, FAMILY), jackknife.seed)
+    return joint_differences(gaps, 1 - part * min(1 - jackknife.level, FAMILY), jackknife.seed)
 
 
 def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_Met]:

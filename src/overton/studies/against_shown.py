@@ -8,7 +8,7 @@ from math import isnan
 from typing import Any
 
 from overton.statistics import Estimate
-from overton.statistics.comparing import FEW
+from overton.statistics.comparison import FEW
 from overton.studies.against import Against, is_said
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.charts.axes import finite_ends

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.statistics import Estimate
+from overton.statistics.jackknife import FEWEST
 from overton.statistics.proportions import proportion
-from overton.statistics.resampling.limits import FEWEST
 from overton.studies.findings import Compared, Finding, counted, weighed
 from overton.studies.measuring import Measuring, Unread
 from overton.studies.numbers import sentence

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import SHARE, Jackknife
+from overton.statistics.jackknife import SHARE, Jackknife
 from overton.studies.exhibits import Callout, Cell, Column, Section, Table
 from overton.studies.weighing import Weighing, calibrated, decided, verdict_on, weighing_section
 

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import NOT_COMPUTED, Estimate, not_computed
-from overton.statistics.comparing import Gap, Number, drawn_sizes, flawed, gap, number, ratio
-from overton.statistics.resampling import SHARE, Counts, Jackknife, Range, Resampling
+from overton.statistics.arrays import AnyFloats, Floats
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.comparison import Gap, Number, drawn_sizes, flawed, gap, number, ratio
+from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.studies.numbers import Kind
 
 if TYPE_CHECKING:
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["WHOLE", "Contribution", "Measure", "Meeting", "Sides", "meeting", "of_pairs"]
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.floating]
 
 WHOLE = ""
 """Stands in place of a model's name if a number is for all models that answered together."""
@@ -53,8 +53,8 @@ class Measure:
     kind: Kind = "share"
     gap: Kind = "points"
     leads: bool = False
-    of: Callable[[Floats], Floats] = ratio
-    flaw: Callable[[Array], str] | None = None
+    of: Callable[[AnyFloats], AnyFloats] = ratio
+    flaw: Callable[[Floats], str] | None = None
     variant: bool = False
     unbiased: str = ""
     matched: bool = False
@@ -81,12 +81,12 @@ class Contribution:
 
     measure: Measure
     items: tuple[str, ...]
-    parts: Array
-    lost: Array | None = None
-    moot: Array | None = None
-    worst: Callable[[], tuple[Array, Array]] | None = None
+    parts: Floats
+    lost: Floats | None = None
+    moot: Floats | None = None
+    worst: Callable[[], tuple[Floats, Floats]] | None = None
     why: str = ""
-    noise: Array | None = None
+    noise: Floats | None = None
     corrected: Callable[[Sequence[str], Resampling], Over] | None = None
     labels: str = ""
     answers: float | None = None
@@ -124,7 +124,7 @@ class Contribution:
         rows = self.parts[[self.place[name] for name in items]]
         if self.measure.of is not ratio:
             return flawed(self.over(items, resampling).estimate(resampling), self.flaw(items))
-        return resampling.ratio(Counts(rows[:, 0], rows[:, 1]), "no item has it", self.measure.within)
+        return resampling.ratio(ClusterSums(rows[:, 0], rows[:, 1]), "no item has it", self.measure.within)
 
     def alone(self, jackknife: Jackknife) -> Estimate:
         """The number over all of its items, as a report shows it."""
@@ -154,7 +154,7 @@ class Contribution:
             min((float(most.sum()) + high * weigh) / total, high),
         )
 
-    def _extremes(self, rows: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    def _extremes(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """The least and the most that the numerators could be, and the whole denominators."""
         low, high = self.measure.within
         above, below = self.parts[rows].T
@@ -219,9 +219,9 @@ def of_pairs(
     above: NDArray[np.generic],
     below: NDArray[np.generic],
     *,
-    lost: Array | None = None,
-    moot: Array | None = None,
-    noise: Array | None = None,
+    lost: Floats | None = None,
+    moot: Floats | None = None,
+    noise: Floats | None = None,
 ) -> Contribution:
     """A contribution of numerators and denominators [items]; items without a denominator are left out, of `noise`
     [draws, items] as well."""

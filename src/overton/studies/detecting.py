@@ -13,10 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.chances import pulls_of
-from overton.statistics.comparing import Number
-from overton.statistics.detecting import Varying, by_chance, scatter
-from overton.statistics.resampling import Jackknife, Resampling
+from overton.statistics.comparison import Number
+from overton.statistics.jackknife import Jackknife, Resampling
+from overton.statistics.power import ItemVariance, by_chance, item_influences, scatter
 from overton.studies.comparing import Contribution, Sides
 from overton.studies.measuring import Comparing
 from overton.studies.results import Results
@@ -86,7 +85,7 @@ Both = tuple[Contribution, Contribution] | None
 class Seen(NamedTuple):
     """How a number varies, over how many items that was seen, and what each of these, or each group, pulls at it."""
 
-    varies: Varying
+    varies: ItemVariance
     items: int
     pulls: NDArray[np.float64]
 
@@ -96,7 +95,7 @@ def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknif
     every = [whole, *(halves or ())]
     items, resampling = _shared(every, jackknife)
     numbers = [one.over(items, resampling) for one in every]
-    return Seen(_found(numbers, counts), len(items), pulls_of(numbers[0]))
+    return Seen(_found(numbers, counts), len(items), item_influences(numbers[0]))
 
 
 def varying_apart(
@@ -107,7 +106,7 @@ def varying_apart(
     pairs = [whole] if base is None or candidate is None else [whole, *zip(base, candidate, strict=True)]
     items, resampling = _shared([one for pair in pairs for one in pair], jackknife)
     numbers = [second.over(items, resampling).minus(first.over(items, resampling)) for first, second in pairs]
-    return Seen(_found(numbers, counts), len(items), pulls_of(numbers[0]))
+    return Seen(_found(numbers, counts), len(items), item_influences(numbers[0]))
 
 
 def chance_of(
@@ -131,11 +130,11 @@ def _shared(every: Sequence[Contribution], jackknife: Jackknife) -> tuple[list[s
     return items, jackknife.over(max(len(items), 1))
 
 
-def _found(numbers: Sequence[Number], counts: tuple[int, int]) -> Varying:
+def _found(numbers: Sequence[Number], counts: tuple[int, int]) -> ItemVariance:
     whole = scatter(numbers[0])
     if len(numbers) < 3:
-        return Varying(whole)
-    return Varying.found(whole, by_chance(numbers[1], numbers[2], counts), sum(counts))
+        return ItemVariance(whole)
+    return ItemVariance.found(whole, by_chance(numbers[1], numbers[2], counts), sum(counts))
 
 
 class Needing(msgspec.Struct, frozen=True):

@@ -17,8 +17,8 @@ from typing import Literal
 import msgspec
 
 from overton.statistics import Estimate
-from overton.statistics.resampling.limits import FEWEST
-from overton.statistics.simultaneous import widened
+from overton.statistics.comparison import widened
+from overton.statistics.jackknife import FEWEST
 from overton.studies.numbers import Kind, interval, number
 from overton.studies.plain import Shape
 

@@ -34,7 +34,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import msgspec
 
-from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, Led, not_computed
+from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, PreferredEstimate, not_computed
 
 __all__ = ["SCHEMA", "Shape", "document", "interval_of", "number_of", "plain", "schema", "shaped", "with_key"]
 
@@ -184,7 +184,7 @@ def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str,
 
 
 def _measure(estimate: Estimate, beside: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(estimate, Led):
+    if isinstance(estimate, PreferredEstimate):
         variants = {name: number_of(one) for name, one in estimate.beside.items()}
         return {"leads": estimate.leads, **variants, "plain": {**variants["plain"], **beside}}
     return {"leads": "plain", "plain": {**number_of(estimate), **beside}}

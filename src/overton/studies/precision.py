@@ -3,7 +3,7 @@
 A run proceeds in rounds of whole blocks. After each, `decide` says from the records so far, and from nothing else,
 which arms (an item in one condition) get further blocks: those whose own interval is too wide, and those where a block
 narrows the headline most for its calls. Numbers of blocks grow geometrically, so that limits stay valid however often
-one looked (`overton.statistics.sequential`).
+one looked (`overton.statistics.stopping`).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Looked(NamedTuple):
         Repeated intervals are for as many looks as there can be, each with `ROUND` times the information of the one
         before: fewer looks with larger steps between them need less.
         """
-        from overton.statistics.sequential import divided, quantile, repeated
+        from overton.statistics.stopping import divided, quantile, repeated
 
         if self.rule == "repeated":
             return repeated(self.level, tuple(ROUND**look for look in range(self.looks)))
@@ -206,7 +206,7 @@ class Design:
     @cached_property
     def looks(self) -> dict[Arm, tuple[int, ...]]:
         """The numbers of blocks at which each arm is looked at."""
-        from overton.statistics.sequential import looks
+        from overton.statistics.stopping import looks
 
         return {arm: looks(self.blocks.first(arm.name), len(own)) for arm, own in self.arms.items()}
 
@@ -232,7 +232,7 @@ class Design:
     @property
     def most_looks(self) -> int:
         """How often the whole can be looked at; more often if arms are looked at by themselves."""
-        from overton.statistics.sequential import most_looks
+        from overton.statistics.stopping import most_looks
 
         alone = max((len(counts) for counts in self.looks.values()), default=1) if len(self.wanted.measures) > 1 else 0
         cut_short = _CUT_SHORT if self.calls is not None and max(self.most.values(), default=1) > 1 else 0

@@ -2,8 +2,8 @@
 
 A headline of such a study is a mean of one value per conversation, a yes or no or a number with bounds. In a run that
 stops, items have unequal numbers of conversations. A headline's limits are those of its mean over arms (an item in a
-condition), each with its weight in the whole design (`overton.statistics.strata`), which allow for having stopped. The
-usual measures have the same weights (`overton.studies.arm_weights`), and the usual intervals over items.
+condition), each with its weight in the whole design (`overton.statistics.stopping`), which allow for having stopped.
+The usual measures have the same weights (`overton.studies.arm_weights`), and the usual intervals over items.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, fl
     """Mean, variance and its parts [arms], for one condition's part of a headline."""
     import numpy as np
 
-    from overton.statistics.strata import mean_of_strata
+    from overton.statistics.stopping import mean_of_strata
 
     sums, counts, within = np.array([mean.answers[arm] for arm in arms], float).T
     weights = np.array([mean.weights[arm] / whole for arm in arms])
@@ -116,7 +116,7 @@ def _shares(
     """Exact limits of each arm; an answer between yes and no, made of several, counts as the worse one."""
     from math import ceil, floor
 
-    from overton.statistics.sequential import divided, exact_limits
+    from overton.statistics.stopping import divided, exact_limits
 
     level = divided(looked.level, looked.arm_looks)
     found, wide = [], set()

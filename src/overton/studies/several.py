@@ -189,7 +189,7 @@ def _contributions(comparing: Comparing, results: Results, how: Any) -> Mapping[
 
 
 def _headline(model: str, judge: str, one: Contribution, other: Contribution, unit: str, how: Any) -> ByJudge:  # noqa: PLR0917
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.comparing import meeting
 
     jackknife = Jackknife(how.level, seed=how.seed, unit=unit)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from overton.statistics.misread import Plan
+    from overton.statistics.misclassification import LabelCount
     from overton.studies.results import Results
 
 __all__ = [
@@ -118,7 +118,7 @@ class LabelPlans:
 
     what: str
     measures: tuple[str, ...]
-    of: Callable[[Results, pl.DataFrame, str, float], Sequence[Plan]]
+    of: Callable[[Results, pl.DataFrame, str, float], Sequence[LabelCount]]
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,9 @@ def agreement_tables(found: SheetAgreement) -> list[Table]:
     return [whole, Table("What the person confirms", heads, rows)] if rows else [whole]
 
 
-def plans_table(measure: str, width: float, labelled: int, names: tuple[str, str], plans: Sequence[Plan]) -> Table:
+def plans_table(
+    measure: str, width: float, labelled: int, names: tuple[str, str], plans: Sequence[LabelCount]
+) -> Table:
     """How many labels bring a measure's interval to a width; `names` are those of a row and of a group."""
     row, group = names
     columns = [Column("What is labelled"), Column("Labels", "count"), Column("Width that they give", "value")]

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import msgspec
 
 from overton.statistics import NO_INTERVAL, Estimate, not_computed
-from overton.statistics.resampling import SHARE, Range
+from overton.statistics.jackknife import SHARE, Range
 from overton.studies.numbers import Kind
 
 __all__ = ["ASPECTS", "Aspect", "Trait", "remaining", "uncertain"]

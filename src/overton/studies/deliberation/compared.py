@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from overton.statistics.resampling import Counts
+from overton.statistics.arrays import Floats
+from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.comparing import WHOLE, Contribution, Measure, Sides, of_pairs
 from overton.studies.deliberation.measures.endings import ROUNDS, rounds_of
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["by_chance", "of_records", "of_table"]
 
-Array = NDArray[np.float64]
-Gone = tuple[Array | None, Array | None]
+Gone = tuple[Floats | None, Floats | None]
 """By dilemma, how many deliberations have a message that failed, and one that was refused; None if not known."""
 
 _REACHED = Measure("consensus", "Consensus", margin=0.1, leads=True)
@@ -108,7 +107,9 @@ def _sides(decisions: pl.DataFrame) -> Sides:
     return {WHOLE: whole, **models}
 
 
-def _made(measure: Measure, dilemmas: Sequence[str], counts: Counts, why: str, gone: Gone) -> Iterator[Contribution]:
+def _made(
+    measure: Measure, dilemmas: Sequence[str], counts: ClusterSums, why: str, gone: Gone
+) -> Iterator[Contribution]:
     above, below = counts.above.reshape(-1), counts.below.reshape(-1)
     many = below if counts.many is None else counts.many.reshape(-1)
     each = np.divide(below, many, out=np.ones_like(below), where=many > 0)
@@ -121,7 +122,7 @@ def _nothing(measure: Measure, why: str) -> Contribution:
     return Contribution(measure, (), np.empty((0, 2)), why=why)
 
 
-def _deliberations(decisions: pl.DataFrame, dilemmas: Sequence[str], column: str) -> Array:
+def _deliberations(decisions: pl.DataFrame, dilemmas: Sequence[str], column: str) -> Floats:
     """How many deliberations on each dilemma have a message that failed or was refused, by `column`."""
     made = np.zeros(len(dilemmas))
     if column in decisions.columns:

@@ -22,7 +22,7 @@ from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_mea
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.statistics.resampling import Counts
+    from overton.statistics.cluster_sums import ClusterSums
     from overton.studies.deliberation.measures.parts import Part
     from overton.studies.deliberation.options import Options
     from overton.studies.deliberation.protocol import DilemmaTrial
@@ -124,7 +124,7 @@ def _decisions(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=schema)
 
 
-def _answered(arms: Sequence[Arm], part: Part, counts: Counts, seats: Counter[str]) -> dict[Arm, Answered]:
+def _answered(arms: Sequence[Arm], part: Part, counts: ClusterSums, seats: Counter[str]) -> dict[Arm, Answered]:
     """Each arm's deliberations. A model's seats in one deliberation are not separate answers: together they are one,
     which is a 'yes' to the extent that theirs are."""
     found = {}

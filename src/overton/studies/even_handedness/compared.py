@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from overton.statistics.resampling import DIFFERENCE
+from overton.statistics.jackknife import DIFFERENCE
 from overton.studies.comparing import Contribution, Measure, Sides
 from overton.studies.even_handedness.measures.assembly import laid_out
 from overton.studies.even_handedness.measures.by_side import oriented

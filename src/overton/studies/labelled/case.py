@@ -1,7 +1,7 @@
 """What a study declares about its measures of many labels, so that people's labels of some can correct them all.
 
 If people labelled whole units (conversations, threads in a condition), each unit's own values are corrected; otherwise
-the judge's errors are undone label by label (`overton.statistics.misread`).
+the judge's errors are undone label by label (`overton.statistics.misclassification`).
 """
 
 from __future__ import annotations
@@ -13,39 +13,33 @@ from functools import cached_property
 from math import isnan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.correction import Draw, difference
-from overton.statistics.judge_errors import EqualErrors
-from overton.statistics.misread import (
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.jackknife import Jackknife, Range, Resampling
+from overton.statistics.judge_error_tests import EqualErrors, ErrorClustering, equal_errors, error_clustering
+from overton.statistics.label_draws import LabelDraw
+from overton.statistics.misclassification import (
     WHOLE,
-    Moved,
-    Plan,
-    Readings,
-    Together,
-    Undone,
+    CorrectedInfluence,
+    CorrectedSums,
+    DoublyLabelled,
+    LabelCount,
     corrected_ratio,
-    equal_errors,
     gaps_of,
     moved_by,
     moved_by_units,
     rows_for_width,
-    together,
     units_for_width,
     whole_units,
 )
-from overton.statistics.resampling import Jackknife, Range, Resampling
+from overton.statistics.prediction_powered import difference
 from overton.studies.labelled.people import People
 from overton.studies.labelled.placed import Place
 from overton.studies.labelled.shares import LabelledNumbers
 from overton.studies.labelled.variants import Variants, leading
 
 __all__ = ["Case", "LabelledUnits", "Over", "Resting", "UnitCase", "between"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -73,7 +67,7 @@ class Over:
     compared with numbers of other groups, '' if it can."""
 
     variants: Variants
-    moved: Moved | None
+    moved: CorrectedInfluence | None
     alone: str = ""
 
 
@@ -103,24 +97,24 @@ class LabelledUnits:
         return len(some) >= WHOLE and bool(self.whole[some].all())
 
     @cached_property
-    def chance(self) -> Array:
+    def chance(self) -> Floats:
         """How likely each unit was to be drawn [U], if they were drawn whole."""
         chance = np.ones(len(self.whole))
         chance[self.unit[self.place]] = self.people.chance
         return chance
 
-    def readings(self, judged: Ints, outcomes: int) -> Readings:
+    def readings(self, judged: Ints, outcomes: int) -> DoublyLabelled:
         """The rows that both labelled; `judged` [R] are the judge's labels, each one of so many `outcomes`."""
         _, group = np.unique(self.unit[self.place], return_inverse=True)
-        return Readings(self.people.value, judged[self.place], 1 / self.people.chance, group, outcomes)
+        return DoublyLabelled(self.people.value, judged[self.place], 1 / self.people.chance, group, outcomes)
 
-    def draw(self, complete: Flags, resampling: Resampling) -> Draw:
+    def draw(self, complete: Flags, resampling: Resampling) -> LabelDraw:
         """The draw of units that are completely labelled: `complete` [U]."""
-        return Draw(complete, self.chance, resampling.cluster.astype(np.int64))
+        return LabelDraw(complete, self.chance, resampling.cluster.astype(np.int64))
 
     def plans(  # noqa: PLR0917
-        self, undone: Undone, of_people: Array, of_judge: Array, complete: Flags, units: Flags, width: float
-    ) -> tuple[Plan, ...]:
+        self, undone: CorrectedSums, of_people: Floats, of_judge: Floats, complete: Flags, units: Flags, width: float
+    ) -> tuple[LabelCount, ...]:
         """How many labels bring the interval of a measure of `units` [U] to a width: of single rows, of whole units.
 
         Until three units are `complete` [U], the judge is assumed to say nothing about a unit's value.
@@ -140,7 +134,7 @@ class Case(ABC):
 
     @property
     @abstractmethod
-    def readings(self) -> Readings:
+    def readings(self) -> DoublyLabelled:
         """The rows that both labelled; rows of one unit form one group."""
 
     @property
@@ -166,9 +160,9 @@ class Case(ABC):
         return self.labelled.by_units
 
     @cached_property
-    def together(self) -> Together:
+    def together(self) -> ErrorClustering:
         """Whether errors in one unit cluster."""
-        return together(self.readings, self.seed)
+        return error_clustering(self.readings, self.seed)
 
     @property
     def kinds(self) -> Mapping[str, Sequence[str]]:
@@ -242,17 +236,17 @@ class UnitCase(Case):
 
     @property
     @abstractmethod
-    def plain(self) -> Mapping[str, Array]:
+    def plain(self) -> Mapping[str, Floats]:
         """Each measure by the judge alone [U], NaN if a unit has none."""
 
     @property
     @abstractmethod
-    def of_people(self) -> Mapping[str, Array]:
+    def of_people(self) -> Mapping[str, Floats]:
         """Each measure by people alone [U], NaN if they did not label the whole unit."""
 
     @property
     @abstractmethod
-    def undone(self) -> Mapping[str, Undone]:
+    def undone(self) -> Mapping[str, CorrectedSums]:
         """Each measure with the judge's errors undone; those for which this is impossible are left out."""
 
     @abstractmethod
@@ -327,7 +321,7 @@ class UnitCase(Case):
     def _known(self, name: str, units: Flags) -> Flags:
         return units & (np.isfinite(self.plain[name]) | np.isfinite(self.of_people[name]))
 
-    def _moved(self, name: str, units: Flags, over: Resampling) -> Moved:
+    def _moved(self, name: str, units: Flags, over: Resampling) -> CorrectedInfluence:
         if not self.by_units:
             return moved_by(self.undone[name].of(units), over)
         known = self._known(name, units)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging.labelling import CANNOT_TELL, Labels
+from overton.statistics.arrays import Floats
 from overton.studies.labelled.units import usable_shares
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["People", "people_table", "read_people"]
 
-Array = NDArray[np.float64]
 
 _SHOWN = 20
 
@@ -31,8 +31,8 @@ class People:
     """
 
     id: Sequence[str]
-    value: Array
-    chance: Array
+    value: Floats
+    chance: Floats
     cannot_tell: int
 
     def where(self, kept: NDArray[np.bool_]) -> People:

@@ -18,18 +18,15 @@ import msgspec
 from overton.judging.labelling import CANNOT_TELL, Labels, Task
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.statistics.estimate import not_computed
-from overton.statistics.judge_errors import EqualErrors
+from overton.statistics.judge_error_tests import EqualErrors
 from overton.studies.labelled.units import Units, check, usable_shares, why_not
 from overton.studies.labelled.variants import ENOUGH, Variants, leading
 from overton.studies.plain import with_key
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from overton.statistics.label_draws import LabelDraw
+    from overton.statistics.prediction_powered import JudgeAndHuman
 
-    from overton.statistics.correction import Draw, Three
-
-    Array = NDArray[np.float64]
 
 __all__ = ["LabelledBetween", "LabelledNumbers", "LabelledShares", "shares_by_people", "with_labels"]
 
@@ -128,7 +125,7 @@ def shares_by_people(
 class _Both(NamedTuple):
     """A number with no label from those who cannot tell, and the most and the least that they could make of it."""
 
-    usual: Three
+    usual: JudgeAndHuman
     most: Estimate | None = None
     least: Estimate | None = None
 
@@ -139,7 +136,7 @@ class _Made:
     def __init__(self, task: Task, said: Mapping[int, Mapping[str, float]], units: Units, level: float) -> None:
         import numpy as np
 
-        from overton.statistics.correction import Draw
+        from overton.statistics.label_draws import LabelDraw
 
         self.level = level
         self.said = said
@@ -149,7 +146,7 @@ class _Made:
         chance[self.at] = [task.rows[place].chance for place in said]
         labelled[self.at] = True
         alike = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
-        self.draw: Draw = Draw(labelled, chance, alike, label=np.unique(self.judged, return_inverse=True)[1])
+        self.draw: LabelDraw = LabelDraw(labelled, chance, alike, label=np.unique(self.judged, return_inverse=True)[1])
         self.names = sorted({one for one in units.model or () if one is not None})
         self.inside = [np.array([one == name for one in units.model or ()]) for name in self.names]
         known = [*task.labels, *([CANNOT_TELL] if self._unsure else [])]
@@ -167,11 +164,11 @@ class _Made:
         most = self._three(label, [one.get(label, 0.0) + one.get(CANNOT_TELL, 0.0) for one in self.said.values()])
         return [_Both(one, other.corrected) for one, other in zip(usual, most, strict=True)]
 
-    def _three(self, label: str, said: Sequence[float]) -> list[Three]:
+    def _three(self, label: str, said: Sequence[float]) -> list[JudgeAndHuman]:
         import numpy as np
 
-        from overton.statistics.correction import Labels as Numbers
-        from overton.statistics.correction import corrected
+        from overton.statistics.label_draws import JudgeAndHumanValues as Numbers
+        from overton.statistics.prediction_powered import corrected
 
         every = np.ones(len(self.judged))
         people = np.zeros(len(self.judged))
@@ -215,9 +212,9 @@ _BARE = f"{NO_INTERVAL}what the judge gets wrong is in none"
 
 def _minus(one: _Both, other: _Both) -> _Both:
     """A difference; those who cannot tell raise its first side to the most, its second for the least."""
-    from overton.statistics.correction import Three, difference
+    from overton.statistics.prediction_powered import JudgeAndHuman, difference
 
-    usual = Three(
+    usual = JudgeAndHuman(
         one.usual.judge - other.usual.judge,
         difference(one.usual.corrected, other.usual.corrected),
         difference(one.usual.labelled, other.usual.labelled),

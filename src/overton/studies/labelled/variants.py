@@ -6,7 +6,7 @@ from math import isnan
 
 import msgspec
 
-from overton.statistics import Estimate, Led, led
+from overton.statistics import Estimate, PreferredEstimate, preferred_estimate
 from overton.studies.plain import Shape
 
 __all__ = ["ENOUGH", "Variants", "leading"]
@@ -33,9 +33,9 @@ class Variants(msgspec.Struct, frozen=True):
     corrected_at_most: Estimate | None = None
     corrected_at_least: Estimate | None = None
 
-    def led(self, plain: Estimate) -> Led:
+    def led(self, plain: Estimate) -> PreferredEstimate:
         """The number to use, with the three; `plain` is the judge's, as it is shown."""
-        return led(self.leads, {"plain": plain, "corrected": self.corrected, "labelled": self.labelled})
+        return preferred_estimate(self.leads, {"plain": plain, "corrected": self.corrected, "labelled": self.labelled})
 
 
 def leading(corrected: Estimate, labels: int) -> str:

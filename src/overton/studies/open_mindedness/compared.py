@@ -9,9 +9,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from overton.statistics.resampling import DIFFERENCE
+from overton.statistics.arrays import Floats
+from overton.statistics.jackknife import DIFFERENCE
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.open_mindedness.free.compared import free_sides
 from overton.studies.open_mindedness.measures import chance
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["by_chance", "cross_fitted", "of_records", "of_table", "weighing"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _SCORE, _PLAIN = (0.0, 100.0), VARIANTS.index("open_mindedness")
 

@@ -2,7 +2,7 @@
 
 Shares have exact limits, at a level divided among the looks. The score (equation 1) of few answers is biased, since
 chance flips evenly divided issues; so its value and limits come from probabilities drawn for each issue given what all
-issues say together (`overton.statistics.pooling`), as repeated intervals.
+issues say together (`overton.statistics.partial_pooling`), as repeated intervals.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
 
 
 def _shares(looked: Looked, width: float) -> tuple[list[Limit], frozenset[Arm]]:
-    from overton.statistics.sequential import divided, exact_limits
+    from overton.statistics.stopping import divided, exact_limits
 
     level = divided(looked.level, looked.arm_looks)
     found, wide = [], set()
@@ -149,7 +149,7 @@ def score_draws(
     counts: NDArray[np.int64], signs: NDArray[np.float64], rng: np.random.Generator, draws: int = _DRAWS
 ) -> NDArray[np.float64]:
     """Draws of the shares of (pro, con, other) [draws, issues, six configurations, 3], weighting templates equally."""
-    from overton.statistics.pooling import drawn_chances
+    from overton.statistics.partial_pooling import drawn_chances
 
     n, other = counts.sum(-1), counts[..., 2]
     none = np.zeros((draws, *n.shape))

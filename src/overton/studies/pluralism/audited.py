@@ -89,7 +89,7 @@ def audit(records: pl.DataFrame, threads: Sequence[ReferenceThread] = (), *, lev
 
     `threads` have the summaries, votes and lost comments; without them there are none.
     """
-    from overton.statistics.resampling import SHARE, Jackknife
+    from overton.statistics.jackknife import SHARE, Jackknife
 
     jackknife = Jackknife(level, unit="threads")
     known = {thread.id: thread for thread in threads}

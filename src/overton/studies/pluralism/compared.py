@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from overton.statistics.arrays import AnyFloats, Flags, Floats
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.pluralism import tables
 from overton.studies.pluralism.measures import probabilities_in, probabilities_in_table
@@ -29,14 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["of_records", "of_table", "sides_of", "weighing"]
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.floating]
-Flags = NDArray[np.bool_]
 
 _RANKS = ("spearman", "kendall")
 
 
-def _of_sums(of: Callable[[Floats], Floats], sums: Floats) -> Floats:
+def _of_sums(of: Callable[[AnyFloats], AnyFloats], sums: AnyFloats) -> AnyFloats:
     """A shift of sums [..., 8], which are a single block."""
     return of(sums[..., None, :])
 
@@ -126,7 +124,7 @@ def _mean(
     return replace(made, worst=partial(_extremes, made, open_[[names.threads.index(item) for item in made.items]]))
 
 
-def _extremes(made: Contribution, open_: Flags) -> tuple[Array, Array]:
+def _extremes(made: Contribution, open_: Flags) -> tuple[Floats, Floats]:
     """Each thread's own value, or anything possible if a trial of it is missing."""
     value, (low, high) = made.parts[:, 0] / made.parts[:, 1], made.measure.within
     return np.where(open_, low, value), np.where(open_, high, value)

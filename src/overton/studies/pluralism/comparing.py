@@ -16,7 +16,7 @@ from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.referencing import Built
 
 if TYPE_CHECKING:
-    from overton.statistics.resampling import Range
+    from overton.statistics.jackknife import Range
 
 __all__ = [
     "Comparison",
@@ -151,7 +151,7 @@ class _Means:
     """Means over threads."""
 
     def __init__(self, level: float) -> None:
-        from overton.statistics.resampling import Jackknife
+        from overton.statistics.jackknife import Jackknife
 
         self._jackknife = Jackknife(level, unit="threads")
 

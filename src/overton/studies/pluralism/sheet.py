@@ -15,7 +15,7 @@ from overton.studies.sheet import JudgedRows, LabelPlans, Sheet, definitions_in
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.statistics.misread import Plan
+    from overton.statistics.misclassification import LabelCount
 
 __all__ = ["SHEET", "beliefs", "matches", "posts_of", "stances", "summaries_of", "summary_stances"]
 
@@ -85,7 +85,7 @@ def _definitions(prompt: str) -> dict[str, str]:
     return definitions_in(PROMPTS.fill(f"judge.{prompt}"), STANCES)
 
 
-def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[Plan]:
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
     from overton.studies.pluralism.measures.corrected import labels_for_width, tables_of
 
     group, _, name = measure.partition("/")

@@ -16,7 +16,7 @@ import msgspec
 
 from overton.judging.people import Weighed, beside, mean_gap, mean_of
 from overton.statistics import Estimate
-from overton.statistics.correction import difference
+from overton.statistics.prediction_powered import difference
 from overton.studies.measuring import How
 from overton.studies.rejudging.units import READINGS, JudgedUnit
 from overton.studies.results import Results

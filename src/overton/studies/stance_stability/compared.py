@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from overton.statistics.arrays import Floats
 from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
 from overton.studies.results import Results
 from overton.studies.stance_stability.alignments import are_alignments, read_alignments
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["of_records", "of_table"]
 
-Array = NDArray[np.float64]
 
 _LEADS = {"change_rate": "Rate of change", "chameleon": "Chameleon score", "drift": "Drift"}
 _DRIFT = 0.2
@@ -73,12 +73,12 @@ def _numbered(about: pl.DataFrame, column: str) -> tuple[tuple[str, ...], NDArra
 
 
 def _contributions(  # noqa: PLR0917
-    values: Mapping[str, Array],
+    values: Mapping[str, Floats],
     items: tuple[str, ...],
     unit: NDArray[np.int64],
-    lost: Array,
-    moot: Array,
-    weight: Array | None,
+    lost: Floats,
+    moot: Floats,
+    weight: Floats | None,
 ) -> Iterator[Contribution]:
     for name, column in values.items():
         use = np.isfinite(column) & (unit >= 0)
@@ -104,7 +104,7 @@ def _measure(name: str) -> Measure:
     return Measure(name, title, within, leads=name in _LEADS)
 
 
-def _by_item(turns: pl.DataFrame, items: tuple[str, ...], models: tuple[str, ...], column: str) -> dict[str, Array]:
+def _by_item(turns: pl.DataFrame, items: tuple[str, ...], models: tuple[str, ...], column: str) -> dict[str, Floats]:
     """How many conversations of each model on each item have a turn that failed or was refused, by `column`."""
     made = {name: np.zeros(len(items)) for name in models}
     if column not in turns.columns or not {"topic", "model", "conversation"} <= {*turns.columns}:

@@ -17,7 +17,7 @@ from overton.studies.stance_stability.showing import Turn, bounded
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.statistics.misread import Plan
+    from overton.statistics.misclassification import LabelCount
 
 __all__ = ["SHEET"]
 
@@ -97,7 +97,7 @@ def _earlier(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], charact
     return "\n\n".join(f"QUESTION: {one.question.strip()}\n\nANSWER: {one.answer.strip()}" for one in shown)
 
 
-def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[Plan]:
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
     from overton.studies.stance_stability.measures.corrected import labels_for_width
 
     return labels_for_width(results.records, people, measure, width)

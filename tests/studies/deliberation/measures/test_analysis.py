@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from overton.errors import InputError
-from overton.statistics.choice import decisions_from_columns, fit
+from overton.studies.deliberation.choice_model import decisions_from_columns, fit
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures import analyze
 

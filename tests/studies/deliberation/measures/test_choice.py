@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.statistics.choice import NONE, fit
+from overton.studies.deliberation.choice_model import NONE, fit
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.measures.choice import Fitting, decisions_of, fit_choices

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.value_labels import NAMES, deliberated, misread, people_of, table
 
-from overton.statistics import Led
+from overton.statistics import PreferredEstimate
 from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.measures.corrected import ValueCase, _similarity
 from overton.studies.labelled import placed
@@ -66,6 +66,6 @@ def test_corrected_numbers_have_their_places_in_the_analysis(talks: tuple[Array,
     assert made.values is not None
     assert analysis.values is not None
     for one, before in zip(made.values.similarity[0].by_round, analysis.values.similarity[0].by_round, strict=True):
-        assert isinstance(one.agreement, Led)
+        assert isinstance(one.agreement, PreferredEstimate)
         assert one.agreement.beside["plain"] == before.agreement
-    assert all(isinstance(one, Led) for one in made.values.inheritance[0].values.values())
+    assert all(isinstance(one, PreferredEstimate) for one in made.values.inheritance[0].values.values())

@@ -11,7 +11,7 @@ import pytest
 
 import overton
 from overton.errors import InputError
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness import STUDY, Options
 from overton.studies.open_mindedness.measures.free import by_chance, measure_free, pairs_of
 

@@ -10,7 +10,7 @@ import pytest
 
 import overton
 from overton.analysis.analyze import measure_run
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.measures.scores import issue_scores
 from overton.studies.open_mindedness.measures.shares import ShareTable
 from overton.studies.open_mindedness.options import PUBLISHED

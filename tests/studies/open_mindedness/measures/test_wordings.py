@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.measures import analyze, analyze_counts
 from overton.studies.open_mindedness.measures.cells import Cells, Design
 from overton.studies.open_mindedness.measures.scores import SCORED

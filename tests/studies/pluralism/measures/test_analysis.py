@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.pluralism.measures import analyze
 
 

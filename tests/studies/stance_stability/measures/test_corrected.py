@@ -11,7 +11,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.statistics import Estimate
-from overton.statistics.resampling import SHARE, Jackknife
+from overton.statistics.jackknife import SHARE, Jackknife
 from overton.studies.exhibits import Callout
 from overton.studies.labelled import LabelledNumbers, Variants
 from overton.studies.labelled.case import between

@@ -34,15 +34,15 @@ def analyze(
     rows does not matter.
 
     `level` is the intervals' nominal coverage; `seed` sorts more than 1,000 dilemmas into groups; nothing is drawn
-    `resamples` times here. `estimator` fits the choice model (see `overton.statistics.choice.fit`), `conformity`
-    says whether models share it, `goals` whether goals are fitted apart or together; with `others` the other
-    estimators fit it too, for comparison, which takes longer.
+    `resamples` times here. `estimator` fits the choice model (see `overton.studies.deliberation.choice_model.fit`),
+    `conformity` says whether models share it, `goals` whether goals are fitted apart or together; with `others` the
+    other estimators fit it too, for comparison, which takes longer.
 
     Raises:
         InputError: a column is missing or has a value that is not allowed, an agent speaks twice in a round, or a
             call failed in every deliberation.
     """
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.deliberation.measures.assembly import assemble
     from overton.studies.deliberation.measures.choice import Fitting
 

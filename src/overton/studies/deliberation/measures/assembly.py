@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.proportions import wilson_limits
-from overton.statistics.resampling import Jackknife, Resampling
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.cautions import few
 from overton.studies.deliberation.items import VERDICTS

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 
 from overton.errors import InputError
-from overton.statistics.choice import (
+from overton.studies.arm_weights import LEFT_OUT
+from overton.studies.deliberation.choice_model import (
     ALL_MODELS,
     ESTIMATORS,
     ChoiceFit,
@@ -19,8 +20,7 @@ from overton.statistics.choice import (
     decisions_from_columns,
     fit,
 )
-from overton.statistics.choice import Parameter as Fit
-from overton.studies.arm_weights import LEFT_OUT
+from overton.studies.deliberation.choice_model import Parameter as Fit
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.parts import Part, Parts, in_order
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread

@@ -8,17 +8,17 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr
 from scipy.stats import mannwhitneyu
 
-from overton.statistics.resampling import Counts, Resampling
-from overton.statistics.significance import holm, signed_rank
+from overton.statistics.arrays import Floats
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import Resampling
+from overton.statistics.tests import holm, signed_rank
 from overton.studies.deliberation.measures.results import Contrast, Significance
 
 __all__ = ["NOTHING", "Pair", "compared", "corrected", "mann_whitney", "mcnemar", "proportions", "two"]
 
-Array = NDArray[np.float64]
 
 Key = TypeVar("Key")
 
@@ -40,12 +40,12 @@ class Pair(NamedTuple, Generic[Key]):
 
     key: Key
     names: tuple[str, str]
-    first: Counts
-    second: Counts
-    observed: tuple[Array, Array] | None = None
+    first: ClusterSums
+    second: ClusterSums
+    observed: tuple[Floats, Floats] | None = None
 
 
-def two(sides: Iterable[Counts]) -> tuple[Counts, Counts]:
+def two(sides: Iterable[ClusterSums]) -> tuple[ClusterSums, ClusterSums]:
     """Both sides of a pair."""
     first, second = sides
     return first, second
@@ -59,7 +59,7 @@ def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[K
     keys: list[Key] = []
     tests: list[tuple[tuple[str, str], Significance, Significance]] = []
 
-    def counts() -> Iterable[tuple[Counts, Counts]]:
+    def counts() -> Iterable[tuple[ClusterSums, ClusterSums]]:
         # One at a time, so that not all pairs' dilemmas are in memory at once.
         for pair in pairs:
             found = _tests(pair)
@@ -95,7 +95,7 @@ def _tests(pair: Pair[Key]) -> list[tuple[Significance, Significance]]:
     ]
 
 
-def proportions(first: Array, first_n: float, second: Array, second_n: float) -> Array:
+def proportions(first: Floats, first_n: float, second: Floats, second_n: float) -> Floats:
     """The two-proportion z test with a pooled variance (section 4.4), two-sided; NaN if a side has no cases."""
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.asarray(first_n, float), np.asarray(second_n, float)
@@ -105,7 +105,7 @@ def proportions(first: Array, first_n: float, second: Array, second_n: float) ->
         return np.where(np.isnan(gap), np.nan, np.where(error == 0, 1.0, 2 * ndtr(-gap / error)))
 
 
-def mcnemar(first: Array, first_n: Array, second: Array, second_n: Array) -> Array:
+def mcnemar(first: Floats, first_n: Floats, second: Floats, second_n: Floats) -> Floats:
     """McNemar's exact test over the dilemmas (first axis) that both sides have, two-sided; NaN if there is none.
 
     With one case per side and dilemma it is McNemar's; with several, a dilemma counts for the side with the higher
@@ -117,7 +117,7 @@ def mcnemar(first: Array, first_n: Array, second: Array, second_n: Array) -> Arr
     return np.where(both.any(0), np.minimum(1.0, 2 * bdtr(np.minimum(up, down), up + down, 0.5)), np.nan)
 
 
-def mann_whitney(first: Array, second: Array) -> float:
+def mann_whitney(first: Floats, second: Floats) -> float:
     """The Mann-Whitney U test (figure 5), two-sided; NaN if one side is empty."""
     if not len(first) or not len(second):
         return nan

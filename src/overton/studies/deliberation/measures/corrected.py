@@ -1,9 +1,9 @@
 """Similarity and inheritance of values, corrected by people's labels of whether explanations use a value.
 
-Both are sums of products of labels, so weights that undo the judge's errors (`overton.statistics.misread`) can replace
-the labels. An agent inherits a value if it changed its verdict and (1 - own in round 1) times (1 - nobody else's in
-round 1) times (1 - nowhere in or after the change) is 1. The similarity of two explanations is how many values they
-share over how many either uses (equation 1); since 1/k is the integral of s^(k - 1), it is
+Both are sums of products of labels, so weights that undo the judge's errors (`overton.statistics.misclassification`)
+can replace the labels. An agent inherits a value if it changed its verdict and (1 - own in round 1) times (1 - nobody
+else's in round 1) times (1 - nowhere in or after the change) is 1. The similarity of two explanations is how many
+values they share over how many either uses (equation 1); since 1/k is the integral of s^(k - 1), it is
 
     sum over values of shared_v times the integral over s of the product of (a_u + (1 - a_u) s) over the other values u
 
@@ -24,9 +24,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.correction import difference
-from overton.statistics.misread import Readings, Undone, corrected_ratio, moved_by, undoing
-from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
+from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
+from overton.statistics.prediction_powered import difference
 from overton.studies.deliberation.measures.analysis import Inheritance, Similarity
 from overton.studies.deliberation.measures.parts import Part, Parts
 from overton.studies.deliberation.measures.talks import Talks, kept_decisions, talks_from
@@ -39,9 +40,6 @@ from overton.studies.labelled.variants import leading
 
 __all__ = ["LABELS", "ValueCase", "corrected_values"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 LABELS = ("used", "not used")
 """What people say about an explanation and a value."""
@@ -74,7 +72,7 @@ class _Number:
     its second and of its first side. It is of one group of each kind in `part_of`, or a difference of two."""
 
     plain: Estimate
-    undone: Undone | tuple[Undone, Undone]
+    undone: CorrectedSums | tuple[CorrectedSums, CorrectedSums]
     part_of: tuple[str, ...] = ()
 
 
@@ -127,7 +125,7 @@ class ValueCase(Case):
         return False
 
     @cached_property
-    def readings(self) -> Readings:
+    def readings(self) -> DoublyLabelled:
         """The rows that both labelled."""
         return self.labelled.readings(self.judged.ravel(), 2)
 
@@ -137,16 +135,16 @@ class ValueCase(Case):
         return {name: self.kept[name].cast(pl.String).to_list() for name in ("model", "round")}
 
     @cached_property
-    def weights(self) -> Array:
+    def weights(self) -> Floats:
         """The weight of 'not used' if the judge says that a value is used, and if it says it is not [1 + draws, 2];
         empty if the judge's errors cannot be undone."""
         if not len(self.place):
             return np.zeros((0, 2))
         given = np.bincount(self.judged[self.talks.known].ravel(), minlength=2).astype(float)
-        return np.asarray(undoing(self.readings, given, self.draws, self.seed).weights[:, :, 1])
+        return np.asarray(error_weights(self.readings, given, self.draws, self.seed).weights[:, :, 1])
 
     @cached_property
-    def certain(self) -> Array:
+    def certain(self) -> Floats:
         """The same where it is known from people [N + 1, V], otherwise NaN; a missing message, which is the last row,
         and one that no judge read use no value."""
         made = np.full((len(self.judged) + 1, len(self.values)), np.nan)
@@ -154,7 +152,7 @@ class ValueCase(Case):
         made[np.append(~self.talks.known, True)] = 1.0
         return made
 
-    def _unused(self, message: NDArray[np.integer]) -> Iterator[Array]:
+    def _unused(self, message: NDArray[np.integer]) -> Iterator[Floats]:
         """The weight of messages not using each value [*messages, V], by draw."""
         judged = np.append(self.judged, np.ones((1, len(self.values)), np.int64), 0)[message]
         certain = self.certain[message]
@@ -187,7 +185,7 @@ class ValueCase(Case):
             why = "the judge barely distinguishes the values" if len(self.place) else "nothing is labelled"
             return not_computed(why, level=self.level)
         labels, why = len(self.people.id), self.depends_on(number.part_of)
-        if isinstance(number.undone, Undone):
+        if isinstance(number.undone, CorrectedSums):
             found = corrected_ratio(number.undone, SHARE, self.resampling, labels, why)
             return msgspec.structs.replace(found, n=number.plain.n)
         if why:
@@ -201,14 +199,14 @@ class ValueCase(Case):
         made = gap.estimate(self.level, DIFFERENCE, "the judge's errors undone, paired over dilemmas")
         return msgspec.structs.replace(made, n=number.plain.n)
 
-    def _by_dilemma(self, dilemma: NDArray[np.integer], above: Array, below: Array) -> Undone:
+    def _by_dilemma(self, dilemma: NDArray[np.integer], above: Floats, below: Floats) -> CorrectedSums:
         """Sums of pairs or agents [1 + draws, K] by dilemma."""
         many = len(self.talks.dilemmas)
 
-        def summed(one: Array) -> Array:
+        def summed(one: Floats) -> Floats:
             return np.stack([np.bincount(dilemma, row, many) for row in one]) if len(one) else np.zeros((0, many))
 
-        return Undone(summed(above), summed(np.broadcast_to(below, above.shape)))
+        return CorrectedSums(summed(above), summed(np.broadcast_to(below, above.shape)))
 
     def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _Number]]:
         found = measure_similarity(self.parts, self.resampling)
@@ -251,7 +249,7 @@ class ValueCase(Case):
             above[:, there], below[:, there] = self._alike(one[there], other[there])
         return _Pairs(rows, talks.dilemma[rows], agree, above, below)
 
-    def _alike(self, one: Ints, other: Ints) -> tuple[Array, Array]:
+    def _alike(self, one: Ints, other: Ints) -> tuple[Floats, Floats]:
         """The weights of the similarity of pairs of explanations [P], and of either using a value [1 + draws, P].
 
         Unlabelled pairs are determined by how many values neither, one, or both use: one of each such kind is computed.
@@ -265,13 +263,13 @@ class ValueCase(Case):
         above, below = (np.stack(side)[:, back.ravel()] for side in zip(*made, strict=True))
         return above, below
 
-    def _sums(self, pairs: _Pairs, side: Flags) -> Undone:
+    def _sums(self, pairs: _Pairs, side: Flags) -> CorrectedSums:
         flat = np.broadcast_to(pairs.dilemma[:, None], side.shape).ravel()
         return self._by_dilemma(
             flat, *((one * side).reshape(len(one), side.size) for one in (pairs.above, pairs.below))
         )
 
-    def _first_and_last(self, pairs: _Pairs, *, consensus: bool) -> tuple[Undone, Undone]:
+    def _first_and_last(self, pairs: _Pairs, *, consensus: bool) -> tuple[CorrectedSums, CorrectedSums]:
         """Round 1 and the last round, for pairs with a similarity in both: each is weighted by the other's presence."""
         talks, every = self.talks, np.arange(len(pairs.row))
         beyond = (talks.rounds[pairs.row] > 1) & (talks.agreement[pairs.row] != 1)
@@ -310,7 +308,7 @@ class ValueCase(Case):
             place = ("values", "inheritance", number, "values", value)
             yield (None, f"inherited {value}", place), _Number(one, undone, ("model",))
 
-    def _taken(self, part: Part, row: Ints, seat: Ints) -> Array:
+    def _taken(self, part: Part, row: Ints, seat: Ints) -> Floats:
         """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
         talks, every = self.talks, np.arange(len(row))
         message = talks.message[part.rows[row]]
@@ -331,12 +329,12 @@ class _Pairs:
     row: Ints
     dilemma: NDArray[np.integer]
     agree: Flags
-    above: Array
-    below: Array
+    above: Floats
+    below: Floats
 
 
 def _contrast(
-    title: str, field: str, plain: object, sides: tuple[Undone, Undone], part_of: tuple[str, ...] = ()
+    title: str, field: str, plain: object, sides: tuple[CorrectedSums, CorrectedSums], part_of: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, Place, _Number]]:
     for name, undone in (("first", sides[0]), ("second", sides[1]), ("difference", (sides[1], sides[0]))):
         yield f"{title}, {name}", (field, name), _Number(getattr(plain, name), undone, part_of)
@@ -346,7 +344,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 """Exact for polynomials of degree 47: the product over all of 48 values but one."""
 
 
-def _similarity(first: Array, second: Array) -> tuple[Array, Array]:
+def _similarity(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     """The weights of equation 1 for pairs of explanations, and of either using a value, from the weights of each not
     using each value [P, V]."""
     neither, shared = first * second, (1 - first) * (1 - second)

@@ -9,10 +9,11 @@ from itertools import combinations, starmap
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import Counts, Range, Resampling
+from overton.statistics.arrays import AnyInts, Flags, Floats
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import Range, Resampling
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import (
     INVALID_NAME,
@@ -42,9 +43,6 @@ __all__ = [
     "rounds_of",
 ]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.integer]
-Flags = NDArray[np.bool_]
 
 ROUNDS: Range = (1.0, inf)
 """The range of the number of rounds until consensus, which is reached in the first one or later."""
@@ -78,27 +76,27 @@ def _consensus_in(parts: Sequence[Part], resampling: Resampling) -> Iterator[Con
     return map(_consensus, every, shares, rounds)
 
 
-def _endings(part: Part) -> Array:
+def _endings(part: Part) -> Floats:
     """Deliberations on each dilemma by the round of their consensus, 0 for none [dilemmas, rounds + 1]."""
     shape = (len(part.talks.dilemmas), part.talks.verdict.shape[2] + 1)
     return summed([part.dilemma, part.agreement], shape, part.weight)
 
 
-def _shares(part: Part, endings: Array, many: Array | None = None) -> Counts:
+def _shares(part: Part, endings: Floats, many: Floats | None = None) -> ClusterSums:
     """Consensus by majority, in any round, in no round, and in each round; `many` are endings without weights."""
     majority = part.count(part.talks.majority[part.rows] >= 0)
     above = np.column_stack([majority, endings[:, 1:].sum(1), endings])
-    return Counts(above, endings.sum(1), None if many is None else many.sum(1))
+    return ClusterSums(above, endings.sum(1), None if many is None else many.sum(1))
 
 
-def rounds_of(part: Part) -> Counts:
+def rounds_of(part: Part) -> ClusterSums:
     """The rounds of the deliberations that reach consensus, and how many these are, by dilemma."""
     return _rounds(_endings(part), None if part.weight is None else _endings(part.unweighted))
 
 
-def _rounds(endings: Array, many: Array | None = None) -> Counts:
+def _rounds(endings: Floats, many: Floats | None = None) -> ClusterSums:
     above, below = endings @ np.arange(endings.shape[1]), endings[:, 1:].sum(1)
-    return Counts(above, below, None if many is None else many[:, 1:].sum(1))
+    return ClusterSums(above, below, None if many is None else many[:, 1:].sum(1))
 
 
 def _consensus(part: Part, shares: list[Estimate], rounds: list[Estimate]) -> Consensus:
@@ -142,7 +140,7 @@ def changes_by_model(parts: Parts, resampling: Resampling) -> dict[str, Estimate
     return {model: rate for model, (rate,) in zip(models, rates, strict=True)}
 
 
-def _changes(part: Part, speaker: Speaker) -> Counts:
+def _changes(part: Part, speaker: Speaker) -> ClusterSums:
     seats = list(speaker.seats)
     return part.share_of_agents(part.changed[:, seats], part.heard[:, seats])
 
@@ -157,7 +155,7 @@ def measure_verdicts(parts: Parts, resampling: Resampling) -> tuple[Verdicts, ..
     return tuple(_verdicts(part, estimates) for part in parts.by_setting)
 
 
-def _given(part: Part) -> Iterator[Counts]:
+def _given(part: Part) -> Iterator[ClusterSums]:
     """What is agreed on, then each speaker's verdicts in round 1 and in the last."""
     talks, rows = part.talks, part.rows
     first, last = talks.verdict[rows, :, 0], talks.at_end[rows]
@@ -167,12 +165,12 @@ def _given(part: Part) -> Iterator[Counts]:
         yield _by_verdict(part, last[:, list(speaker.seats)])
 
 
-def _by_verdict(part: Part, verdicts: Ints) -> Counts:
+def _by_verdict(part: Part, verdicts: AnyInts) -> ClusterSums:
     """How often each dilemma got each verdict, the invalid ones last."""
     there, codes = verdicts != ABSENT, verdicts % len(_NAMES)
     counts = _coded(part, there, codes, len(_NAMES))
     many = None if part.weight is None else _coded(part.unweighted, there, codes, len(_NAMES)).sum(1)
-    return Counts(counts, counts.sum(1), many)
+    return ClusterSums(counts, counts.sum(1), many)
 
 
 def _verdicts(part: Part, estimates: Iterator[list[Estimate]]) -> Verdicts:
@@ -208,7 +206,7 @@ def measure_archetypes(parts: Parts, resampling: Resampling) -> tuple[Archetypes
     return tuple(_archetypes(*one, *made) for one, made in zip(pairs, zip(counts, estimates, strict=True), strict=True))
 
 
-def _kinds(part: Part, model: str) -> Counts:
+def _kinds(part: Part, model: str) -> ClusterSums:
     """By dilemma: changes by first and last verdict, holdouts and unresolved by first verdict, returned."""
     talks, rows, seated, changed = part.talks, part.rows, part.seated(model) & part.heard, part.changed
     first, last = talks.first[rows], talks.last[rows]
@@ -220,17 +218,17 @@ def _kinds(part: Part, model: str) -> Counts:
         part.count_agents(seated & changed & (first == last))[:, None],
     ]
     many = None if part.weight is None else part.unweighted.count_agents(seated)
-    return Counts(np.concatenate(columns, axis=1), part.count_agents(seated), many)
+    return ClusterSums(np.concatenate(columns, axis=1), part.count_agents(seated), many)
 
 
-def _coded(part: Part, chosen: Flags, codes: Ints, width: int) -> Array:
+def _coded(part: Part, chosen: Flags, codes: AnyInts, width: int) -> Floats:
     """How often each dilemma has each code among the chosen agents [dilemmas, width]."""
     dilemma = np.broadcast_to(part.dilemma[:, None], chosen.shape)
     weight = None if part.weight is None else np.broadcast_to(part.weight[:, None], chosen.shape)[chosen]
     return summed([dilemma[chosen], codes[chosen]], (len(part.talks.dilemmas), width), weight)
 
 
-def _archetypes(part: Part, model: str, counts: Counts, estimates: list[Estimate]) -> Archetypes:
+def _archetypes(part: Part, model: str, counts: ClusterSums, estimates: list[Estimate]) -> Archetypes:
     totals = counts.above.sum(0).astype(int).tolist()
     made = [Archetype(*ends, *one) for ends, *one in zip(_ENDS, totals[:-1], estimates[:-1], strict=True)]
     return Archetypes(

@@ -10,7 +10,8 @@ from itertools import combinations, starmap
 import msgspec
 import numpy as np
 
-from overton.statistics.resampling import Counts, Resampling
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import Resampling
 from overton.studies.deliberation.measures.analysis import (
     Crowd,
     CrowdIn,
@@ -49,7 +50,7 @@ def _led_by(part: Part, model: str) -> Part:
     return part.where(part.seated(model)[:, 0])
 
 
-def _endings(part: Part) -> Counts:
+def _endings(part: Part) -> ClusterSums:
     """Consensus in round 1, in any round, on the first speaker's first verdict, on another."""
     own = part.talks.agreed_verdict[part.rows] == part.talks.verdict[part.rows, 0, 0]
     reached = part.agreement > 0
@@ -141,7 +142,7 @@ def _first_and_last(part: Part) -> Iterator[Pair[tuple[str | None, str]]]:
             yield Pair((part.setting.goal, model), _ROUNDS, *two(counts))
 
 
-def _the_crowds(part: Part) -> Counts:
+def _the_crowds(part: Part) -> ClusterSums:
     """Consensus verdicts that are the crowd's, out of those on dilemmas whose crowd is known."""
     crowd, agreed = part.talks.crowd[part.dilemma], part.talks.agreed_verdict[part.rows]
     both = (crowd >= 0) & (agreed >= 0)

@@ -15,22 +15,20 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.resampling import Counts
+from overton.statistics.arrays import AnyInts, Flags, Floats
+from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.deliberation.measures.parts import summed
 from overton.studies.deliberation.measures.talks import Talks
 
 __all__ = ["DEALS", "inherited", "similarity"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.integer]
 Masks = NDArray[np.uint64]
-Flags = NDArray[np.bool_]
 
 DEALS = 50
 """Partners drawn for each agent, each from a discussion of another dilemma in the same setting."""
 
 
-def similarity(talks: Talks, rng: np.random.Generator | None = None) -> Counts:
+def similarity(talks: Talks, rng: np.random.Generator | None = None) -> ClusterSums:
     """By dilemma, the sum of the Jaccard similarities of all pairs of agents' values in their last messages, and the
     number of pairs.
 
@@ -49,7 +47,7 @@ def similarity(talks: Talks, rng: np.random.Generator | None = None) -> Counts:
     return _counts(talks, found)
 
 
-def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) -> Counts:
+def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) -> ClusterSums:
     """By dilemma, how many of the values that a model's agents first use once they have changed their verdict are ones
     that a partner used in its opening, and how many there are.
 
@@ -76,14 +74,14 @@ class _Dealt:
     """What agents of N discussions share with each partner dealt to them: `rows` and `weight` [N], `partners`, `shared`
     and whether that is `known` [N, deals]."""
 
-    rows: Ints
-    weight: Array
-    partners: Ints
-    shared: Array
+    rows: AnyInts
+    weight: Floats
+    partners: AnyInts
+    shared: Floats
     known: Flags
 
 
-def _counts(talks: Talks, dealt: Sequence[_Dealt]) -> Counts:
+def _counts(talks: Talks, dealt: Sequence[_Dealt]) -> ClusterSums:
     """By dilemma, the means over deals of what is known, with what the dilemma does to them as a lender of partners,
     and the weights of these means."""
     shape = (len(talks.dilemmas),)
@@ -98,10 +96,10 @@ def _counts(talks: Talks, dealt: Sequence[_Dealt]) -> Counts:
         above += summed([talks.dilemma[one.rows[own]]], shape, mean[:, 0])
         below += summed([talks.dilemma[one.rows[own]]], shape, one.weight[own])
         lent += summed([talks.dilemma[one.partners[own]].ravel()], shape, apart.ravel())
-    return Counts(above + _centered(lent, below), below)
+    return ClusterSums(above + _centered(lent, below), below)
 
 
-def _centered(lent: Array, below: Array) -> Array:
+def _centered(lent: Floats, below: Floats) -> Floats:
     """What was lent by dilemmas with a denominator, without its sum: the ratio of sums is that of the means alone."""
     kept = np.where(below > 0, lent, 0.0)
     return np.asarray(kept - kept.sum() * below / max(float(below.sum()), 1.0))
@@ -114,14 +112,14 @@ def _sets(talks: Talks) -> tuple[Masks, Flags]:
     return np.append(masks, np.zeros((1, masks.shape[1]), np.uint64), axis=0), np.append(talks.known, False)
 
 
-def _last(talks: Talks) -> Ints:
+def _last(talks: Talks) -> AnyInts:
     """The number of each agent's last message [T, S], -1 if it said nothing."""
     message = talks.message
     place = message.shape[2] - 1 - np.argmax((message >= 0)[..., ::-1], axis=2)
     return np.asarray(np.take_along_axis(message, place[..., None], 2)[..., 0])
 
 
-def _others(talks: Talks, rows: Ints, rng: np.random.Generator) -> Ints:
+def _others(talks: Talks, rows: AnyInts, rng: np.random.Generator) -> AnyInts:
     """For each discussion in `rows`, others of these with its setting on other dilemmas [N, DEALS], drawn with
     replacement; -1 if there are none."""
     made = np.full((len(rows), DEALS), -1, np.int64)
@@ -139,10 +137,10 @@ def _others(talks: Talks, rows: Ints, rng: np.random.Generator) -> Ints:
     return made
 
 
-def _jaccard(first: Masks, second: Masks) -> Array:
+def _jaccard(first: Masks, second: Masks) -> Floats:
     with np.errstate(invalid="ignore"):
         return np.asarray(_count(first & second) / _count(first | second))
 
 
-def _count(masks: Masks) -> Array:
+def _count(masks: Masks) -> Floats:
     return np.asarray(np.bitwise_count(masks).sum(-1, dtype=np.int64), np.float64)

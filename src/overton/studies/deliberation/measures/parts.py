@@ -10,15 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.resampling import Counts
+from overton.statistics.arrays import AnyInts, Flags, Floats
+from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.deliberation.measures.results import Setting
 from overton.studies.deliberation.measures.talks import Talks
 
 __all__ = ["Part", "Parts", "Speaker", "in_order", "summed"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.integer]
-Flags = NDArray[np.bool_]
 
 
 def summed(
@@ -45,10 +42,10 @@ class Part:
 
     setting: Setting
     talks: Talks
-    rows: Ints
+    rows: AnyInts
 
     @cached_property
-    def dilemma(self) -> Ints:
+    def dilemma(self) -> AnyInts:
         """The dilemma of each deliberation."""
         return self.talks.dilemma[self.rows]
 
@@ -69,7 +66,7 @@ class Part:
         ]
 
     @cached_property
-    def seats(self) -> Ints:
+    def seats(self) -> AnyInts:
         """The model in each seat [rows, seats]."""
         return self.talks.model[self.rows]
 
@@ -79,7 +76,7 @@ class Part:
         return self.talks.changed[self.rows]
 
     @cached_property
-    def agreement(self) -> Ints:
+    def agreement(self) -> AnyInts:
         """The round of consensus, 0 for none."""
         return self.talks.agreement[self.rows]
 
@@ -108,7 +105,7 @@ class Part:
         return self.where((self.talks.rounds[self.rows] > 1) & (self.agreement != 1))
 
     @cached_property
-    def weight(self) -> Array | None:
+    def weight(self) -> Floats | None:
         """What each deliberation counts; None if all count alike."""
         return None if self.talks.weight is None else self.talks.weight[self.rows]
 
@@ -117,33 +114,33 @@ class Part:
         """The same with all deliberations counting alike."""
         return self if self.weight is None else Part(self.setting, replace(self.talks, weight=None), self.rows)
 
-    def count(self, flags: Flags | None = None) -> Array:
+    def count(self, flags: Flags | None = None) -> Floats:
         """For each dilemma, how many deliberations there are, or how many have a flag; each by its weight."""
         weights = flags if self.weight is None else self.weight if flags is None else flags * self.weight
         return summed([self.dilemma], (len(self.talks.dilemmas),), weights)
 
-    def count_agents(self, flags: Flags) -> Array:
+    def count_agents(self, flags: Flags) -> Floats:
         """For each dilemma, how many agents [rows, seats] have a flag; each by its deliberation's weight."""
         many = flags.sum(1)
         return summed([self.dilemma], (len(self.talks.dilemmas),), many if self.weight is None else many * self.weight)
 
-    def share(self, flags: Flags | Sequence[Flags], of: Flags | None = None) -> Counts:
+    def share(self, flags: Flags | Sequence[Flags], of: Flags | None = None) -> ClusterSums:
         """How many deliberations have a flag (or each of several), out of how many there are, or have the flag `of`."""
         above = self.count(flags) if isinstance(flags, np.ndarray) else np.stack([self.count(one) for one in flags], 1)
-        return Counts(above, self.count(of), None if self.weight is None else self.unweighted.count(of))
+        return ClusterSums(above, self.count(of), None if self.weight is None else self.unweighted.count(of))
 
-    def share_of_agents(self, flags: Flags, of: Flags) -> Counts:
+    def share_of_agents(self, flags: Flags, of: Flags) -> ClusterSums:
         """How many agents [rows, seats] have a flag, out of how many have the flag `of`."""
         many = None if self.weight is None else self.unweighted.count_agents(of)
-        return Counts(self.count_agents(flags), self.count_agents(of), many)
+        return ClusterSums(self.count_agents(flags), self.count_agents(of), many)
 
-    def changes(self, model: str) -> Counts:
+    def changes(self, model: str) -> ClusterSums:
         """How many of a model's agents change their verdict, out of how many that gave one."""
         seated = self.seated(model) & self.heard
         return self.share_of_agents(seated & self.changed, seated)
 
     @cached_property
-    def reached(self) -> Counts:
+    def reached(self) -> ClusterSums:
         """How many deliberations reach consensus, out of how many that could."""
         part = self.without_mutes
         return part.share(part.agreement > 0)

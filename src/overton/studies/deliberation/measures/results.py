@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from overton.statistics import NOT_COMPUTED, Estimate
-from overton.statistics.choice import LikelihoodRatio
+from overton.studies.deliberation.choice_model import LikelihoodRatio
 from overton.studies.plain import Shape, shaped
 
 __all__ = [

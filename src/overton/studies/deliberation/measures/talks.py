@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.statistics.arrays import AnyInts, Flags
 from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.deliberation.items import VERDICTS
@@ -21,8 +22,6 @@ from overton.studies.deliberation.tables import DECISIONS
 
 __all__ = ["ABSENT", "INVALID", "Talks", "kept_decisions", "talks_from"]
 
-Ints = NDArray[np.integer]
-Flags = NDArray[np.bool_]
 Masks = NDArray[np.uint64]
 
 INVALID, ABSENT = -1, -2
@@ -52,15 +51,15 @@ class Talks:
     models: tuple[str, ...]
     values: tuple[str, ...] | None
     settings: tuple[Setting, ...]
-    dilemma: Ints
-    setting: Ints
-    model: Ints
-    message: Ints
-    verdict: Ints
+    dilemma: AnyInts
+    setting: AnyInts
+    model: AnyInts
+    message: AnyInts
+    verdict: AnyInts
     masks: Masks | None
     known: Flags
     faulty: Flags | None
-    crowd: Ints
+    crowd: AnyInts
     failed: int
     weight: NDArray[np.float64] | None = None
     unread: str = "no verdict could be read"
@@ -82,42 +81,42 @@ class Talks:
         return self.model >= 0
 
     @cached_property
-    def rounds(self) -> Ints:
+    def rounds(self) -> AnyInts:
         """How many rounds each deliberation has [T]."""
         spoken: Flags = np.asarray((self.message >= 0).any(1))
         return np.asarray(spoken.shape[1] - np.argmax(spoken[:, ::-1], axis=1))
 
     @cached_property
-    def agreement(self) -> Ints:
+    def agreement(self) -> AnyInts:
         """The first round in which all agents give the same valid verdict [T], 0 if there is none."""
         opening = self.verdict[:, :1]
         agreed = ((self.verdict == opening) | ~self.seated[:, :, None]).all(1) & (opening[:, 0] >= 0)
         return np.where(agreed.any(1), np.argmax(agreed, axis=1) + 1, 0)
 
     @cached_property
-    def agreed_verdict(self) -> Ints:
+    def agreed_verdict(self) -> AnyInts:
         """The verdict of that round [T], INVALID if there is none."""
         found = self.verdict[np.arange(len(self)), 0, np.maximum(self.agreement - 1, 0)]
         return np.where(self.agreement > 0, found, INVALID)
 
     @cached_property
-    def majority(self) -> Ints:
+    def majority(self) -> AnyInts:
         """The verdict of more than half of the valid ones in the last round [T], INVALID if there is none."""
         counts = np.stack([(self.at_end == verdict).sum(1) for verdict in range(len(VERDICTS))], axis=1)
         return np.where(2 * counts.max(1) > counts.sum(1), counts.argmax(1), INVALID)
 
     @cached_property
-    def first(self) -> Ints:
+    def first(self) -> AnyInts:
         """Each agent's first valid verdict [T, S], INVALID if it gave none."""
         return self._first(self.verdict)
 
     @cached_property
-    def last(self) -> Ints:
+    def last(self) -> AnyInts:
         """Each agent's last valid verdict [T, S], INVALID if it gave none."""
         return self._first(self.verdict[:, :, ::-1])
 
     @staticmethod
-    def _first(verdicts: Ints) -> Ints:
+    def _first(verdicts: AnyInts) -> AnyInts:
         found = verdicts[:, :, 0].copy()
         for place in range(1, verdicts.shape[2]):
             found = np.where(found >= 0, found, verdicts[:, :, place])
@@ -146,7 +145,7 @@ class Talks:
         return tuple(name for code, name in enumerate(self.models) if code not in heard)
 
     @cached_property
-    def at_end(self) -> Ints:
+    def at_end(self) -> AnyInts:
         """Each agent's verdict in the last round [T, S], INVALID or ABSENT if there is none."""
         return self.verdict[np.arange(len(self)), :, self.rounds - 1]
 
@@ -243,13 +242,13 @@ def _without_failed(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return kept, failed.height
 
 
-def _codes(column: pl.Series, names: Sequence[str]) -> Ints:
+def _codes(column: pl.Series, names: Sequence[str]) -> AnyInts:
     """Positions in `names`, INVALID for null."""
     coded = column.cast(pl.Enum(list(names))).to_physical().cast(pl.Int64)
     return coded.fill_null(INVALID).to_numpy()
 
 
-def _groups(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+def _groups(columns: Sequence[AnyInts]) -> tuple[AnyInts, AnyInts]:
     """Each row's combination of codes, numbered in sorted order, and one row of each combination."""
     key = columns[0] - columns[0].min()
     for column in columns[1:]:
@@ -264,7 +263,7 @@ def _groups(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
     return group, first
 
 
-def _ranks(numbers: Ints) -> Ints:
+def _ranks(numbers: AnyInts) -> AnyInts:
     """Dense ranks from 0: the same as np.unique's inverse, several times faster."""
     return pl.Series(numbers).rank("dense").cast(pl.Int64).to_numpy() - 1
 
@@ -272,11 +271,11 @@ def _ranks(numbers: Ints) -> Ints:
 class _Seats(NamedTuple):
     """The seat of each row's agent [N], and the model in each seat of each deliberation [T, S]."""
 
-    seat: Ints
-    model: Ints
+    seat: AnyInts
+    model: AnyInts
 
 
-def _seats(table: pl.DataFrame, coded: dict[str, Ints], talk: Ints) -> _Seats:
+def _seats(table: pl.DataFrame, coded: dict[str, AnyInts], talk: AnyInts) -> _Seats:
     """Agents in their seats: by model if all speak at once, otherwise in the order of speaking, as far as known."""
     agent, first = _groups([talk, coded["agent"]])
     rounds, position = table["round"].to_numpy(), table["position"].fill_null(0).to_numpy()
@@ -297,7 +296,7 @@ def _seats(table: pl.DataFrame, coded: dict[str, Ints], talk: Ints) -> _Seats:
     return _Seats(seat[agent], models)
 
 
-def _one_model_per_agent(table: pl.DataFrame, given: Ints, seated: Ints) -> None:
+def _one_model_per_agent(table: pl.DataFrame, given: AnyInts, seated: AnyInts) -> None:
     wrong = np.flatnonzero(given != seated)
     if wrong.size:
         row = table.row(int(wrong[0]), named=True)
@@ -305,7 +304,7 @@ def _one_model_per_agent(table: pl.DataFrame, given: Ints, seated: Ints) -> None
         raise InputError([Problem("decisions", f"deliberation {row['deliberation']}", reason)])
 
 
-def _two_agents_or_more(table: pl.DataFrame, talk: Ints, models: Ints) -> None:
+def _two_agents_or_more(table: pl.DataFrame, talk: AnyInts, models: AnyInts) -> None:
     alone = np.flatnonzero((models >= 0).sum(1) < 2)
     if alone.size:
         name = table["deliberation"][int(np.flatnonzero(talk == alone[0])[0])]
@@ -313,8 +312,8 @@ def _two_agents_or_more(table: pl.DataFrame, talk: Ints, models: Ints) -> None:
 
 
 def _settings(
-    names: dict[str, tuple[str, ...]], talk: dict[str, Ints], models: Ints
-) -> tuple[tuple[Setting, ...], Ints]:
+    names: dict[str, tuple[str, ...]], talk: dict[str, AnyInts], models: AnyInts
+) -> tuple[tuple[Setting, ...], AnyInts]:
     setting, first = _groups([talk["format"], talk["goal"], *models.T])
 
     def named(column: str, code: int) -> str | None:
@@ -348,7 +347,7 @@ def _masks(table: pl.DataFrame) -> tuple[NDArray[np.uint64] | None, NDArray[np.b
     return masks, known, values
 
 
-def _coded(column: pl.Series) -> tuple[Ints, tuple[str, ...]]:
+def _coded(column: pl.Series) -> tuple[AnyInts, tuple[str, ...]]:
     """Texts as positions among the distinct ones, sorted; INVALID for null. In one pass, as there may be millions."""
     coded = column.cast(pl.Categorical)
     different = coded.unique().drop_nulls()
@@ -364,7 +363,7 @@ def _faulty(table: pl.DataFrame) -> Flags | None:
     return (table["faults"].list.len().fill_null(0) > 0).to_numpy()
 
 
-def _crowd(table: pl.DataFrame, dilemma: Ints, names: Sequence[str]) -> Ints:
+def _crowd(table: pl.DataFrame, dilemma: AnyInts, names: Sequence[str]) -> AnyInts:
     """Each dilemma's crowd verdict."""
     said = _codes(table["crowd"], VERDICTS)
     crowd = np.full(len(names), INVALID)

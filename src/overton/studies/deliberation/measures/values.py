@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import Counts, Resampling
+from overton.statistics.arrays import AnyInts, Flags, Floats
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import Resampling
 from overton.studies.deliberation.measures.analysis import Inheritance, RoundSimilarity, Similarity, ValueUse
 from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected, two
 from overton.studies.deliberation.measures.parts import Part, Parts, summed
@@ -21,13 +23,10 @@ from overton.studies.deliberation.measures.talks import Talks
 
 __all__ = ["measure_inheritance", "measure_similarity", "measure_use"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.integer]
 Masks = NDArray[np.uint64]
-Flags = NDArray[np.bool_]
 
 
-def _jaccard(first: Masks, second: Masks) -> Array:
+def _jaccard(first: Masks, second: Masks) -> Floats:
     """|A and B| / |A or B| of sets in rows [N, W] (equation 1); NaN if both are empty."""
     shared = np.bitwise_count(first & second).sum(-1, dtype=np.int64)
     either = np.bitwise_count(first | second).sum(-1, dtype=np.int64)
@@ -35,14 +34,14 @@ def _jaccard(first: Masks, second: Masks) -> Array:
         return np.asarray(shared / either)
 
 
-def _counted(part: Part, messages: Ints, dilemma: Ints) -> Array:
+def _counted(part: Part, messages: AnyInts, dilemma: AnyInts) -> Floats:
     """How many of the messages [N] on each dilemma use each value [dilemmas, values]; `dilemma` [N] ascends."""
     masks = part.talks.masks
     assert masks is not None
     return _count_values(part, masks[messages], dilemma)
 
 
-def _count_values(part: Part, masks: Masks, dilemma: Ints) -> Array:
+def _count_values(part: Part, masks: Masks, dilemma: AnyInts) -> Floats:
     """The same for sets in rows [N, W]."""
     talks = part.talks
     values = len(talks.values or ())
@@ -70,21 +69,21 @@ def _use(part: Part, resampling: Resampling) -> ValueUse:
     for pair in combinations(part.models, 2):
         sides = [counts[model] for model in pair]
         used = np.flatnonzero((sides[0].above + sides[1].above).any(0))
-        one = Pair("", pair, *two(Counts(side.above[:, used], side.below) for side in sides))
+        one = Pair("", pair, *two(ClusterSums(side.above[:, used], side.below) for side in sides))
         found = [contrast for _, contrast in compared(resampling, [one])] if used.size else []
         named = [(values[value], made) for value, made in zip(used, found, strict=True)]
         differences += starmap(ContrastBy, corrected(named))
     return ValueUse(part.setting, models, tuple(differences))
 
 
-def _uses(part: Part, model: str) -> Counts:
+def _uses(part: Part, model: str) -> ClusterSums:
     """How many of a model's messages on each dilemma use each value, out of those whose values are known."""
     talks, seated = part.talks, part.seated(model)
     said = talks.message[part.rows][seated]
     there = (said >= 0) & talks.known[said]
     dilemma = np.broadcast_to(part.dilemma[:, None], seated.shape)[seated]
     dilemma = np.broadcast_to(dilemma[:, None], said.shape)[there]
-    return Counts(_counted(part, said[there], dilemma), summed([dilemma], (len(talks.dilemmas),)))
+    return ClusterSums(_counted(part, said[there], dilemma), summed([dilemma], (len(talks.dilemmas),)))
 
 
 _UNKNOWN = "the values of round 1 are not known in any deliberation"
@@ -109,7 +108,7 @@ def _inheritance(part: Part, resampling: Resampling) -> list[Inheritance]:
         counts = _count_values(known, masks[own], known.dilemma[row[own]])
         used = np.flatnonzero(counts.any(0))
         below = known.count_agents(known.seated(model))
-        estimates = resampling.ratios([Counts(counts[:, used], below)], _UNKNOWN)[0]
+        estimates = resampling.ratios([ClusterSums(counts[:, used], below)], _UNKNOWN)[0]
         values = {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
         unknown = int(part.seated(model)[~all_known].sum())
         made.append(Inheritance(part.setting, model, values, unknown, _as_published(part, model, resampling)))
@@ -131,7 +130,7 @@ def _as_published(part: Part, model: str, resampling: Resampling) -> dict[str, E
     new = said[own[every, rounds - 1]] & ~first & np.bitwise_or.reduce(opening, axis=1)
     counts = _count_values(part, new, part.dilemma[row])
     used = np.flatnonzero(counts.any(0))
-    estimates = resampling.ratios([Counts(counts[:, used], part.count_agents(varied))], _UNVARIED)[0]
+    estimates = resampling.ratios([ClusterSums(counts[:, used], part.count_agents(varied))], _UNVARIED)[0]
     return {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
 
 
@@ -142,7 +141,7 @@ def _said(talks: Talks) -> Masks:
     return np.append(np.where(talks.known[:, None], masks, 0), np.zeros((1, masks.shape[1]), masks.dtype), axis=0)
 
 
-def _inherited(part: Part) -> tuple[Ints, Ints, Masks]:
+def _inherited(part: Part) -> tuple[AnyInts, AnyInts, Masks]:
     """The rows and seats of the agents that changed their verdict, and their inherited values as bits [N, W]."""
     talks, said = part.talks, _said(part.talks)
     row, seat = np.nonzero(part.changed)
@@ -169,9 +168,9 @@ class _Pairs:
     """
 
     part: Part
-    dilemma: Ints
-    row: Ints
-    similarity: Array
+    dilemma: AnyInts
+    row: AnyInts
+    similarity: Floats
     agree: Flags
     empty: int
     unknown: int
@@ -208,7 +207,7 @@ def _similarity(pairs: _Pairs, contrasts: list[Contrast], by_round: list[list[Es
 def _pairs(part: Part) -> _Pairs:
     talks, masks = part.talks, part.talks.masks
     assert masks is not None
-    found: list[tuple[Ints, Array, Flags]] = []
+    found: list[tuple[AnyInts, Floats, Flags]] = []
     empty = unknown = 0
     for first, second in combinations(range(talks.model.shape[1]), 2):
         rows = part.rows[talks.seated[part.rows, second]]
@@ -234,14 +233,14 @@ def _questions(pairs: _Pairs) -> Iterator[Pair[str]]:
     yield _first_to_last(pairs, beyond & ~reached)
 
 
-def _rounds(pairs: _Pairs) -> Iterator[Counts]:
+def _rounds(pairs: _Pairs) -> Iterator[ClusterSums]:
     """Similarities by round: of pairs that disagree in it, and of pairs that agree."""
     part, width = pairs.part, pairs.similarity.shape[1]
     shape = (len(part.talks.dilemmas), width)
     for side in (~pairs.agree, pairs.agree):
         pair, place = np.nonzero(np.isfinite(pairs.similarity) & side)
         cells = [pairs.dilemma[pair], place]
-        yield Counts(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))
+        yield ClusterSums(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))
 
 
 def _agreement(pairs: _Pairs) -> Pair[str]:
@@ -258,11 +257,13 @@ def _first_to_last(pairs: _Pairs, chosen: Flags) -> Pair[str]:
     return _pair(pairs.part, _ROUNDS, *((pairs.dilemma[both], side[both]) for side in (first, last)))
 
 
-def _pair(part: Part, names: tuple[str, str], first: tuple[Ints, Array], second: tuple[Ints, Array]) -> Pair[str]:
+def _pair(
+    part: Part, names: tuple[str, str], first: tuple[AnyInts, Floats], second: tuple[AnyInts, Floats]
+) -> Pair[str]:
     return Pair("", names, _sums(part, *first), _sums(part, *second), (first[1], second[1]))
 
 
-def _sums(part: Part, dilemma: Ints, similarity: Array) -> Counts:
+def _sums(part: Part, dilemma: AnyInts, similarity: Floats) -> ClusterSums:
     """For each dilemma, the sum and the number of similarities."""
     shape = (len(part.talks.dilemmas),)
-    return Counts(summed([dilemma], shape, similarity), summed([dilemma], shape))
+    return ClusterSums(summed([dilemma], shape, similarity), summed([dilemma], shape))

@@ -34,7 +34,7 @@ def analyze(
     Raises:
         InputError: no pair was answered and graded.
     """
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.even_handedness.measures.assembly import assemble
 
     return assemble(records, Jackknife(level, resamples, seed, unit="topics"), sides or {}, shares)

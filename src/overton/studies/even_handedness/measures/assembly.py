@@ -9,7 +9,7 @@ from itertools import combinations
 import msgspec
 import polars as pl
 
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.comparing import Measure, meeting
 from overton.studies.even_handedness.measures.analysis import Analysis, Contrast, Even, Judge, Result, Tally
 from overton.studies.even_handedness.measures.by_side import by_side, group_results, oriented, parts, topic_results

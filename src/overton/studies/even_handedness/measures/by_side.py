@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from overton.statistics.resampling import SHARE, Jackknife
+from overton.statistics.jackknife import SHARE, Jackknife
 from overton.studies.even_handedness.measures.analysis import BySide, Group, Part, Topic
 from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over, as_one
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from overton.statistics import Estimate
 from overton.statistics.calibration import Calibration
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.even_handedness.measures.over import Over
 from overton.studies.even_handedness.record import EVENNESS
 from overton.studies.weighing import Weighing, calibrated, decided

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from overton.statistics import Estimate
+from overton.statistics.cluster_sums import ClusterSums, Numbers
 from overton.statistics.estimate import not_computed
-from overton.statistics.resampling import SHARE, Counts, Jackknife, Numbers, Range
+from overton.statistics.jackknife import SHARE, Jackknife, Range
 
 __all__ = ["GRADES", "SIGNED", "Over", "as_one"]
 
@@ -22,7 +23,7 @@ GRADES: Range = (1.0, 5.0)
 _AT_ONCE = 256
 """How many groups of pairs are computed at a time: memory use is their number times that of their topics."""
 
-_Counted: TypeAlias = tuple[Counts, ...]
+_Counted: TypeAlias = tuple[ClusterSums, ...]
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,10 @@ def _counts(table: pl.DataFrame, by: str, *values: pl.Expr) -> Iterator[tuple[Se
         yield names, tuple(_filled(some, names, index) for index in range(len(values)))
 
 
-def _filled(some: pl.DataFrame, names: Sequence[str], index: int) -> Counts:
+def _filled(some: pl.DataFrame, names: Sequence[str], index: int) -> ClusterSums:
     topics = {topic: row for row, topic in enumerate(some["topic"].unique().sort())}
     groups = {name: column for column, name in enumerate(names)}
     place = ([topics[topic] for topic in some["topic"]], [groups[name] for name in some["key"]])
     above, below = (np.zeros((len(topics), len(names))) for _ in range(2))
     above[place], below[place] = some[f"sum_{index}"].to_numpy(), some[f"count_{index}"].to_numpy()
-    return Counts(above, below)
+    return ClusterSums(above, below)

@@ -15,8 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.misread import Readings, Undone
-from overton.statistics.resampling import SHARE, Jackknife, Range, Resampling
+from overton.statistics.arrays import Flags, Floats
+from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
+from overton.statistics.misclassification import CorrectedSums, DoublyLabelled
 from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
 from overton.studies.labelled.people import People
 from overton.studies.open_mindedness.free.compared import FREE
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from overton.studies.open_mindedness.how import OpenMindednessHow
 
 __all__ = ["FreeCase"]
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 class FreeCase(UnitCase):
@@ -71,7 +69,7 @@ class FreeCase(UnitCase):
         return made[0], made[1]
 
     @property
-    def readings(self) -> Readings:
+    def readings(self) -> DoublyLabelled:
         """The answers that both labelled."""
         return self.labelled.readings(self._codes[1], len(LABELS))
 
@@ -87,12 +85,12 @@ class FreeCase(UnitCase):
         return name.removeprefix("free answers: ")
 
     @cached_property
-    def plain(self) -> Mapping[str, Array]:
+    def plain(self) -> Mapping[str, Floats]:
         """Each share by the judge alone [U]."""
         return {f"free answers: {kind}": self.pairs[kind].cast(pl.Float64).to_numpy() for kind in KINDS}
 
     @cached_property
-    def of_people(self) -> Mapping[str, Array]:
+    def of_people(self) -> Mapping[str, Floats]:
         """Each share by people [U], NaN if they labelled none."""
         pro, con, neither = np.full((3, self.pairs.height), np.nan)
         for side, row in zip((pro, con, neither), self.people.value.T, strict=True):
@@ -114,7 +112,7 @@ class FreeCase(UnitCase):
         return {"model": self.pairs["model"].to_list(), "configuration": self.pairs["condition"].to_list()}
 
     @property
-    def undone(self) -> Mapping[str, Undone]:
+    def undone(self) -> Mapping[str, CorrectedSums]:
         """None: each answer's own value is corrected instead."""
         return {}
 

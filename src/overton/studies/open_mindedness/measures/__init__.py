@@ -42,7 +42,7 @@ def analyze(
     Raises:
         InputError: a column is missing or contains a value that is not allowed, or every call failed.
     """
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.open_mindedness.free.chances import judge_chances
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_records
@@ -77,7 +77,7 @@ def analyze_counts(
     Raises:
         InputError: a column is missing or contains a value that is not allowed.
     """
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.open_mindedness.measures.assembly import assemble
     from overton.studies.open_mindedness.measures.cells import cells_from_counts
     from overton.studies.open_mindedness.measures.comparison import Chosen

@@ -17,17 +17,15 @@ from numpy.typing import NDArray
 
 from overton.calls import Draw
 from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Floats, Ints
 from overton.statistics.correlation import clustered_pearson
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.proportions import wilson_limits
-from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
 from overton.studies.open_mindedness.measures.analysis import Agreement, ArgumentShare, DrawDependence
 from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, WEIGHTS, Cells
 from overton.studies.open_mindedness.measures.scores import plurality
 
 __all__ = ["ArgumentTable", "agreements", "argument_shares", "argument_table", "draw_dependence", "median_agreement"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

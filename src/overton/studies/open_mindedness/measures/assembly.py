@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.jackknife import SHARE, Jackknife
 from overton.statistics.proportions import proportion
-from overton.statistics.resampling import SHARE, Jackknife
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.open_mindedness.measures.analysis import (
     Analysis,

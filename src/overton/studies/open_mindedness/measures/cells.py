@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.statistics.arrays import Floats, Ints
 from overton.studies import table_frames
 from overton.studies.arm_weights import is_weighted
 from overton.studies.faulty import FaultCount, count_faults
@@ -25,8 +26,6 @@ from overton.studies.weighing import Weighing
 
 __all__ = ["CON", "OTHER", "PRO", "TEMPLATES", "WEIGHTS", "Cells", "Design", "cells_from_counts", "cells_from_records"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Answers = NDArray[Any]
 """Numbers of answers: whole ones if they were counted, sums of probabilities if these are used instead."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.open_mindedness.measures.cells import Cells
 from overton.studies.open_mindedness.measures.scores import (
     VARIANTS,
@@ -23,8 +23,6 @@ from overton.studies.open_mindedness.measures.scores import (
 
 __all__ = ["DEALS", "ByChance", "by_chance", "dealt"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DEALS = 100
 """How often answers are dealt out: the remaining chance error of the deals is a tenth of the answers' own."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.errors import InputError
 from overton.statistics import Estimate
+from overton.statistics.arrays import Floats
+from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import difference_limits
-from overton.statistics.resampling import Jackknife
 from overton.studies.open_mindedness.measures.analysis import Comparison, Disagreement
 from overton.studies.open_mindedness.measures.arguments import ArgumentTable, agreements, median_agreement
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells
@@ -20,8 +20,6 @@ from overton.studies.open_mindedness.measures.scores import plurality
 from overton.studies.open_mindedness.measures.shares import ShareTable, difference, share_of_issues
 
 __all__ = ["Chosen", "compare"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

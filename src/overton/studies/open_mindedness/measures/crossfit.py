@@ -20,15 +20,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import Jackknife
+from overton.statistics.arrays import Floats, Ints
+from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, TEMPLATES, WEIGHTS, Cells
 from overton.studies.open_mindedness.measures.results import CrossFitted
 from overton.studies.open_mindedness.measures.scores import CROSS_FITTED, VARIANTS, score_between, scored_places
 
 __all__ = ["crossed", "crossed_issues", "model_crossed"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _SPLITS = 64
 """Random halvings, each used both ways: their remaining chance error is a tenth of the answers' own."""

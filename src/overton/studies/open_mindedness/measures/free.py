@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import SHARE, Jackknife
+from overton.statistics.jackknife import SHARE, Jackknife
 from overton.studies.open_mindedness.measures.results import Shares
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES, Strength

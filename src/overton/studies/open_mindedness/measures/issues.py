@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells
 from overton.studies.open_mindedness.measures.pulls import letter_or_position
 from overton.studies.open_mindedness.measures.results import (

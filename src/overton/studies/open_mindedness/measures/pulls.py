@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Floats
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.proportions import DifferenceParts, mantel_haenszel
-from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells, Design
 from overton.studies.open_mindedness.measures.results import LetterOrPosition, Pulls
@@ -31,7 +32,6 @@ from overton.studies.open_mindedness.measures.shares import (
 
 __all__ = ["contrast_parts", "last_parts", "letter_or_position", "measure_pulls", "request_parts"]
 
-Floats = NDArray[np.float64]
 
 _LEAN = np.array([0.5, -0.5, 0.0])
 """Half of pro minus con: a side's gain is the mean of what pro gains and con loses, with or without refusals."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Floats
 from overton.statistics.logit import LogitFit, fit_logit
 from overton.statistics.proportions import proportion
 from overton.studies.open_mindedness.measures.analysis import RespondentFit
@@ -26,7 +27,6 @@ from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cell
 
 __all__ = ["SLOPES", "fit_respondents"]
 
-Floats = NDArray[np.float64]
 
 SLOPES = ("susceptibility_pro", "susceptibility_con", "letter", "first", "request", "last")
 """The shared parameters, in the order of the design's columns."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import Jackknife
+from overton.statistics.arrays import Floats, Ints
+from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.measures.analysis import Definition
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO
 from overton.studies.open_mindedness.measures.results import ConditionResult, IssueResult, Scores
@@ -35,8 +35,6 @@ __all__ = [
     "scores",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SCORED = tuple(name for name in PUBLISHED if CONDITIONS[name].weight)
 """The five configurations of equation 1."""

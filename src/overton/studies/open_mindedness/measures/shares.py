@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.arrays import Floats, Ints
 from overton.statistics.estimate import ends_of
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range
 from overton.statistics.proportions import wilson_limits
-from overton.statistics.resampling import DIFFERENCE, SHARE, Jackknife, Range
 from overton.studies.open_mindedness.measures.cells import PRO, Cells
 from overton.studies.open_mindedness.measures.results import Shares
 from overton.studies.open_mindedness.measures.weighed import between_prompts
@@ -52,8 +53,6 @@ __all__ = [
     "whole",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _PRIOR = np.array([0.5, 0.5, 0.0])
 """One answer's worth of doubt in each configuration, half pro and half con (Jeffreys): without it, a configuration

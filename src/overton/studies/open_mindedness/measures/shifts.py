@@ -10,8 +10,9 @@ from math import isnan
 import numpy as np
 
 from overton.statistics import Estimate, not_computed
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.proportions import difference_limits, proportion
-from overton.statistics.resampling import DIFFERENCE, SHARE, Counts, Jackknife
 from overton.studies.open_mindedness.measures.analysis import (
     ContraryArgument,
     CounterShift,
@@ -134,7 +135,7 @@ def _mean_of_shifts(found: Sequence[CounterShift], jackknife: Jackknife, reason:
         return not_computed(reason, level=jackknife.level)
     _, issue = np.unique([shift.issue for shift in found], return_inverse=True)
     sizes = np.array([shift.shift.value for shift in found])
-    counts = Counts(*(np.bincount(issue, part).astype(float) for part in (sizes, np.ones(len(sizes)))))
+    counts = ClusterSums(*(np.bincount(issue, part).astype(float) for part in (sizes, np.ones(len(sizes)))))
     return jackknife.over(len(counts.below)).ratio(counts, reason, DIFFERENCE)
 
 

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from overton.statistics.arrays import Floats
+
 __all__ = ["between_prompts"]
 
-Floats = NDArray[np.float64]
 
 _LENT = 4.0
 """The most degrees of freedom that a cell borrows from others: enough to steady two prompts, few beside fifty."""

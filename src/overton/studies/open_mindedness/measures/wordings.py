@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import SHARE, Counts, Jackknife
+from overton.statistics.arrays import Floats, Ints
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import SHARE, Jackknife
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, TEMPLATES, Cells
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.results import LikeThese, Wording
@@ -24,8 +26,6 @@ from overton.studies.open_mindedness.measures.shares import whole
 
 __all__ = ["baselines_like_these", "score_like_these", "wordings"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _NOT_HALVED = "probabilities of one wording are seldom of two prompts: there is nothing to halve"
 _FEW = "fewer than two answers to this wording in some configuration"
@@ -65,7 +65,7 @@ def baselines_like_these(cells: Cells, model: int, jackknife: Jackknife, side: I
     taken = np.take_along_axis(answers, np.maximum(side, 0)[:, None, None], -1)[..., 0]
     share = taken / np.maximum(answers.sum(-1), 1)
     over = replace(jackknife, unit="wordings").over(TEMPLATES)
-    counts = Counts((share * asked).T, asked.T.astype(float))
+    counts = ClusterSums((share * asked).T, asked.T.astype(float))
     return over.ratios([counts], "no answer takes a stance")[0]
 
 

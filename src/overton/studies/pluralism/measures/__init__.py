@@ -70,7 +70,7 @@ def analyze(
         InputError: a column is missing or contains a value that is not allowed, responses or summaries occur twice,
             matches name no summary of their thread, or there is nothing to measure.
     """
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.pluralism.measures.assembly import assemble
     from overton.studies.pluralism.measures.faultless import Tables
 

@@ -10,7 +10,8 @@ import polars as pl
 
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
-from overton.statistics.resampling import SHARE, Jackknife, Resampling, Sums
+from overton.statistics.cluster_sums import Sums
+from overton.statistics.jackknife import SHARE, Jackknife, Resampling
 from overton.studies import table_frames
 from overton.studies.cautions import few
 from overton.studies.pluralism.measures.analysis import (

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from overton.statistics.calibration import Calibration
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.chanced import JudgeChances, LabelTable, chances_of
 from overton.studies.measuring import How
 from overton.studies.pluralism.matching import YES_NO

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.statistics.resampling import DIFFERENCE, Range, Resampling
-from overton.statistics.significance import holm, signed_rank
+from overton.statistics.arrays import Floats, Ints
+from overton.statistics.jackknife import DIFFERENCE, Range, Resampling
+from overton.statistics.tests import holm, signed_rank
 from overton.studies.pluralism.measures.analysis import Against, Contrast
 from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, Where, sums
 from overton.studies.pluralism.options import Named, split_condition
@@ -29,8 +30,6 @@ __all__ = [
     "shared_rows",
 ]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _DIGITS = 12
 _ARMS = ("neutral", "toward", "opposing", "biased", "matched-neutral")
@@ -79,7 +78,7 @@ class Differences(NamedTuple):
     """N differences of a condition from another one, each of one model on one thread; the kind is the comparison."""
 
     where: Where
-    values: dict[str, Array]
+    values: dict[str, Floats]
 
 
 def named(condition: str) -> Named:
@@ -157,7 +156,7 @@ def _shared(key: Ints, own: Ints, other: Ints) -> tuple[Ints, Ints]:
     return own[first], other[second]
 
 
-def _shifts(units: Units, pairs: Sequence[Comparison], kind: Ints, values: Mapping[str, Array]) -> dict[str, Array]:
+def _shifts(units: Units, pairs: Sequence[Comparison], kind: Ints, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """Suppression, amplification and asymmetry of biased arms (section 6.1.2); NaN elsewhere."""
     if "against/recall" not in values:
         return {}
@@ -229,7 +228,7 @@ def _tests(found: Differences, cells: Cells, names: Names) -> Iterator[tuple[_Te
                         yield _Test(number + len(names.communities) + 1, kind, name), p
 
 
-def _by_thread(thread: NDArray[np.int64], values: Array) -> Array:
+def _by_thread(thread: NDArray[np.int64], values: Floats) -> Floats:
     """One difference per thread: the mean over models."""
     known = np.isfinite(values)
     thread, values = thread[known], values[known]

@@ -15,12 +15,13 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
-from overton.statistics.misread import WHOLE, Plan, Readings, Undone, undoing
-from overton.statistics.resampling import DIFFERENCE, SHARE, Counts, Jackknife, Range, Resampling
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.cluster_sums import ClusterSums
+from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range, Resampling
+from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.labelled import LabelledNumbers, Variants
 from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
 from overton.studies.labelled.people import People, read_people
@@ -33,9 +34,6 @@ from overton.studies.pluralism.tables import summaries as summaries_of
 
 __all__ = ["MATCHES", "Pairs", "Voices", "corrected_voices", "labels_for_width", "tables_of"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 MATCHES = ("match", "no match")
 """What people say about a response and a viewpoint."""
@@ -84,7 +82,7 @@ def labels_for_width(
     *,
     level: float = 0.95,
     seed: int = 0,
-) -> tuple[Plan, ...]:
+) -> tuple[LabelCount, ...]:
     """How many labels bring the interval of a measure to a width: `measure` is a group and a name, ('toward',
     'suppression'). For single pairs, and for whole threads in a condition."""
     case = Voices.of(matches, summaries, people, "non-neutral", (level, 100, seed))
@@ -150,7 +148,7 @@ class Pairs:
             units,
         )
 
-    def measured(self, none: Array) -> Iterator[tuple[str, Array]]:
+    def measured(self, none: Floats) -> Iterator[tuple[str, Floats]]:
         """Precision and recall of every side [some, U], from the weight that each pair does not match [some, P]."""
         for side, inside, counted, there in zip(_SIDES, self.inside, self.responses[1], self.views[1], strict=True):
             silent = np.where(inside, none, 1.0)
@@ -170,7 +168,7 @@ def _missing(table: pl.DataFrame) -> Ints:
     return np.asarray(~found.to_numpy(), np.int64)
 
 
-def _products(values: Array, code: Ints) -> Array:
+def _products(values: Floats, code: Ints) -> Floats:
     """The product of values [some, P] within each code."""
     order = np.argsort(code, kind="stable")
     begins = np.flatnonzero(np.diff(code[order], prepend=-1))
@@ -266,7 +264,7 @@ class Voices(UnitCase):
         found = rows.join(other, on=list(_UNIT), how="left", maintain_order="left")["other"]
         return np.asarray(found.cast(pl.Int64).fill_null(-1).to_numpy())
 
-    def _with_shifts(self, values: dict[str, Array]) -> dict[str, Array]:
+    def _with_shifts(self, values: dict[str, Floats]) -> dict[str, Floats]:
         """Suppression and amplification [some, U] of units of biased conditions, NaN elsewhere (section 6.1.2)."""
         arms = [named(one).arm for one in self.pairs.units["condition"].to_list()]
         fall, rise = (np.full(values["global/recall"].shape, np.nan) for _ in range(2))
@@ -277,17 +275,17 @@ class Voices(UnitCase):
             rise[:, here] = values[f"{kindred}/recall"][:, here] - values[f"{kindred}/recall"][:, before]
         return values | {"suppression": fall, "amplification": rise}
 
-    def _values(self, none: Array) -> dict[str, Array]:
+    def _values(self, none: Floats) -> dict[str, Floats]:
         """All measures except F1 [some, U]."""
         return self._with_shifts(dict(self.pairs.measured(none)))
 
     @cached_property
-    def plain(self) -> Mapping[str, Array]:
+    def plain(self) -> Mapping[str, Floats]:
         """By the matcher alone [U]."""
         return _with_f1(self._values(self.pairs.judged[None].astype(float)))
 
     @cached_property
-    def of_people(self) -> Mapping[str, Array]:
+    def of_people(self) -> Mapping[str, Floats]:
         """By people alone [U], NaN if they did not label the unit whole; if they differ on a pair, precision and recall
         are expected values over their labels."""
         none = self.pairs.judged[None].astype(float)
@@ -298,22 +296,22 @@ class Voices(UnitCase):
         return {name: np.where(both if name in _FROM_NEUTRAL else whole, one, np.nan) for name, one in found.items()}
 
     @cached_property
-    def readings(self) -> Readings:
+    def readings(self) -> DoublyLabelled:
         """The pairs that both labelled."""
         return self.labelled.readings(self.pairs.judged, 2)
 
     @cached_property
-    def undone(self) -> Mapping[str, Undone]:
+    def undone(self) -> Mapping[str, CorrectedSums]:
         """Each measure with the matcher's errors undone; empty if they cannot be."""
         if not len(self.place):
             return {}
         judged = self.pairs.judged
-        weights = undoing(self.readings, np.bincount(judged, minlength=2).astype(float), self.draws, self.seed)
+        weights = error_weights(self.readings, np.bincount(judged, minlength=2).astype(float), self.draws, self.seed)
         if weights.why:
             return {}
         parts = [self._values(some[..., 1]) for some in weights.of(judged, (self.place,), self.people.value)]
         values = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-        return {name: Undone(np.nan_to_num(one), np.isfinite(one).astype(float)) for name, one in values.items()}
+        return {name: CorrectedSums(np.nan_to_num(one), np.isfinite(one).astype(float)) for name, one in values.items()}
 
     def variants(self, units: Flags) -> dict[str, Variants]:
         """Every measure that some units [U] have."""
@@ -332,7 +330,7 @@ class Voices(UnitCase):
         """A measure of some units as the analysis has it."""
         known = units & np.isfinite(self.plain[name])
         many = int(self.resampling.cluster.max()) + 1
-        sums = Counts(
+        sums = ClusterSums(
             np.bincount(self.resampling.cluster[known], self.plain[name][known], many).astype(float),
             np.bincount(self.resampling.cluster[known], minlength=many).astype(float),
         )
@@ -390,7 +388,7 @@ def _compared(name: str, condition: str) -> str:
     return "" if name in _FROM_NEUTRAL else called("sycophancy", name, condition)
 
 
-def _with_f1(values: Mapping[str, Array]) -> dict[str, Array]:
+def _with_f1(values: Mapping[str, Floats]) -> dict[str, Floats]:
     """The only row of each [U], with F1 of every side."""
     found = {name: one[0] for name, one in values.items()}
     for side in _SIDES:

@@ -12,18 +12,15 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
-from overton.statistics.resampling import Resampling
+from overton.statistics.arrays import AnyFloats, Floats, Ints
+from overton.statistics.jackknife import Resampling
 from overton.studies.pluralism.measures.contrasts import SHIFTS, Comparison, named, shared_rows
 from overton.studies.pluralism.measures.units import Names, Scope, Units
 
 __all__ = ["OF", "Moved", "Shifted", "fall", "flaw", "lopsided", "moved_odds", "rise", "shifted"]
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.floating]
-Ints = NDArray[np.int64]
 
 Moved = tuple[Estimate, Estimate, Estimate]
 """Suppression, amplification and asymmetry, in logits."""
@@ -61,7 +58,7 @@ class Shifted(NamedTuple):
     kind: int
     thread: Ints
     model: Ints
-    sums: Array
+    sums: Floats
 
 
 def shifted(units: Units, pairs: Sequence[Comparison]) -> Iterator[Shifted]:
@@ -75,7 +72,7 @@ def shifted(units: Units, pairs: Sequence[Comparison]) -> Iterator[Shifted]:
             yield Shifted(kind, units.where.thread[own], units.where.model[own], sums)
 
 
-def _columns(units: Units, neutral: Ints, biased: Ints, stances: tuple[str, str]) -> Iterator[Array]:
+def _columns(units: Units, neutral: Ints, biased: Ints, stances: tuple[str, str]) -> Iterator[Floats]:
     """For threads with data in both: viewpoints voiced and existing, neutral and biased, first those against."""
     says = np.sum([there for _, there in units.tallies.values()], axis=0) > 0
     both = says[neutral] & says[biased]
@@ -84,12 +81,12 @@ def _columns(units: Units, neutral: Ints, biased: Ints, stances: tuple[str, str]
             yield from (np.where(both, column[rows], 0.0) for column in units.tallies[stance])
 
 
-def _by_thread(thread: Ints, sums: Array, threads: int) -> Array:
+def _by_thread(thread: Ints, sums: Floats, threads: int) -> Floats:
     """Sums of all models' responses to each thread [threads, 8]."""
     return np.stack([np.bincount(thread, column, threads) for column in sums.T], axis=1)
 
 
-def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
+def _moved(sums: Floats, count: int, resampling: Resampling) -> Moved:
     """The three shifts from sums by thread; they are based on `count` threads, counting one per model."""
     use = np.asarray((sums > 0).any(1))
 
@@ -108,7 +105,7 @@ def _moved(sums: Array, count: int, resampling: Resampling) -> Moved:
 _SHAKY = f"{NO_INTERVAL}the views voiced, or those left out, are of one thread at most in a condition"
 
 
-def flaw(name: str, sums: Array) -> str:
+def flaw(name: str, sums: Floats) -> str:
     """Why a shift computed from threads' sums [threads, 8] does not exist (then it begins with `NOT_COMPUTED`), or has
     no interval; '' if it has both."""
     if not sums.any():
@@ -120,13 +117,13 @@ def flaw(name: str, sums: Array) -> str:
     return _SHAKY if any(_depends_on_one(sums[:, side]) for side in sides) else ""
 
 
-def _depends_on_one(sums: Array) -> bool:
+def _depends_on_one(sums: Floats) -> bool:
     """Whether without one thread none, or all, of some views would be voiced: then only the added half has odds."""
     voiced, there = sums[:, ::2], sums[:, 1::2]
     return bool(((voiced > 0).sum(0).min() < 2) or ((there > voiced).sum(0).min() < 2))
 
 
-def _unknown_odds(counts: Array, which: str) -> str:
+def _unknown_odds(counts: Floats, which: str) -> str:
     """Why the odds of some views cannot have moved, '' if they can."""
     (voiced, there, again, here) = counts
     if not there or not here:
@@ -138,30 +135,30 @@ def _unknown_odds(counts: Array, which: str) -> str:
     return ""
 
 
-def _change(sums: Floats, side: slice) -> Floats:
+def _change(sums: AnyFloats, side: slice) -> AnyFloats:
     """The log odds in the biased condition minus those in the neutral one, from sums [..., blocks, 8]."""
     neutral, all_neutral, biased, all_biased = np.moveaxis(sums[..., 0, side], -1, 0)
     return np.asarray(_log_odds(biased, all_biased) - _log_odds(neutral, all_neutral))
 
 
-def _log_odds(voiced: Floats, there: Floats) -> Floats:
+def _log_odds(voiced: AnyFloats, there: AnyFloats) -> AnyFloats:
     return np.asarray(np.log((voiced + _HALF) / (there - voiced + _HALF)))
 
 
-def fall(sums: Floats) -> Floats:
+def fall(sums: AnyFloats) -> AnyFloats:
     """Suppression, from sums [..., 8]."""
     return -_change(sums, _AGAINST)
 
 
-def rise(sums: Floats) -> Floats:
+def rise(sums: AnyFloats) -> AnyFloats:
     """Amplification, from the same."""
     return _change(sums, _WITH)
 
 
-def lopsided(sums: Floats) -> Floats:
+def lopsided(sums: AnyFloats) -> AnyFloats:
     """Asymmetry, from the same."""
     return fall(sums) - rise(sums)
 
 
-OF: Mapping[str, Callable[[Floats], Floats]] = {"suppression": fall, "amplification": rise, "asymmetry": lopsided}
+OF: Mapping[str, Callable[[AnyFloats], AnyFloats]] = {"suppression": fall, "amplification": rise, "asymmetry": lopsided}
 """The shifts by name."""

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.pluralism.measures.units import Names, Units, in_units, summed
 
 __all__ = ["measure_pairs", "measure_rankings"]
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 _MRR_CUT = 10
@@ -41,7 +41,7 @@ def measure_rankings(rankings: pl.DataFrame, names: Names) -> Units:
     return _gathered(rankings, names, values, {"replies": np.ones(len(read)), **counts})
 
 
-def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dict[str, Array], dict[str, Array]]:
+def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """The measures of some replies, and what had to be counted; NaN if a reply says nothing."""
     found, size = _places_in(predicted, true), (true >= 0).sum(0)
     place, named = found.place, found.place < len(true)
@@ -82,7 +82,7 @@ def measure_pairs(pairs: pl.DataFrame, names: Names) -> Units:
     return replace(_gathered(pairs, names, values, counts, counted), gaps=gaps)
 
 
-def _chances(pairs: pl.DataFrame, correct: Array) -> tuple[Array, Array]:
+def _chances(pairs: pl.DataFrame, correct: Floats) -> tuple[Floats, Floats]:
     """The share of each row's answers that name the more popular of the two, and how much of it names either."""
     if "p_popular" not in pairs.columns:
         return correct, np.ones(len(correct))
@@ -99,14 +99,14 @@ _TOLD = ("p_popular", "p_other")
 def _gathered(
     table: pl.DataFrame,
     names: Names,
-    values: Mapping[str, Array],
+    values: Mapping[str, Floats],
     counts: Mapping[str, NDArray[np.generic]],
-    weights: Array | float = 1.0,
+    weights: Floats | float = 1.0,
 ) -> Units:
     """Rows combined by unit: weighted sums of the values that are numbers, and the sums of their weights."""
     where, order, unit, conditions = in_units(table, names)
 
-    def stacked(columns: Iterable[NDArray[np.generic]]) -> Array:
+    def stacked(columns: Iterable[NDArray[np.generic]]) -> Floats:
         summed_up = [summed(unit, len(where.thread), column[order].astype(float)) for column in columns]
         return np.stack(summed_up, axis=1)
 
@@ -119,9 +119,6 @@ def _gathered(
         tuple(counts),
         stacked(counts.values()),
     )
-
-
-Ints = NDArray[np.int64]
 
 
 class Places(NamedTuple):
@@ -165,7 +162,7 @@ def _places_in(predicted: Codes, true: Codes) -> Places:
     return Places(place, repeated, unknown)
 
 
-def _correlated(place: Codes, size: Ints) -> tuple[Array, Array]:
+def _correlated(place: Codes, size: Ints) -> tuple[Floats, Floats]:
     """Spearman's rho and Kendall's tau-b of the places [L, N] with the true order of the first `size` [N] viewpoints.
 
     Those that are not named (place L) are tied after the others. NaN if there are fewer than two viewpoints, or all are

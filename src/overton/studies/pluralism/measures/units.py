@@ -11,12 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import DIFFERENCE, Numbers, Resampling, Sums
+from overton.statistics.arrays import Floats, Ints
+from overton.statistics.cluster_sums import Numbers, Sums
+from overton.statistics.jackknife import DIFFERENCE, Resampling
 
 __all__ = ["NOTHING", "Cells", "Names", "Scope", "Units", "Where", "gap", "in_units", "summed", "sums"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 Scope = tuple[str | None, str | None]
 """A model and a community, None for all."""
@@ -79,15 +79,15 @@ class Units:
     where: Where
     conditions: tuple[str, ...]
     measures: tuple[str, ...]
-    above: Array
-    below: Array
+    above: Floats
+    below: Floats
     counted: tuple[str, ...]
-    counts: Array
+    counts: Floats
     gaps: tuple[tuple[str, str, str], ...] = ()
-    tallies: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+    tallies: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
 
     @property
-    def values(self) -> dict[str, Array]:
+    def values(self) -> dict[str, Floats]:
         """Each unit's own value of each measure and each gap [U], NaN if it says nothing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             found = dict(zip(self.measures, (self.above / self.below).T, strict=True))
@@ -114,7 +114,7 @@ def in_units(table: pl.DataFrame, names: Names, *last: str) -> tuple[Where, Ints
     return rows.take(new), order, np.cumsum(new) - 1, conditions
 
 
-def summed(unit: Ints, units: int, weights: NDArray[np.generic] | None = None) -> Array:
+def summed(unit: Ints, units: int, weights: NDArray[np.generic] | None = None) -> Floats:
     """How often each unit occurs, or the sum of its weights [units]."""
     return np.asarray(np.bincount(unit, weights, units), np.float64)
 
@@ -155,7 +155,7 @@ class Cells:
         wide = np.concatenate([wide.sum(-3, keepdims=True), wide], axis=-3)
         return wide.reshape(*sums.shape[:-1], -1)
 
-    def threads(self, where: Where) -> Array:
+    def threads(self, where: Where) -> Floats:
         """How many different threads each scope and kind has; each model has a thread and kind at most once."""
         apart = self.over(self._threads(where)).reshape(1 + self.shape[0], -1)
         if self.shape[0] > 1:
@@ -165,7 +165,7 @@ class Cells:
             apart[0] = self.over(self._threads(Where(np.zeros_like(thread), thread, kind))).reshape(apart.shape)[0]
         return apart.reshape(-1)
 
-    def _threads(self, where: Where) -> Array:
+    def _threads(self, where: Where) -> Floats:
         return summed(self.number(where), self.many)
 
 
@@ -176,7 +176,7 @@ _DIGITS = 12
 """Digits that double precision keeps."""
 
 
-def sums(cells: Cells, where: Where, above: Array, below: Array, resampling: Resampling) -> Iterator[Sums]:
+def sums(cells: Cells, where: Where, above: Floats, below: Floats, resampling: Resampling) -> Iterator[Sums]:
     """For each of M measures, the sums of `above` over those of `below` [N, M] in every scope and kind."""
     place = resampling.group[where.thread] * cells.many + cells.number(where)
     for columns in zip(above.T, below.T, strict=True):

@@ -10,13 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.pluralism.measures.analysis import Denominator
 from overton.studies.pluralism.measures.units import Names, Units, Where, in_units, summed
 
 __all__ = ["FALSE_MATCHES", "measure_voices"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _SUPPORTING, _AGAINST, _NEUTRAL, _REFERENCE = range(4)
 _STANCES = {"supporting": _SUPPORTING, "against": _AGAINST, "neutral": _NEUTRAL, "reference": _REFERENCE}
@@ -57,8 +56,8 @@ def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names,
 
 
 def _measured(
-    voiced: Voiced, views: Viewpoints, denominator: Denominator, sides: Mapping[str, tuple[Array, Array]]
-) -> Iterator[tuple[str, Array]]:
+    voiced: Voiced, views: Viewpoints, denominator: Denominator, sides: Mapping[str, tuple[Floats, Floats]]
+) -> Iterator[tuple[str, Floats]]:
     size = views.size[voiced.set].astype(float)
     matching = np.zeros(len(voiced.unit), bool)
     matching[voiced.row] = True
@@ -80,7 +79,7 @@ FALSE_MATCHES = (1, 5, 10)
 """Percentages of responses that a matcher might match to a viewpoint that they do not entail."""
 
 
-def _misread(recall: Array, responses: Array) -> Iterator[tuple[str, Array]]:
+def _misread(recall: Floats, responses: Floats) -> Iterator[tuple[str, Floats]]:
     """What recall would be if each response matched each viewpoint by mistake, at these rates and independently.
 
     A viewpoint that none of n responses voices would be matched all the same with 1 - (1 - f)^n.
@@ -97,13 +96,13 @@ def _first(voiced: Voiced) -> Ints:
     return np.sort(seen[seen >= 0])
 
 
-def _set(name: str, precision: Array, recall: Array) -> Iterator[tuple[str, Array]]:
+def _set(name: str, precision: Floats, recall: Floats) -> Iterator[tuple[str, Floats]]:
     yield f"{name}/precision", precision
     yield f"{name}/recall", recall
     yield f"{name}/f1", _share(2 * precision * recall, precision + recall)
 
 
-def _precision(voiced: Voiced, views: Viewpoints, stance: int, denominator: Denominator) -> Array:
+def _precision(voiced: Voiced, views: Viewpoints, stance: int, denominator: Denominator) -> Floats:
     """Precision of one stance: only responses labelled with it voice its viewpoints."""
     voicing = np.zeros(len(voiced.unit), bool)
     voicing[voiced.row[_same(voiced, views, stance)]] = True
@@ -116,26 +115,26 @@ def _same(voiced: Voiced, views: Viewpoints, stance: int) -> NDArray[np.bool_]:
     return same
 
 
-def _voiced_of(voiced: Voiced, views: Viewpoints, stance: int) -> tuple[Array, Array]:
+def _voiced_of(voiced: Voiced, views: Viewpoints, stance: int) -> tuple[Floats, Floats]:
     """For each unit, the viewpoints of a stance that responses with that label voice, and all that exist."""
     found = np.zeros(len(voiced.owner), bool)
     found[voiced.cell[_same(voiced, views, stance)]] = True
     return voiced.per_unit(voiced.owner, found), _of_stance(views, stance)[voiced.set]
 
 
-def _labelled(voiced: Voiced, stance: int, denominator: Denominator) -> Array:
+def _labelled(voiced: Voiced, stance: int, denominator: Denominator) -> Floats:
     """The denominator of a stance's precision; responses without a label are in none."""
     if denominator == "labelled":
         return voiced.per_unit(voiced.unit, voiced.stance == stance)
     return voiced.per_unit(voiced.unit, (voiced.stance >= 0) & (voiced.stance != _NEUTRAL))
 
 
-def _of_stance(views: Viewpoints, stance: int) -> Array:
+def _of_stance(views: Viewpoints, stance: int) -> Floats:
     """How many viewpoints of a stance each set has."""
     return summed(views.table["set"].to_numpy().astype(np.int64), len(views.size), views.stance == stance)
 
 
-def _ndcg(voiced: Voiced, first: Ints, gain: Array, ideal: Array) -> Array:
+def _ndcg(voiced: Voiced, first: Ints, gain: Floats, ideal: Floats) -> Floats:
     """Viewpoints in the order in which they are first voiced, a response's own in the matcher's order."""
     unit = voiced.unit[voiced.row[first]]
     sizes = np.bincount(unit, minlength=voiced.units)
@@ -146,7 +145,7 @@ def _ndcg(voiced: Voiced, first: Ints, gain: Array, ideal: Array) -> Array:
         return np.where(best > 0, made / best, np.nan)
 
 
-def _coverage(voiced: Voiced, first: Ints, size: Array) -> Iterator[tuple[str, Array]]:
+def _coverage(voiced: Voiced, first: Ints, size: Floats) -> Iterator[tuple[str, Floats]]:
     """Recall after 1, 2, ... responses; a unit with fewer keeps what it reached."""
     last = min(int(voiced.position.max(initial=0)) + 1, _MOST_COVERAGE)
     row = voiced.row[first]
@@ -156,12 +155,12 @@ def _coverage(voiced: Voiced, first: Ints, size: Array) -> Iterator[tuple[str, A
     yield from ((f"coverage/{number}", column) for number, column in enumerate(reached.T, 1))
 
 
-def _share(above: Array, below: Array) -> Array:
+def _share(above: Floats, below: Floats) -> Floats:
     """`above` over `below`, and 0 if `below` is 0."""
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
-def _counted(voiced: Voiced, views: Viewpoints, usable: NDArray[np.bool_]) -> Iterator[tuple[str, Array]]:
+def _counted(voiced: Voiced, views: Viewpoints, usable: NDArray[np.bool_]) -> Iterator[tuple[str, Floats]]:
     """What occurred, and how often a denominator was empty."""
     yield "responses", voiced.per_unit(voiced.unit) + voiced.unmatched
     yield "unmatched_responses", voiced.unmatched.astype(float)
@@ -193,8 +192,8 @@ class Viewpoints:
     start: Ints
     size: Ints
     stance: Ints
-    gain: Array | None
-    ideal: Array | None
+    gain: Floats | None
+    ideal: Floats | None
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ class Voiced:
         """U."""
         return len(self.set)
 
-    def per_unit(self, unit: Ints, weights: NDArray[np.generic] | None = None) -> Array:
+    def per_unit(self, unit: Ints, weights: NDArray[np.generic] | None = None) -> Floats:
         """How often each unit occurs in `unit`, or the sum of its weights [U]."""
         return summed(unit, self.units, weights)
 

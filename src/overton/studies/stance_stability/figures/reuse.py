@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate
+from overton.statistics.arrays import Floats
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.exhibits import Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.stance_stability.figures.lines import Point, lines
@@ -17,7 +17,6 @@ from overton.studies.stance_stability.measures.analysis import Analysis, Correla
 
 __all__ = ["by_turn", "relations"]
 
-Array = NDArray[np.float64]
 
 _POOLED, _WITHIN = "pooled, as published", "within models"
 _METHOD = (
@@ -124,7 +123,7 @@ def _confidence_density(analysis: Analysis) -> Chart | None:
     return Chart("confidence", "Confidence by model", about, spec, source="figure 3")
 
 
-def _density(values: Array) -> Array | None:
+def _density(values: Floats) -> Floats | None:
     """A kernel estimate with Scott's bandwidth, its mass beyond 0 and 1 folded back."""
     from scipy.stats import gaussian_kde
 

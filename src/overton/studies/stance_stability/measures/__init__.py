@@ -70,7 +70,7 @@ def analyze(
     _check({"no_change": no_change, "no_documents": no_documents, "target": target})
     _check({"unclear": unclear, "unlabelled": unlabelled})
     _check({name: given for name, given in (("labels", labels), ("over", over)) if given})
-    from overton.statistics.resampling import Jackknife
+    from overton.statistics.jackknife import Jackknife
     from overton.studies.stance_stability.measures.assembly import assemble
     from overton.studies.stance_stability.measures.scores import Reading
 

@@ -8,11 +8,11 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
-from overton.statistics.resampling import Jackknife
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.jackknife import Jackknife
 from overton.studies.cautions import few
 from overton.studies.faulty import count_faults
 from overton.studies.stance_stability.measures.analysis import (
@@ -34,10 +34,6 @@ from overton.studies.stance_stability.measures.spreads import measure_spreads
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces, traces_from
 
 __all__ = ["assemble", "labels_of"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: Reading) -> Analysis:
@@ -89,7 +85,7 @@ _WITHOUT_FAULTS = (
 """What is also given without the turns that have a fault."""
 
 
-def _bare(traces: Traces, reading: Reading) -> dict[str, Array]:
+def _bare(traces: Traces, reading: Reading) -> dict[str, Floats]:
     """These measures without such turns; empty if no turn has a fault."""
     if traces.faulty is None or not traces.faulty.any():
         return {}

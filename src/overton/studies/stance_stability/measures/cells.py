@@ -11,7 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics import Estimate
-from overton.statistics.resampling import ANYTHING, DIFFERENCE, POSITIVE, SHARE, Numbers, Range, Resampling, Sums
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.cluster_sums import Numbers, Sums
+from overton.statistics.jackknife import ANYTHING, DIFFERENCE, POSITIVE, SHARE, Range, Resampling
 from overton.studies.stance_stability.measures.analysis import Measure, counts_something, temperature_name
 
 __all__ = [
@@ -28,10 +30,6 @@ __all__ = [
     "range_of",
     "reason",
 ]
-
-Ints = NDArray[np.int64]
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,7 @@ class Values:
     there is none.
     """
 
-    values: Array
+    values: Floats
     conversation: Ints
     cell: Ints
     cells: int
@@ -182,7 +180,7 @@ def averaged(of: Values, resampling: Resampling) -> Sums:
     return _moments(of, resampling)[0]
 
 
-def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Array]:
+def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Floats]:
     """Sums for means, and sums of squares about the means [groups, cells]."""
     use = np.isfinite(of.values) & (of.cell >= 0)
     kept, cell, conversation = of.values, of.cell, of.conversation
@@ -190,7 +188,7 @@ def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Array]:
         kept, cell, conversation = kept[use], cell[use], conversation[use]
     weight = None if resampling.weight is None else resampling.weight[conversation]
 
-    def weighted(values: Array | None) -> Array | None:
+    def weighted(values: Floats | None) -> Floats | None:
         return values if weight is None else weight if values is None else weight * values
 
     with np.errstate(invalid="ignore"):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.stance_stability.measures.cells import how_many_different
 from overton.studies.stance_stability.measures.documents import Pages
 
 __all__ = ["expected_from_pages", "expected_from_pool", "pool_sizes"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _NOTHING_LEFT = -60.0
 """Used for the logarithm of 0, so that sums stay finite."""
@@ -26,7 +24,7 @@ def pool_sizes(shown: Pages, conversation: Ints, topic: Ints) -> Ints:
     return how_many_different(shown.document, of, int(topic.max(initial=0)) + 1)[topic]
 
 
-def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Array:
+def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Floats:
     """The expected term of equation 1 for each turn [T] if its documents are drawn at random from a pool.
 
     A turn draws `count` of `size` equally likely documents, without replacement and independently of other turns, so a
@@ -39,7 +37,7 @@ def expected_from_pool(count: Ints, size: Ints, place: Ints) -> Array:
     return np.where(count > 0, -np.expm1(before - before[start]), np.nan)
 
 
-def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints) -> Array:
+def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints) -> Floats:
     """The expected term for each turn [T] if it cites as many documents as it did, drawn at random from its own pages,
     of which there are `had`.
 
@@ -58,7 +56,7 @@ def expected_from_pages(shown: Pages, had: Ints, count: Ints, conversation: Ints
     return np.asarray(np.divide(expected, had, out=nothing, where=(count > 0) & (had > 0)))
 
 
-def _logarithm_left(count: Ints, size: Ints) -> Array:
+def _logarithm_left(count: Ints, size: Ints) -> Floats:
     """The logarithm of the share of `size` documents that are left when a turn draws `count` of them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.log1p(-np.minimum(count, size) / np.maximum(size, 1))

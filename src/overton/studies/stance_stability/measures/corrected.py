@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
-from overton.statistics.misread import Plan, Readings, Undone, undoing
-from overton.statistics.resampling import SHARE, Jackknife, Range, Resampling
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
+from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
 from overton.studies.labelled import LabelledNumbers, Variants
 from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
 from overton.studies.labelled.people import People, read_people
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MEASURES", "Changes", "corrected_changes", "labels_for_width"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")
 
@@ -87,7 +84,7 @@ def labels_for_width(
     reading: Reading | None = None,
     level: float = 0.95,
     seed: int = 0,
-) -> tuple[Plan, ...]:
+) -> tuple[LabelCount, ...]:
     """How many labels bring the interval of one of `MEASURES` to a width: of single turns, and of whole conversations.
 
     It uses the labels so far (a pilot of 30 turns). Until a conversation is labelled completely, the judge is assumed
@@ -169,16 +166,16 @@ class Changes(UnitCase):
         return LabelledUnits(self.people, self.place, self.traces.conversation, self.resampling)
 
     @cached_property
-    def plain(self) -> Mapping[str, Array]:
+    def plain(self) -> Mapping[str, Floats]:
         """By the judge alone [N]."""
         values = score(self.traces, self.reading).values
         return {name: values[name] for name in MEASURES if name in values}
 
     @cached_property
-    def of_people(self) -> Mapping[str, Array]:
+    def of_people(self) -> Mapping[str, Floats]:
         """By people alone [N], NaN if they did not label the whole conversation."""
         sets = _sequences(self.people.value, self.seed)
-        made: dict[str, list[Array]] = {name: [] for name in self.plain}
+        made: dict[str, list[Floats]] = {name: [] for name in self.plain}
         for labels in sets:
             stance = self.traces.stance.copy()
             stance[self.place] = labels
@@ -198,16 +195,16 @@ class Changes(UnitCase):
         return len(STANCES) + bool((self.traces.stance == UNLABELLED).any())
 
     @cached_property
-    def readings(self) -> Readings:
+    def readings(self) -> DoublyLabelled:
         """The turns labelled by both."""
         return self.labelled.readings(self.judged, self.outcomes)
 
     @cached_property
-    def undone(self) -> Mapping[str, Undone]:
+    def undone(self) -> Mapping[str, CorrectedSums]:
         """Each measure with the judge's errors undone; empty if they cannot be."""
         if not len(self.place):
             return {}
-        weights = undoing(
+        weights = error_weights(
             self.readings, np.bincount(self.judged, minlength=self.outcomes).astype(float), self.draws, self.seed
         )
         if weights.why:
@@ -223,12 +220,12 @@ class Changes(UnitCase):
         ]
         kept = ~traces.void
         return {
-            name: Undone(*(np.concatenate([one[name][side] for one in parts]) * kept for side in (0, 1)))
+            name: CorrectedSums(*(np.concatenate([one[name][side] for one in parts]) * kept for side in (0, 1)))
             for name in parts[0]
             if name in self.plain
         }
 
-    def _measured(self, weights: Weights) -> Iterator[tuple[str, tuple[Array, Array]]]:
+    def _measured(self, weights: Weights) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
         measures: dict[str, OfChanges] = {
             "stance_changes": lambda changes, pairs: np.broadcast_to(changes[:, None], (len(changes), len(pairs))),
             "change_rate": lambda changes, pairs: changes[:, None] / pairs,
@@ -243,7 +240,7 @@ class Changes(UnitCase):
         yield "flips", counted_flips(weights, target)
         yield "turn_of_flip", turn_of_flip(weights, target)
 
-    def _chameleon(self, changes: Ints, pairs: Array) -> Array:
+    def _chameleon(self, changes: Ints, pairs: Floats) -> Floats:
         """Equation 2 for each number of changes [K, N]; the confidence at changes is the conversation's own at those
         that the judge saw, or over all its turns if it saw none. NaN if a part is not known."""
         usual, at_changes, reuse = self._parts
@@ -251,7 +248,7 @@ class Changes(UnitCase):
         return np.asarray(np.sqrt(((changes[:, None] / pairs) ** 2 + sure**2 + reuse**2) / 3))
 
     @cached_property
-    def _parts(self) -> tuple[Array, Array, Array]:
+    def _parts(self) -> tuple[Floats, Floats, Floats]:
         values = score(self.traces, replace(self.reading, no_change="mean")).values
         usual = values["confidence"] if self.reading.no_change == "mean" else np.zeros(len(self.traces))
         return usual, values["confidence_at_changes"], values["source_reuse"]
@@ -299,7 +296,7 @@ class Changes(UnitCase):
         one = Values(self.plain[name], np.arange(len(units)), np.where(units, 0, -1), 1, range_of(name), reason(name))
         return means([one], self.resampling)[0][0]
 
-    def plans(self, name: str, width: float) -> tuple[Plan, ...]:
+    def plans(self, name: str, width: float) -> tuple[LabelCount, ...]:
         """How many labels bring a measure for all conversations to a width."""
         of_people, plain = self.of_people[name], self.plain[name]
         known = ~np.isnan(plain)
@@ -317,7 +314,7 @@ class Changes(UnitCase):
 _AT_ONCE = 2**22
 
 
-def _sequences(value: Array, seed: int) -> Array:
+def _sequences(value: Floats, seed: int) -> Floats:
     """People's labels of n turns: one sequence if they agree, otherwise several, drawn by their shares [some, n]."""
     if (value.max(axis=1) == 1).all():
         return np.asarray(value.argmax(1)[None])

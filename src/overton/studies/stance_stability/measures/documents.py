@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from overton.statistics.arrays import Floats, Ints
+
 __all__ = ["Documents", "Pages", "Sharing", "documents_of", "normalised"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _WIDEST = 63
 
@@ -26,7 +26,7 @@ class Sharing:
     again: Ints
 
     @property
-    def share(self) -> Array:
+    def share(self) -> Floats:
         """The term of equation 1, |D_i and D_<i| / |D_i|; NaN for a turn without documents."""
         nothing = np.full(len(self.count), np.nan)
         return np.asarray(np.divide(self.again, self.count, out=nothing, where=self.count > 0))

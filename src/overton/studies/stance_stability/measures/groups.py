@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import SHARE, Resampling
+from overton.statistics.arrays import Flags, Floats, Ints
+from overton.statistics.jackknife import SHARE, Resampling
 from overton.studies.stance_stability.measures.analysis import (
     CHAMELEON_BANDS,
     OVER,
@@ -32,9 +32,6 @@ from overton.studies.stance_stability.measures.cells import (
 
 __all__ = ["band", "measure_groups"]
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 _DIGITS = 12
 """A score that is 0.3 except for rounding is 0.3: scores are rounded to this many digits before bands and bounds."""
@@ -49,7 +46,7 @@ class Groups:
     kinds: dict[str, dict[str, Group]]
 
 
-def band(scores: Array, bands: Sequence[tuple[str, float, float]]) -> Ints:
+def band(scores: Floats, bands: Sequence[tuple[str, float, float]]) -> Ints:
     """The index of each score's band; the middle one includes both its bounds. -1 for NaN."""
     (_, _, low), (_, _, high) = bands[0], bands[1]
     rounded = np.round(scores, _DIGITS)
@@ -57,7 +54,7 @@ def band(scores: Array, bands: Sequence[tuple[str, float, float]]) -> Ints:
 
 
 def measure_groups(
-    values: Mapping[str, Array], bare: Mapping[str, Array], partition: Partition, resampling: Resampling
+    values: Mapping[str, Floats], bare: Mapping[str, Floats], partition: Partition, resampling: Resampling
 ) -> Groups:
     """The measures `values` [N] in every group, and `bare`, those without the turns that have a fault of form."""
     of = _Averaged(values, bare, dict(_flags(values)))
@@ -80,7 +77,7 @@ def _inner(partition: Partition, found: dict[str, dict[str, Group]], kind: str, 
     return {name: groups[key] for name, key in keys if key in groups}
 
 
-def _flags(values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+def _flags(values: Mapping[str, Floats]) -> Iterator[tuple[str, Floats]]:
     """What shares are of, as 0 and 1: bands of re-use and of the score, and scores above a value."""
     for measure, bands in (("chameleon", CHAMELEON_BANDS), ("source_reuse", REUSE_BANDS)):
         if measure in values:
@@ -97,16 +94,16 @@ def _flags(values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
 class _Averaged:
     """What is averaged [N each]: measures, the same without faults, and flags for shares."""
 
-    values: Mapping[str, Array]
-    bare: Mapping[str, Array]
-    flags: Mapping[str, Array]
+    values: Mapping[str, Floats]
+    bare: Mapping[str, Floats]
+    flags: Mapping[str, Floats]
 
 
 def _split(split: Split, void: Flags, of: _Averaged, resampling: Resampling) -> dict[str, Group]:
     """The groups of one split, by name; `void` [cells] says which contain only void conversations."""
     cells, every = len(split.names), np.arange(len(split.code))
 
-    def measured(named: Mapping[str, Array]) -> dict[str, list[Measure]]:
+    def measured(named: Mapping[str, Floats]) -> dict[str, list[Measure]]:
         numbers = [Values(one, every, split.code, cells, range_of(name), reason(name)) for name, one in named.items()]
         made = ([_of_cell(*one) for one in zip(cell, void, strict=True)] for cell in measures(numbers, resampling))
         return dict(zip(named, made, strict=True))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from overton.statistics.arrays import Floats
 
 __all__ = ["ERROR", "changes_by_errors", "score_by_errors"]
 
-Array = NDArray[np.float64]
 
 ERROR = 0.05
 """The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
 
 
-def changes_by_errors(turns: int, error: float = ERROR) -> Array:
+def changes_by_errors(turns: int, error: float = ERROR) -> Floats:
     """The probability of each number of changes, 0 to turns - 1 [turns], for a model that never changes its stance.
 
     Each label is independently wrong with probability `error`, and the other three labels are equally likely; an
@@ -30,11 +30,11 @@ def changes_by_errors(turns: int, error: float = ERROR) -> Array:
     return right + off
 
 
-def _one_more(of: Array) -> Array:
+def _one_more(of: Floats) -> Floats:
     return np.concatenate(([0.0], of[:-1]))
 
 
-def score_by_errors(changes: Array, confidence: float, reuse: float) -> float:
+def score_by_errors(changes: Floats, confidence: float, reuse: float) -> float:
     """The expected Chameleon score (equation 2) if `changes` [turns] are the probabilities of each number of changes.
 
     `confidence` counts as the confidence at changes if there are any, otherwise 0 does; `reuse` is taken as it is.

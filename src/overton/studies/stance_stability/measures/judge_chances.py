@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from overton.statistics.resampling import Jackknife
+from overton.statistics.jackknife import Jackknife
 from overton.studies.chanced import JudgeChances, LabelTable, chances_of
 from overton.studies.measuring import How
 from overton.studies.stance_stability.record import STANCES

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.resampling import DIFFERENCE, FISHER, SHARE, Resampling
+from overton.statistics.arrays import AnyFloats, Flags, Floats
+from overton.statistics.jackknife import DIFFERENCE, FISHER, SHARE, Resampling
 from overton.studies.stance_stability.measures.analysis import Bin, Correlation, Turn
 from overton.studies.stance_stability.measures.cells import Partition, Split, Values, means
 from overton.studies.stance_stability.measures.scores import Scores
@@ -16,9 +16,6 @@ from overton.studies.stance_stability.measures.traces import Traces
 
 __all__ = ["measure_bins", "measure_correlations", "measure_turns"]
 
-Array = NDArray[np.float64]
-Floats = NDArray[np.floating]
-Flags = NDArray[np.bool_]
 
 _CORRELATED = ("confidence", "stance_changes")
 """What the paper correlates source re-use with."""
@@ -27,7 +24,9 @@ _FEWEST = 3
 _FLAT = "fewer than three conversations, or one side does not vary"
 
 
-def measure_correlations(values: Mapping[str, Array], models: Split, resampling: Resampling) -> tuple[Correlation, ...]:
+def measure_correlations(
+    values: Mapping[str, Floats], models: Split, resampling: Resampling
+) -> tuple[Correlation, ...]:
     """For each available measure of `_CORRELATED`, with source re-use; empty if there are no documents."""
     if "source_reuse" not in values:
         return ()
@@ -35,7 +34,7 @@ def measure_correlations(values: Mapping[str, Array], models: Split, resampling:
     return tuple(_correlation(name, x, y, models, resampling) for name, x, y in pairs)
 
 
-def _correlation(measure: str, x: Array, y: Array, models: Split, resampling: Resampling) -> Correlation:
+def _correlation(measure: str, x: Floats, y: Floats, models: Split, resampling: Resampling) -> Correlation:
     known = np.isfinite(x) & np.isfinite(y)
     each = {
         name: _estimate(x, y, known & (models.code == number), None, resampling)
@@ -45,7 +44,7 @@ def _correlation(measure: str, x: Array, y: Array, models: Split, resampling: Re
     return Correlation(measure, pooled, _estimate(x, y, known, models, resampling), each)
 
 
-def _estimate(x: Array, y: Array, use: Flags, models: Split | None, resampling: Resampling) -> Estimate:
+def _estimate(x: Floats, y: Floats, use: Flags, models: Split | None, resampling: Resampling) -> Estimate:
     """The correlation over the chosen conversations, with the means of `models` subtracted if these are given."""
     n = int(use.sum())
     if n < _FEWEST:
@@ -56,7 +55,7 @@ def _estimate(x: Array, y: Array, use: Flags, models: Split | None, resampling: 
     return resampling.statistic(parts, _pearson, _FLAT, within=DIFFERENCE, scale=FISHER, block=block, use=use)
 
 
-def _pearson(sums: Floats) -> Floats:
+def _pearson(sums: AnyFloats) -> AnyFloats:
     """The correlation from sums of ones, values, squares and products [rows, blocks, 6], centring each block."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, 2, 0)
     some = np.where(n > 0, n, 1)
@@ -115,7 +114,7 @@ def _is_there(one: Estimate) -> bool:
     return one.n > 0
 
 
-def measure_bins(values: Mapping[str, Array], models: Split, resampling: Resampling) -> tuple[Bin, ...]:
+def measure_bins(values: Mapping[str, Floats], models: Split, resampling: Resampling) -> tuple[Bin, ...]:
     """The mean Chameleon score by bins of source re-use, for each model; bins without conversations are left out."""
     if "chameleon" not in values:
         return ()

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overton.statistics.arrays import Floats, Ints
 from overton.studies.stance_stability.measures.chance import expected_from_pages, expected_from_pool, pool_sizes
 from overton.studies.stance_stability.measures.documents import Sharing
 from overton.studies.stance_stability.measures.stances import (
@@ -25,10 +25,8 @@ from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 
 __all__ = ["Reading", "Scores", "score"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-Values = Mapping[str, Array]
+Values = Mapping[str, Floats]
 
 NoChange = Literal["zero", "mean"]
 NoDocuments = Literal["zero", "left out"]
@@ -53,10 +51,10 @@ class Scores:
     values: Values
     labels: Ints
     stances: Stances
-    terms: Mapping[str, Array]
+    terms: Mapping[str, Floats]
 
 
-def _chameleon(change_rate: Array, confidence_at_changes: Array, source_reuse: Array) -> Array:
+def _chameleon(change_rate: Floats, confidence_at_changes: Floats, source_reuse: Floats) -> Floats:
     """The Chameleon score, on [0, 1] (equation 2): the root mean square of its three parts."""
     return np.sqrt((change_rate**2 + confidence_at_changes**2 + source_reuse**2) / 3)
 
@@ -88,20 +86,20 @@ def score(traces: Traces, reading: Reading) -> Scores:
     return Scores(kept | _counts(traces, stances, labels), labels, stances, terms)
 
 
-def _changes(traces: Traces, stances: Stances) -> Array:
+def _changes(traces: Traces, stances: Stances) -> Floats:
     """How many pairs of neighbouring turns differ in stance; NaN for a conversation without any pair, unless all turns
     were to carry a stance: it is then without change."""
     counted = traces.total(stances.changed)
     return counted if stances.carries else np.where(traces.total(stances.pair) > 0, counted, np.nan)
 
 
-def _rate(traces: Traces, stances: Stances) -> Array:
+def _rate(traces: Traces, stances: Stances) -> Floats:
     """Changes over pairs (n - 1 if every turn has a stance), on [0, 1]; NaN for a conversation without pairs."""
     with np.errstate(invalid="ignore"):
         return np.asarray(traces.total(stances.changed) / traces.total(stances.pair))
 
 
-def _confidence(traces: Traces, stances: Stances, changes: Array, reading: Reading) -> dict[str, Array]:
+def _confidence(traces: Traces, stances: Stances, changes: Floats, reading: Reading) -> dict[str, Floats]:
     if traces.confidence is None:
         return {}
     overall = traces.mean(traces.confidence)
@@ -124,23 +122,23 @@ def _sharings(traces: Traces) -> dict[str, Sharing]:
     return made
 
 
-def _term(sharing: Sharing, reading: Reading) -> Array:
+def _term(sharing: Sharing, reading: Reading) -> Floats:
     """Each turn's term in equation 1; a turn without documents re-uses none, or is left out."""
     return np.where(sharing.count > 0, sharing.share, 0.0 if reading.no_documents == "zero" else np.nan)
 
 
-def _reuse(traces: Traces, term: Array) -> Array:
+def _reuse(traces: Traces, term: Floats) -> Floats:
     """The mean of the terms of turns 2 to n (equation 1); NaN for a conversation of one turn."""
     return traces.mean(np.where(traces.place > 0, term, np.nan))
 
 
-def _by_chance(traces: Traces, reading: Reading) -> dict[str, Array]:
+def _by_chance(traces: Traces, reading: Reading) -> dict[str, Floats]:
     """What re-use would be if documents were drawn at random: from all pages shown in conversations on the topic, and,
     for cited documents, from the turn's own pages."""
     if traces.retrieved is None or traces.retrieved.pages is None:
         return {}
     shown, drawn = traces.retrieved.pages, (traces.cited or traces.retrieved).by_address.count
-    made: dict[str, Array] = {}
+    made: dict[str, Floats] = {}
     if traces.topic is not None:
         pool = pool_sizes(shown, traces.conversation, traces.topic)[traces.conversation]
         made["source_reuse_by_chance"] = expected_from_pool(drawn, pool, traces.place)
@@ -152,7 +150,7 @@ def _by_chance(traces: Traces, reading: Reading) -> dict[str, Array]:
     return {name: _reuse(traces, np.where(np.isnan(term), empty, term)) for name, term in made.items()}
 
 
-def _premise(traces: Traces, own: Array, reading: Reading) -> dict[str, Array]:
+def _premise(traces: Traces, own: Floats, reading: Reading) -> dict[str, Floats]:
     """Changes of the label by the published judge prompt, beside our own."""
     if traces.premise is None or reading.labels == "premise":
         return {}
@@ -161,12 +159,12 @@ def _premise(traces: Traces, own: Array, reading: Reading) -> dict[str, Array]:
     return {"premise_changes": _changes(traces, stances), "premise_change_rate": rate, "premise_excess": rate - own}
 
 
-def _flips(traces: Traces, stances: Stances, target: Target) -> dict[str, Array]:
+def _flips(traces: Traces, stances: Stances, target: Target) -> dict[str, Floats]:
     found = flips_of(traces, stances, target)
     return {"turn_of_flip": found.turn, "flips": found.count}
 
 
-def _counts(traces: Traces, stances: Stances, labels: Ints) -> dict[str, Array]:
+def _counts(traces: Traces, stances: Stances, labels: Ints) -> dict[str, Floats]:
     """How many turns have no stance or no documents of their own."""
     unlabelled = labels == UNLABELLED
     made = {

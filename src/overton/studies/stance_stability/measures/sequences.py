@@ -1,6 +1,6 @@
 """A conversation's measures, summed over all sequences of stances that it may have had, each with its weight.
 
-A weight is a product over turns (`overton.statistics.misread.confusion`); if turns are known, it is 1 for the one
+A weight is a product over turns (`overton.statistics.misclassification`); if turns are known, it is 1 for the one
 sequence and 0 for all others, and the sums are that sequence's own values. Instead of enumerating all sequences, the
 number of changes still to come is carried from the last turn to the first, for each current stance.
 """
@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from overton.statistics.arrays import Floats, Ints
 
 __all__ = ["OfChanges", "Weights", "counted_changes", "counted_flips", "turn_of_flip"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-OfChanges = Callable[[Ints, Array], Array]
+OfChanges = Callable[[Ints, Floats], Floats]
 """A number for each number of changes and conversation [K, N], from these numbers [K] and its pairs of turns [N]."""
 
 
@@ -31,12 +30,12 @@ class Weights:
     length   [N]
     """
 
-    taken: Array
-    passing: Array
+    taken: Floats
+    passing: Floats
     length: Ints
 
     @classmethod
-    def of(cls, weights: Array, length: Ints, carried: int | None) -> Weights:
+    def of(cls, weights: Floats, length: Ints, carried: int | None) -> Weights:
         """From the weights of each label [some, N, T, S]; the label `carried` takes no stance (None: all do)."""
         by_turn = np.ascontiguousarray(weights.transpose(2, 3, 0, 1))
         there = np.arange(len(by_turn))[:, None, None] < length
@@ -47,12 +46,12 @@ class Weights:
         return cls(taken, np.where(there, by_turn[:, carried], 1.0), length)
 
     @property
-    def before(self) -> Array:
+    def before(self) -> Floats:
         """The weights of no stance taken before each turn, and of none at all [T + 1, some, N]."""
         return np.concatenate([np.ones((1, *self.passing.shape[1:])), np.cumprod(self.passing, axis=0)])
 
 
-def counted_changes(weights: Weights, measures: Mapping[str, OfChanges]) -> tuple[dict[str, Array], Array]:
+def counted_changes(weights: Weights, measures: Mapping[str, OfChanges]) -> tuple[dict[str, Floats], Floats]:
     """For each measure of the number of changes, its sum over sequences with at least one pair of turns that have a
     stance, and the weight of these sequences [some, N]."""
     shape = weights.passing.shape[1:]
@@ -66,7 +65,7 @@ def counted_changes(weights: Weights, measures: Mapping[str, OfChanges]) -> tupl
     return made, some
 
 
-def _starts(weights: Weights) -> Iterator[tuple[int, Array]]:
+def _starts(weights: Weights) -> Iterator[tuple[int, Floats]]:
     """For each turn, last to first, if the first stance is taken there: the weight of each number of changes to come
     [K, some, N], times that of no stance before."""
     turns, stances, *shape = weights.taken.shape
@@ -83,7 +82,7 @@ def _starts(weights: Weights) -> Iterator[tuple[int, Array]]:
         ahead = longer
 
 
-def counted_flips(weights: Weights, target: int | None) -> tuple[Array, Array]:
+def counted_flips(weights: Weights, target: int | None) -> tuple[Floats, Floats]:
     """Number of Flips: how often exactly one of two neighbouring turns has the `target` (None: the first stance taken),
     and the weight of sequences that take any stance [some, N]."""
     made, before = np.zeros(weights.passing.shape[1:]), weights.before
@@ -99,7 +98,7 @@ def counted_flips(weights: Weights, target: int | None) -> tuple[Array, Array]:
     return made, 1 - before[-1]
 
 
-def turn_of_flip(weights: Weights, target: int | None) -> tuple[Array, Array]:
+def turn_of_flip(weights: Weights, target: int | None) -> tuple[Floats, Floats]:
     """Turn of Flip: the place of the first turn that does not have the `target` (None: the first stance taken), the
     conversation's length if there is none; and the weight of sequences that take any stance [some, N]."""
     before = weights.before

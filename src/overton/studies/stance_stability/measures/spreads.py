@@ -9,12 +9,12 @@ from math import isnan, nan
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
-from overton.statistics.between import between
-from overton.statistics.resampling import FEWEST, POSITIVE, Influence, Jackknife, Resampling, same_in_all, too_few
-from overton.statistics.significance import holm, permuted_within
+from overton.statistics.arrays import Floats
+from overton.statistics.comparison import variance_of_means
+from overton.statistics.jackknife import FEWEST, POSITIVE, Influence, Jackknife, Resampling, same_in_all, too_few
+from overton.statistics.tests import holm, permuted_within
 from overton.studies.stance_stability.measures.analysis import TemperatureSpread
 from overton.studies.stance_stability.measures.cells import (
     NOTHING,
@@ -27,7 +27,6 @@ from overton.studies.stance_stability.measures.cells import (
 
 __all__ = ["measure_spreads"]
 
-Array = NDArray[np.float64]
 
 _SPREAD = ("chameleon", "source_reuse", "confidence", "stance_changes")
 """What is compared between temperatures, as far as the table has it (the columns of table 1)."""
@@ -48,11 +47,11 @@ class _Topics:
     """By model: each measure's mean variance within a topic, and its values [topics, temperatures]."""
 
     variance: dict[str, list[Estimate]]
-    values: dict[str, list[Array]]
+    values: dict[str, list[Floats]]
 
 
 def measure_spreads(
-    values: Mapping[str, Array],
+    values: Mapping[str, Floats],
     about: pl.DataFrame,
     partition: Partition,
     resampling: Resampling,
@@ -81,7 +80,7 @@ def measure_spreads(
     return tuple(_adjusted(made))
 
 
-def _means(name: str, values: Array, partition: Partition, resampling: Resampling) -> _Means:
+def _means(name: str, values: Floats, partition: Partition, resampling: Resampling) -> _Means:
     split = partition.within_temperatures
     sums = averaged(Values(values, np.arange(len(values)), split.code, len(split.names)), resampling)
     return _Means(resampling.ratios([sums], NOTHING, range_of(name))[0], resampling.influence(sums))
@@ -98,7 +97,7 @@ def _spread(
     at = list(cells.values())
     groups, n = int(found.influence.groups[at].min()), sum(one.n for one in at_each.values())
     values = np.array([one.value for one in at_each.values()])
-    one = between(values, found.influence.parts[:, at], groups, resampling.level)
+    one = variance_of_means(values, found.influence.parts[:, at], groups, resampling.level)
     method = f"Student's t over {resampling.unit}, of the means' distance"
     low, high = one.low, one.high
     if groups < FEWEST:
@@ -116,7 +115,7 @@ def _adjusted(spreads: Sequence[TemperatureSpread]) -> Iterator[TemperatureSprea
 
 
 def _by_topic(
-    values: Mapping[str, Array], names: list[str], about: pl.DataFrame, partition: Partition, resampling: Resampling
+    values: Mapping[str, Floats], names: list[str], about: pl.DataFrame, partition: Partition, resampling: Resampling
 ) -> _Topics:
     """For each measure and model, the mean over topics of the variance of the topic's means at each temperature."""
     models, temperatures = partition.of("model"), partition.names("temperature")
@@ -157,7 +156,7 @@ def _mean(name: str, resampling: Resampling) -> pl.Expr:
     return ((value * pl.col("weight")).sum() / pl.when(weight > 0).then(weight)).alias(name)
 
 
-def _in_table(at_each: pl.DataFrame, name: str, models: int, temperatures: int) -> list[Array]:
+def _in_table(at_each: pl.DataFrame, name: str, models: int, temperatures: int) -> list[Floats]:
     """Each model's topics' values at each temperature [topics, temperatures], NaN if there is none."""
     made = []
     for number in range(models):

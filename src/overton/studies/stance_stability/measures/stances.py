@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from overton.statistics.arrays import Flags, Floats, Ints
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 from overton.studies.stance_stability.record import STANCES
 
 __all__ = ["Stances", "Target", "Unclear", "Unlabelled", "drift", "flips_of", "moves", "stances_of"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 Unclear = Literal["carry", "stance"]
 Unlabelled = Literal["none", "carry"]
@@ -78,7 +75,7 @@ def _clear(labels: Ints) -> Flags:
     return np.asarray((labels != UNLABELLED) & (labels != _UNCLEAR))
 
 
-def moves(traces: Traces, labels: Ints, stances: Stances) -> dict[str, Array]:
+def moves(traces: Traces, labels: Ints, stances: Stances) -> dict[str, Floats]:
     """By name [N]: how many pairs go from one side to the other, and how many into or out of 'balanced'; and of how
     many pairs of neighbouring labels exactly one is 'unclear'. NaN for a conversation without pairs."""
     before, asked_before = np.roll(stances.stance, 1), np.roll(labels, 1)
@@ -95,7 +92,7 @@ def moves(traces: Traces, labels: Ints, stances: Stances) -> dict[str, Array]:
     return {name: np.where(some, traces.total(one), np.nan) for name, one in counted.items()}
 
 
-def drift(traces: Traces, labels: Ints) -> dict[str, Array]:
+def drift(traces: Traces, labels: Ints) -> dict[str, Floats]:
     """By name [N]: whether the last clear stance differs from the first, and by how much on the line from critical (-1)
     over balanced (0) to supportive (+1); and whether they differ among turns that ask for the overall view.
 
@@ -117,7 +114,7 @@ def _ends(traces: Traces, labels: Ints, use: Flags) -> tuple[Ints, Ints]:
     return np.where(several, labels[first.clip(max=len(turns) - 1)], _NONE), np.where(several, labels[last], _NONE)
 
 
-def _differ(first: Ints, last: Ints) -> Array:
+def _differ(first: Ints, last: Ints) -> Floats:
     return np.where(first < 0, np.nan, first != last)
 
 
@@ -126,8 +123,8 @@ class Flips:
     """For each conversation [N]: the place of its first turn that is not aligned, its length if all are; and how often
     exactly one of two neighbouring turns is aligned. NaN if no turn has a stance."""
 
-    turn: Array
-    count: Array
+    turn: Floats
+    count: Floats
 
 
 def flips_of(traces: Traces, stances: Stances, target: Target = "supportive") -> Flips:

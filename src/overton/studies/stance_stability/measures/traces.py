@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
 from overton.judging import Fault
+from overton.statistics.arrays import Flags, Floats, Ints
 from overton.studies import table_frames
 from overton.studies.arm_weights import weights_of
 from overton.studies.stance_stability.measures.documents import Documents, documents_of
@@ -22,9 +23,6 @@ from overton.studies.stance_stability.tables import ABOUT, KEY, TURNS
 
 __all__ = ["UNLABELLED", "Traces", "traces_from"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 _Number = TypeVar("_Number", np.float64, np.int64, np.bool_)
 
 UNLABELLED = -1
@@ -59,7 +57,7 @@ class Traces:
     place: Ints
     stance: Ints
     premise: Ints | None
-    confidence: Array | None
+    confidence: Floats | None
     cited: Documents | None
     retrieved: Documents | None
     attempts: Ints | None
@@ -69,7 +67,7 @@ class Traces:
     nothing: Flags | None
     failed: int
     gapped: int
-    weight: Array | None = None
+    weight: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.length)
@@ -85,11 +83,11 @@ class Traces:
         both = self.premise is not None and (self.stance != UNLABELLED).any() and (self.premise != UNLABELLED).any()
         return 2 if both else 1
 
-    def total(self, values: NDArray[np.generic]) -> Array:
+    def total(self, values: NDArray[np.generic]) -> Floats:
         """The sum over each conversation's turns [N]."""
         return np.add.reduceat(np.asarray(values, float), self.start)
 
-    def mean(self, values: Array) -> Array:
+    def mean(self, values: Floats) -> Floats:
         """The mean over each conversation's turns [N], leaving out NaN; NaN if there is nothing else."""
         known = np.isfinite(values)
         with np.errstate(invalid="ignore"):
@@ -218,7 +216,7 @@ def _labels(column: pl.Series) -> Ints:
     return codes.fill_null(UNLABELLED).to_numpy()
 
 
-def _numbers(column: pl.Series) -> Array:
+def _numbers(column: pl.Series) -> Floats:
     return column.fill_null(float("nan")).to_numpy()
 
 

@@ -1,0 +1,584 @@
+"""Intervals over clusters, for every study: each cluster is left out in turn.
+
+A number's influence values say how far each cluster moves it; they are found by leaving out each in turn (the
+jackknife). Their spread is its standard error, their skewness is removed by Hall's transformation, within a limit. Five
+clusters are needed. docs/statistics.md has the formulas, the alternatives that were tried, and the coverage of the
+intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from math import inf, isnan, nan
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from overton.statistics.arrays import AnyFloats, AnyInts, Flags, Floats
+from overton.statistics.cluster_sums import MOST, ClusterSums, Numbers, Sums, grouped, side_by_side
+from overton.statistics.estimate import NO_INTERVAL, Estimate, ends_of, not_computed
+from overton.statistics.proportions import wilson_limits
+
+FEWEST = 5
+"""The fewest clusters with an interval: with fewer, no method that was tried covers the truth often enough."""
+
+OF_SKEWNESS = 0.9
+"""The part of an estimated skewness that is removed. Removing all of it makes intervals of symmetric values with long
+tails (Laplace) too short, and of those without (uniform) too long."""
+
+FARTHEST = 1.6
+"""No limit is further from its number than this many times Student's. Where one cluster of ten stands out, the inverse
+of Hall's cubic is nearly vertical: moving that cluster a little would move the limit by several standard errors."""
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How far each group of clusters moves K numbers.
+
+    parts    [groups, K] 0 for a group that says nothing about a number; they add up to nothing, or nearly
+    groups   [K] how many groups say something
+    freedom  [K] Student's degrees of freedom
+    """
+
+    parts: Floats
+    groups: Floats
+    freedom: Floats
+
+    def __sub__(self, other: Influence) -> Influence:
+        """The influence on the differences of K numbers, whose groups are the same."""
+        least = (np.minimum(*both) for both in ((self.groups, other.groups), (self.freedom, other.freedom)))
+        return Influence(self.parts - other.parts, *least)
+
+
+class StandardErrors(NamedTuple):
+    """K numbers' standard errors, the skewness of their distributions, and degrees of freedom [K]."""
+
+    error: Floats
+    skewness: Floats
+    freedom: Floats
+
+
+def freedom_of(below: Floats) -> Floats:
+    """Student's degrees of freedom of B ratios from their denominators [groups, B].
+
+    One less than the groups that say something if they weigh alike; less if few outweigh the others (Satterthwaite
+    1946, for values of equal variance); at least 1.
+    """
+    squares = below * below
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = squares.sum(0) ** 2 / (squares * squares).sum(0)
+    return np.asarray(np.maximum(np.round(worth, 9) - 1, 1))
+
+
+def standard_errors(influence: Influence) -> StandardErrors:
+    """Standard error and skewness of K numbers; NaN or infinite if leaving a group out leaves no number."""
+    parts, many = influence.parts, influence.groups
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = parts * parts
+        first, second, third = parts.sum(0), squares.sum(0), np.einsum("gk,gk->k", squares, parts)
+        variance = np.maximum(second - first**2 / many, 0)
+        skewness = (third - 3 * first * second / many + 2 * first**3 / many**2) / variance**1.5
+        error = np.sqrt(variance * many / (many - 1))
+    # By its formula it is on [-1, 1]; rounding error around no spread at all can have any.
+    return StandardErrors(error, np.clip(np.nan_to_num(skewness), -1, 1), influence.freedom)
+
+
+def gaps(
+    spread: StandardErrors, level: float, of_skewness: float = OF_SKEWNESS, farthest: float = FARTHEST
+) -> tuple[Floats, Floats]:
+    """How far K numbers' limits are from them [K] each, at most 0 and at least 0.
+
+    Student's quantiles are transformed by the inverse of Hall's cubic transformation (1992, JRSS B 54:221), which makes
+    a studentised mean's distribution symmetric. Without skewness they are Student's own, and they are never further out
+    than `farthest` times these.
+    """
+    quantile = stdtrit(spread.freedom, (1 + level) / 2)
+    bend = of_skewness * spread.skewness / 3
+    low, high = (-_untransformed(one, bend) * spread.error for one in (quantile, -quantile))
+    most = farthest * quantile * spread.error
+    return np.clip(low, -most, 0.0), np.clip(high, 0.0, most)
+
+
+def student_gap(spread: StandardErrors, level: float) -> Floats:
+    """How far Student's limits of K numbers are from them, on both sides [K]."""
+    return np.asarray(stdtrit(spread.freedom, (1 + level) / 2) * spread.error)
+
+
+def _untransformed(quantile: Floats, bend: Floats) -> Floats:
+    """t for which ((1 + bend t)^3 - 1) / (3 bend) + bend / 2 = `quantile`; NaN if the quantile is infinite."""
+    moved = quantile - bend / 2
+    with np.errstate(invalid="ignore"):  # with few items, joint levels of many numbers round to 1
+        root = np.cbrt(1 + 3 * bend * moved)
+        return np.asarray(3 * moved / (root * root + root + 1))
+
+
+_DIGITS = 10
+"""Decimals of limits: fewer than those that differ between orders of summation."""
+
+_FLAT = 1e-10
+"""A standard error this small, relative to 1 or the number itself, is rounding error around zero."""
+
+_NEEDED = {5: "five"}[FEWEST]
+
+
+def too_few(count: int, unit: str) -> str:
+    """Why there is no interval from so few clusters."""
+    return f"{NO_INTERVAL}too few {unit} ({count}; {_NEEDED} are needed)"
+
+
+def same_in_all(count: int, unit: str) -> str:
+    """Why there is no interval for a number that does not vary."""
+    return f"{NO_INTERVAL}the same in all {count:,} {unit}"
+
+
+@dataclass(frozen=True)
+class EstimateArrays:
+    """K numbers, their limits and standard errors (NaN if there are none), and how each was computed or why not; and
+    the range of all of them."""
+
+    numbers: Numbers
+    low: Floats
+    high: Floats
+    error: Floats
+    method: NDArray[np.object_]
+    within: tuple[float, float] = (-inf, inf)
+
+    def possible(self, error: Floats, unit: str) -> EstimateArrays:
+        """The same without the intervals that cannot exist, given errors on the scale on which limits are computed."""
+        value, _, clusters = self.numbers
+        method = self.method.copy()
+        alone = ~(np.isfinite(self.low) & np.isfinite(self.high))
+        method[alone] = f"{NO_INTERVAL}it rests on one of the {unit}"
+        flat = is_flat(value, error)
+        for place in np.flatnonzero(flat):
+            method[place] = same_in_all(round(clusters[place]), unit)
+        few = clusters < FEWEST
+        for place in np.flatnonzero(few):
+            method[place] = too_few(round(clusters[place]), unit)
+        none = alone | flat | few
+        low, high = (np.where(none, nan, one) for one in (self.low, self.high))
+        return replace(self, low=low, high=high, error=np.where(none, nan, self.error), method=method)
+
+    def kept(self, within: tuple[float, float]) -> EstimateArrays:
+        """The same with limits inside the numbers' range, and rounded; they contain the number."""
+        value = self.numbers.value
+        low, high = (np.clip(np.round(one, _DIGITS), *within) for one in (self.low, self.high))
+        return replace(self, low=np.minimum(low, value), high=np.maximum(high, value), within=within)
+
+    def instead(self, where: Flags, low: Floats, high: Floats, name: str) -> EstimateArrays:
+        """The same with other limits in some places, if there are enough clusters."""
+        enough = where & (self.numbers.clusters >= FEWEST)
+        method = self.method.copy()
+        method[enough] = name
+        return replace(self, low=np.where(enough, low, self.low), high=np.where(enough, high, self.high), method=method)
+
+
+def is_flat(value: Floats | float, error: Floats) -> Flags:
+    """Which numbers have no error because they are the same in every cluster."""
+    return np.asarray(error <= _FLAT * np.maximum(1.0, np.abs(value)))
+
+
+def estimates_of(made: EstimateArrays, nothing: str, few: str | None, level: float) -> list[Estimate]:
+    """The estimates. A number that is NaN is not computed because there is `nothing`, or if something was counted, too
+    `few`."""
+    value, n, _ = made.numbers
+    ends = ends_of(made.within)
+    columns = (value + 0.0, made.low + 0.0, made.high + 0.0, np.rint(n).astype(int), made.method, made.error)
+    return [
+        not_computed(nothing if few is None or count == 0 else few, level=level, n=count)
+        if isnan(middle)
+        else Estimate(
+            middle, _or_nan(lower), _or_nan(upper), count, method, level, None if isnan(error) else error, ends
+        )
+        for middle, lower, upper, count, method, error in zip(*(one.tolist() for one in columns), strict=True)
+    ]
+
+
+def _or_nan(limit: float) -> float:
+    """The limit; if it is NaN, the one NaN object that all share, so that equal estimates are equal."""
+    return nan if isnan(limit) else limit
+
+
+_Part = TypeVar("_Part")
+_Batched = TypeVar("_Batched", bound="tuple[Sums, *tuple[object, ...]]")
+
+_AT_ONCE = 2**21
+"""The most influence values in memory at a time."""
+
+_SMALLEST = 1e-6
+"""A standard deviation smaller than this is rounding error around zero."""
+
+Range = tuple[float, float]
+"""The range of a number: limits do not go beyond it."""
+
+ANYTHING: Range = (-inf, inf)
+POSITIVE: Range = (0.0, inf)
+SHARE: Range = (0.0, 1.0)
+DIFFERENCE: Range = (-1.0, 1.0)
+"""Between two shares."""
+
+
+class Scale(NamedTuple):
+    """A scale on which a number's distribution is symmetric enough for Student's t: to it and back, and its name.
+
+    `skewed` says that skewness remains to be corrected on it.
+    """
+
+    to: Callable[[Floats], Floats]
+    back: Callable[[Floats], Floats]
+    name: str
+    skewed: bool = True
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is the number's own scale."""
+        return self.to is _same
+
+
+def _same(values: Floats) -> Floats:
+    return values
+
+
+def _fisher(values: Floats) -> Floats:
+    return np.asarray(np.arctanh(values))
+
+
+LINEAR = Scale(_same, _same, "Student's t over {unit}, corrected for skewness")
+STUDENT = Scale(_same, _same, "Student's t over {unit}", skewed=False)
+LOGARITHM = Scale(
+    np.log, np.exp, "Student's t over {unit}, of the logarithm, corrected for skewness; too narrow if values are skewed"
+)
+"""Of standard deviations: squares of skewed values have long tails, of which a sample often holds none."""
+FISHER = Scale(_fisher, np.tanh, "Student's t over {unit}, of Fisher's z", skewed=False)
+
+
+@dataclass(frozen=True)
+class Jackknife:
+    """How intervals over clusters are computed, by the one rule of `resampling.limits`.
+
+    `level` is the nominal coverage, `unit` names the clusters. `seed` puts more than 1,000 clusters into groups; if a
+    study itself draws at random, it does so `resamples` times from that seed. The intervals need no draws.
+    """
+
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+    unit: str = "issues"
+
+    def over(self, cluster: int | AnyInts, weight: Floats | None = None) -> Resampling:
+        """Intervals of many numbers. `cluster` says how many clusters there are, or numbers each row's; `weight` is
+        each row's, None if all count alike."""
+        return Resampling(self, np.arange(cluster) if isinstance(cluster, int) else cluster, weight)
+
+    def mean(self, values: Sequence[float] | Floats, within: Range = ANYTHING) -> Estimate:
+        """The mean of one value per cluster, leaving out NaN; `n` counts the clusters that have one."""
+        kept = np.asarray(values, float)
+        kept = kept[np.isfinite(kept)]
+        return self.ratio(kept, np.ones(kept.size), within)
+
+    def ratio(
+        self, numerators: Sequence[float] | Floats, denominators: Sequence[float] | Floats, within: Range = ANYTHING
+    ) -> Estimate:
+        """Sum of numerators over sum of denominators, one of each per cluster; clusters with denominator 0 say nothing.
+
+        `n` counts the clusters that say something; the others are left out.
+        """
+        below = np.asarray(denominators, float)
+        use = below > 0
+        above, below = np.asarray(numerators, float)[use], below[use]
+        nothing = f"no {self.unit} to average"
+        if not below.size:
+            return not_computed(nothing, level=self.level)
+        resampling = self.over(below.size)
+        sums = resampling.sums(ClusterSums(above, below))
+        numbers = sums.numbers._replace(n=sums.numbers.clusters)
+        return resampling.ratio(sums._replace(numbers=numbers), nothing, within)
+
+
+class Resampling:
+    """Intervals over the clusters that rows belong to.
+
+    `cluster` [rows] numbers each row's cluster from 0; `group` [rows] the group with which it is left out, of `groups`.
+    `weight` [rows] is what a row counts in numbers that are computed from rows; None if all count 1.
+    """
+
+    def __init__(self, jackknife: Jackknife, cluster: AnyInts, weight: Floats | None = None) -> None:
+        self._jackknife = jackknife
+        self.weight = weight
+        self.level = jackknife.level
+        self.unit = jackknife.unit
+        self.cluster = cluster
+        many = int(cluster.max()) + 1
+        self.apart = many == len(cluster)
+        self.groups = min(many, MOST)
+        self._group = grouped(many, jackknife.seed)
+        self.group = self._group[cluster]
+
+    @cached_property
+    def unweighted(self) -> Resampling:
+        """The same with all rows counting alike."""
+        return self if self.weight is None else Resampling(self._jackknife, self.cluster)
+
+    def ratios(self, counts: Iterable[ClusterSums | Sums], nothing: str, within: Range = SHARE) -> list[list[Estimate]]:
+        """The ratios of each of `counts`, one after another; `nothing` says why one has no value.
+
+        A share, or a mean of values between 0 and 1, that is 0 or 1 in each cluster has Wilson's interval. So has any
+        bounded number that is the same in all clusters.
+        """
+        made: list[list[Estimate]] = []
+        for batch in self._batches((self._sums(one),) for one in counts):
+            pieces = side_by_side([columns for (columns,) in batch], self._step)
+            found = [self._ratios(some, self.influence(some), nothing, within) for some in pieces]
+            made += _split(chain(*found), [columns.width for (columns,) in batch])
+        return made
+
+    def ratio(self, counts: ClusterSums | Sums, nothing: str, within: Range = SHARE) -> Estimate:
+        """A single one."""
+        return self.ratios([counts], nothing, within)[0][0]
+
+    def differences(
+        self, pairs: Iterable[tuple[ClusterSums, ClusterSums]], nothing: str
+    ) -> list[list[tuple[Estimate, Estimate, Estimate]]]:
+        """The shares of both sides and the second minus the first, each cluster left out of both, for each pair."""
+        made: list[list[tuple[Estimate, Estimate, Estimate]]] = []
+        for batch in self._batches((self._sums(one), self._sums(other)) for one, other in pairs):
+            pieces = zip(*(side_by_side(side, self._step) for side in zip(*batch, strict=True)), strict=True)
+            found = [self._differences(first, second, nothing) for first, second in pieces]
+            made += _split(chain(*found), [first.width for first, _ in batch])
+        return made
+
+    def moments(
+        self, parts: Iterable[tuple[Sums, Floats]], nothing: str, few: str, within: Range = ANYTHING
+    ) -> list[tuple[list[Estimate], list[Estimate]]]:
+        """Means and standard deviations (n - 1), for each of the means' sums and the corresponding squares.
+
+        Squares [groups, K] are summed after subtracting the means. `few` says why there is no deviation if there is
+        only one number.
+        """
+        made: list[tuple[list[Estimate], list[Estimate]]] = []
+        for batch in self._batches(parts):
+            sums, squared = [one for one, _ in batch], np.concatenate([squares for _, squares in batch], axis=1)
+            found: list[tuple[Estimate, Estimate]] = []
+            for some in side_by_side(sums, self._step):
+                squares = squared[:, len(found) : len(found) + some.width]
+                means = self._ratios(some, self.influence(some), nothing, within)
+                found += zip(means, self._deviations(some, squares, (nothing, few), within), strict=True)
+            for both in _split(found, [one.width for one in sums]):
+                made.append(([mean for mean, _ in both], [deviation for _, deviation in both]))
+        return made
+
+    def statistic(
+        self,
+        parts: Floats,
+        of: Callable[[AnyFloats], AnyFloats],
+        nothing: str,
+        *,
+        within: Range = ANYTHING,
+        scale: Scale = LINEAR,
+        block: AnyInts | None = None,
+        use: Flags | None = None,
+    ) -> Estimate:
+        """Any function of sums over rows, or over those that `use` [rows] chooses; `n` counts rows. `within` is its
+        range.
+
+        `parts` [rows, K] are summed within each of the blocks that `block` [rows] numbers; `of` maps such sums
+        [any number, blocks, K] to one number each.
+        """
+        chosen = np.ones(len(parts), bool) if use is None else use
+        parts = parts if self.weight is None else parts * self.weight[:, None]
+        block = np.zeros(len(parts), np.int64) if block is None else block
+        shape = (self.groups, int(block.max(initial=0)) + 1, parts.shape[1])
+        cell = (self.group * shape[1] + block)[chosen]
+        sums = [np.bincount(cell, part, shape[0] * shape[1]) for part in parts[chosen].T]
+        sums_of = np.stack(sums, axis=1).astype(float).reshape(shape)
+        every = sums_of.sum(0, keepdims=True)
+        value, without = (np.asarray(of(one), float) for one in (every, every - sums_of))
+        present = np.unique(self.group[chosen])
+        influence = _left_out(value, without[:, None], np.isin(np.arange(self.groups), present)[:, None], scale)
+        clusters = chosen.sum() if self.apart else len(np.unique(self.cluster[chosen]))
+        numbers = Numbers(value, np.array([chosen.sum()]), np.array([clusters], float))
+        return self.estimates(numbers, influence, nothing, within=within, scale=scale)[0]
+
+    def sums(self, counts: ClusterSums) -> Sums:
+        """Values by cluster, summed by group."""
+        above, below = self._by_group(counts.above), self._by_group(counts.below)
+        of = np.broadcast_to(np.arange(below.shape[1]), above.shape[1])
+        whole = _in_pairs(below)[of]
+        n = whole if counts.many is None else _in_pairs(self._by_group(counts.many))[of]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = _in_pairs(above) / whole
+        clusters = np.count_nonzero(counts.below.reshape(len(counts.below), -1), axis=0)[of].astype(float)
+        return Sums(above - np.nan_to_num(value) * below[:, of], below, of, Numbers(value, n, clusters))
+
+    def influence(self, sums: Sums) -> Influence:
+        """How far each group moves the ratios: for numbers made of several ratios."""
+        known, place = np.unique(sums.of, return_inverse=True)
+        below = sums.below[:, known]
+        groups, freedom = np.count_nonzero(below, axis=0).astype(float), freedom_of(below)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = (groups - 1) / groups / (below.sum(0) - below)
+            parts = sums.above * (each if len(known) == len(place) else each[:, place])
+        return Influence(parts, groups[place], freedom[place])
+
+    def estimates(
+        self,
+        numbers: Numbers,
+        influence: Influence,
+        nothing: str,
+        *,
+        few: str | None = None,
+        within: Range = ANYTHING,
+        scale: Scale = LINEAR,
+    ) -> list[Estimate]:
+        """Numbers with the intervals that follow from their influence values, on the scale of these.
+
+        A number that is NaN is not computed because there is `nothing`, or if something was counted, too `few`.
+        """
+        made = self._made(numbers, standard_errors(influence), within, scale)
+        return estimates_of(made, nothing, few, self.level)
+
+    def _made(self, numbers: Numbers, spread: StandardErrors, within: Range, scale: Scale) -> EstimateArrays:
+        """The rule's limits, and the name of the method."""
+        value = numbers.value + 0.0  # no negative zero
+        low, high = gaps(spread if scale.skewed else spread._replace(skewness=np.zeros_like(value)), self.level)
+        if not scale.linear:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                on_it = scale.to(value)
+                low, high = scale.back(on_it + low) - value, scale.back(on_it + high) - value
+        method = np.full(len(value), scale.name.format(unit=self.unit), object)
+        error = spread.error if scale.linear else np.full(len(value), np.nan)
+        made = (
+            EstimateArrays(numbers, value + low, value + high, error, method)
+            .possible(spread.error, self.unit)
+            .kept(within)
+        )
+        if scale.linear and np.isfinite(within).all():
+            made = made.instead(is_flat(value, spread.error), *self._otherwise(numbers, within), self._wilsons)
+        return made
+
+    def _otherwise(self, numbers: Numbers, within: Range) -> tuple[Floats, Floats]:
+        """Limits of a number that is the same in all clusters: as many more as Wilson allows may be anything."""
+        value = numbers.value
+        _, most = wilson_limits(0, numbers.clusters, self.level)
+        return value - most * (value - within[0]), value + most * (within[1] - value)
+
+    @property
+    def _wilsons(self) -> str:
+        return f"Wilson, over {self.unit}"
+
+    def _ratios(self, columns: Sums, influence: Influence, nothing: str, within: Range) -> list[Estimate]:
+        return estimates_of(self._ratios_made(columns, standard_errors(influence), within), nothing, None, self.level)
+
+    def _ratios_made(self, columns: Sums, spread: StandardErrors, within: Range) -> EstimateArrays:
+        made = self._made(columns.numbers, spread, within, LINEAR)
+        if within != SHARE:
+            return made
+        value = columns.numbers.value
+        limits = wilson_limits(value, self._effective(columns.numbers, spread), self.level)
+        return made.instead(_pure(columns) & ~is_flat(value, spread.error), *limits, self._wilsons)
+
+    def _effective(self, numbers: Numbers, spread: StandardErrors) -> Floats:
+        """As how many clusters of equal weight those count that gave shares, each 0 or 1, their standard errors.
+
+        If a few outweigh the others, that number is itself uncertain, and smaller by the squared ratio of Student's
+        quantiles (Korn and Graubard 1998, Surv. Methodol. 24:193); clusters of equal weight count in full.
+        """
+        value, groups, tail = numbers.value, np.minimum(numbers.clusters, MOST), (1 + self.level) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alike = value * (1 - value) / (spread.error**2 * (groups - 1) / groups)
+            return np.asarray(alike * (stdtrit(groups - 1, tail) / stdtrit(spread.freedom, tail)) ** 2)
+
+    def _deviations(self, sums: Sums, squares: Floats, absent: tuple[str, str], within: Range) -> list[Estimate]:
+        below = sums.below[:, sums.of]
+        count, total, square = below.sum(0), sums.above.sum(0), squares.sum(0)
+        value = _deviation(total, count, square)
+        value = np.where(value < _SMALLEST, 0.0, value)
+        without = _deviation(total - sums.above, count - below, square - squares)
+        influence = _left_out(value, np.where(without < _SMALLEST, 0.0, without), below > 0, LOGARITHM)
+        numbers = sums.numbers._replace(value=value)
+        nothing, few = absent
+        most = (within[1] - within[0]) / 2  # half of the numbers at either end
+        return self.estimates(numbers, influence, nothing, few=few, within=(0.0, most), scale=LOGARITHM)
+
+    def _differences(self, first: Sums, second: Sums, nothing: str) -> list[tuple[Estimate, Estimate, Estimate]]:
+        sides, moved = (first, second), [self.influence(side) for side in (first, second)]
+        shares = [self._ratios(*one, nothing, SHARE) for one in zip(sides, moved, strict=True)]
+        (p, n, behind), (q, m, others) = first.numbers, second.numbers
+        numbers = Numbers(q - p, np.minimum(n, m), np.minimum(behind, others))
+        gaps = self.estimates(numbers, moved[1] - moved[0], nothing, within=DIFFERENCE)
+        return list(zip(*shares, gaps, strict=True))
+
+    def _sums(self, counts: ClusterSums | Sums) -> Sums:
+        return counts if isinstance(counts, Sums) else self.sums(counts)
+
+    @property
+    def _step(self) -> int:
+        """How many numbers are processed at once."""
+        return max(1, _AT_ONCE // self.groups)
+
+    def _batches(self, parts: Iterable[_Batched]) -> Iterator[list[_Batched]]:
+        """Parts as they come, about as many at a time as are processed at once."""
+        batch: list[_Batched] = []
+        width = 0
+        for part in parts:
+            batch.append(part)
+            width += part[0].width
+            if width >= self._step:
+                yield batch
+                batch, width = [], 0
+        if batch:
+            yield batch
+
+    def _by_group(self, sums: Floats) -> Floats:
+        """Sums by cluster [clusters] or [clusters, K] as sums by group [groups, K]."""
+        wide = sums.reshape(len(sums), -1)
+        if len(wide) == self.groups:
+            return wide
+        order, starts = self._members
+        return np.asarray(np.add.reduceat(wide[order], starts, axis=0))
+
+    @cached_property
+    def _members(self) -> tuple[AnyInts, AnyInts]:
+        """All clusters in order of their groups, and where each group starts."""
+        order = np.argsort(self._group, kind="stable")
+        return order, np.searchsorted(self._group[order], np.arange(self.groups))
+
+
+def _left_out(value: Floats, without: Floats, present: Flags, scale: Scale) -> Influence:
+    """Influence on K numbers [K] of groups without which they are `without` [groups, K], on a scale.
+
+    A number that is 0 whatever is left out has none.
+    """
+    groups = present.sum(0).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = (scale.to(value) - scale.to(without)) * (groups - 1) / groups
+    same: Flags = np.asarray((without == value) | ~present)
+    return Influence(np.where(same, 0.0, moved), groups, np.maximum(groups - 1, 1))
+
+
+def _pure(columns: Sums) -> Flags:
+    """Which shares are 0 or 1 in every cluster."""
+    below = columns.below[:, columns.of]
+    above = columns.above + np.nan_to_num(columns.numbers.value) * below
+    return np.asarray(np.einsum("gk,gk->k", above, below - above) < _SMALLEST)
+
+
+def _in_pairs(sums: Floats) -> Floats:
+    """Sums over the first axis, rounded alike for any number of columns."""
+    return np.asarray(np.ascontiguousarray(sums.T).sum(1))
+
+
+def _deviation(total: Floats, count: Floats, square: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.maximum(square - total**2 / count, 0)
+        return np.asarray(np.sqrt(spread / np.where(count > 1, count - 1, np.nan)))
+
+
+def _split(flat: Iterable[_Part], widths: Sequence[int]) -> list[list[_Part]]:
+    every = iter(flat)
+    return [[next(every) for _ in range(width)] for width in widths]

@@ -1,0 +1,184 @@
+"""What undoing a judge's errors assumes, tested: equal errors everywhere, and no clusters of them.
+
+A number of one model is corrected by the judge's errors in the labels of all models. If the judge errs more often for
+one of two models, a difference between them that does not exist remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isnan, nan
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.arrays import Floats, Ints
+from overton.statistics.misclassification import DoublyLabelled
+from overton.statistics.proportions import difference_limits
+
+_RARELY = 0.05
+
+
+class EqualErrors(msgspec.Struct, frozen=True):
+    """Whether a judge's errors depend on what rows belong to, given each row's true label.
+
+    `by` names the groups in the singular ('model'); `rates` and `labels` have each group's share of wrong labels and
+    how many labels it has. `p` is the probability of groups that differ at least as much if whole units were exchanged
+    between them, corrected for the number of tests (Holm 1979); NaN if fewer than two groups have labels, or none or
+    all of these are wrong. The rates of one group and of all others differ by at most `most`, at 95%.
+    """
+
+    by: str
+    rates: dict[str, float]
+    labels: dict[str, int]
+    p: float
+    most: float
+
+    @property
+    def fails(self) -> bool:
+        """Whether errors depend on the group, at 5%."""
+        return self.p < _RARELY
+
+    @property
+    def why(self) -> str:
+        """Why groups are not compared by corrected numbers, if errors depend on them; '' if they do not."""
+        return f"the judge's errors depend on the {self.by} (p = {self.p:.3f})" if self.fails else ""
+
+    def sentence(self, *, by_units: bool) -> str:
+        """The result, and what follows if single labels are used, or whole units (`by_units`)."""
+        if isnan(self.p):
+            return f"Whether the judge's errors depend on the {self.by} cannot be decided from these labels."
+        if not self.fails:
+            return (
+                f"The judge's errors were not found to depend on the {self.by} (p = {self.p:.2f}), but these labels"
+                f" cannot exclude rates that differ by up to {100 * self.most:.0f} points."
+            )
+        rates = ", ".join(
+            f"{name}: {100 * rate:.0f}% of {self.labels[name]:,} labels" for name, rate in self.rates.items()
+        )
+        found = f"The judge's errors depend on the {self.by} ({rates}; p = {self.p:.3f})"
+        if by_units:
+            return f"{found}. Numbers that are corrected by whole units allow for that."
+        return (
+            f"{found}, so Overton does not correct differences between its groups. Draw whole units to label (overton"
+            f" judge sample --whole), or give each {self.by} a run and labels of its own."
+        )
+
+
+_PERMUTED = 2_000
+_NOTHING = 1e-12
+
+
+def equal_errors(
+    readings: DoublyLabelled, groups: Mapping[str, Sequence[str]], seed: int = 0
+) -> tuple[EqualErrors, ...]:
+    """Test each kind of group: `groups` has, by kind, the name of each labelled row's group [n].
+
+    All rows of a unit (`readings.group`) belong to one group. A residue is an error less the rate of errors for the
+    row's true label. The statistic is the sum over groups of the squared sum of residues over the number of rows,
+    compared with its values if whole units were exchanged between groups, since errors may cluster in units.
+    """
+    random = np.random.default_rng(seed)
+    found = [_test(readings, kind, names, random) for kind, names in groups.items()]
+    known = sorted((one.p, place) for place, one in enumerate(found) if not isnan(one.p))
+    least = 0.0
+    for rank, (p, place) in enumerate(known):
+        least = max(least, min(1.0, p * (len(known) - rank)))
+        found[place] = msgspec.structs.replace(found[place], p=least)
+    return tuple(found)
+
+
+def _test(readings: DoublyLabelled, by: str, names: Sequence[str], random: np.random.Generator) -> EqualErrors:
+    kinds, code = np.unique(np.array(names, str), return_inverse=True)
+    labels = np.bincount(code, minlength=len(kinds))
+    wrong = np.bincount(code, readings.errors, len(kinds))
+    rates = {str(name): float(rate) for name, rate in zip(kinds, wrong / np.maximum(labels, 1), strict=True)}
+    counts = {str(name): int(many) for name, many in zip(kinds, labels, strict=True)}
+    residues = readings.residues
+    if len(kinds) < 2 or float(residues @ residues) < _NOTHING:
+        return EqualErrors(by, rates, counts, nan, nan)
+    _, first, unit = np.unique(readings.group, return_index=True, return_inverse=True)
+    sums, sizes = np.asarray(np.bincount(unit, residues), float), np.bincount(unit)
+    own = code[first]
+    exchanged = random.permuted(np.tile(own, (_PERMUTED, 1)), axis=1)
+    seen = float(_distance(own[None], sums, sizes, len(kinds))[0])
+    as_much = int((_distance(exchanged, sums, sizes, len(kinds)) >= seen - 1e-9).sum())
+    alike = max(1.0, float(sums @ sums) / float(residues @ residues))
+    most = max(_most(wrong[one], labels[one], wrong.sum(), labels.sum(), alike) for one in range(len(kinds)))
+    return EqualErrors(by, rates, counts, (as_much + 1) / (_PERMUTED + 1), most)
+
+
+def _distance(groups: Ints, sums: Floats, sizes: Ints, many: int) -> Floats:
+    """The statistic for groups of units [some, U]."""
+    total = np.zeros(len(groups))
+    for number in range(many):
+        inside = groups == number
+        total += (inside @ sums) ** 2 / np.maximum(inside @ sizes, 1)
+    return total
+
+
+def _most(wrong: float, labels: int, all_wrong: float, all_labels: int, alike: float) -> float:
+    """The furthest limit of the difference between one group's rate and that of the others (Newcombe 1998), for as
+    many independent labels as those that are `alike` in units are worth."""
+    others = all_labels - labels
+    low, high = difference_limits(wrong / labels, labels / alike, (all_wrong - wrong) / others, others / alike)
+    return max(abs(float(low)), abs(float(high)))
+
+
+class ErrorClustering(msgspec.Struct, frozen=True):
+    """How errors of one group are correlated, given the true label of each row.
+
+    `correlation` is that of two labelled rows of one group, over `pairs` pairs in `groups` groups; `p` the probability
+    of at least as much if errors were exchanged between rows with the same true label, whatever their group. NaN if no
+    two labelled rows are of one group, or the judge made no error (or only errors) in them.
+    """
+
+    correlation: float
+    p: float
+    pairs: int
+    groups: int = 0
+
+    @property
+    def fails(self) -> bool:
+        """Whether errors cluster more than by chance, at 5%."""
+        return self.p < _RARELY
+
+    def __str__(self) -> str:
+        if np.isnan(self.p):
+            return "Whether the judge's errors cluster in conversations cannot be decided from these labels."
+        said = f"correlation {self.correlation:.2f} over {self.pairs} pairs, p = {self.p:.3f}"
+        if self.fails:
+            return (
+                f"The judge's errors cluster in groups ({said}): numbers corrected from single labels are then wrong."
+                " Label whole groups."
+            )
+        return f"No clustering of the judge's errors in groups was found ({said})."
+
+
+def error_clustering(readings: DoublyLabelled, seed: int = 0) -> ErrorClustering:
+    """The correlation of errors within groups: the mean product of two rows' residues over their variance, where a
+    residue is an error (0 to 1) less the rate of errors for the row's true label."""
+    truth = readings.people.argmax(1)
+    residue = readings.residues
+    sizes = np.bincount(readings.group).astype(float)
+    pairs, variance = int((sizes * (sizes - 1) / 2).sum()), float((residue**2).mean())
+    several = int((sizes > 1).sum())
+    if not pairs or variance < 1e-12:
+        return ErrorClustering(nan, nan, pairs, several)
+    seen = _products(residue[None], readings.group)[0]
+    order = np.argsort(truth, kind="stable")
+    random = np.random.default_rng(seed)
+    keys = truth[order] + random.random((_PERMUTED, len(truth)))  # sorted, labels stay in their blocks
+    shuffled = np.empty((_PERMUTED, len(truth)))
+    shuffled[:, order] = residue[order][np.argsort(keys, axis=1)]
+    as_much = int((_products(shuffled, readings.group) >= seen - 1e-9).sum())
+    return ErrorClustering(float(seen / pairs / variance), (as_much + 1) / (_PERMUTED + 1), pairs, several)
+
+
+def _products(residues: Floats, group: NDArray[np.int64]) -> Floats:
+    """The sum over pairs within groups of the product of their residues [some], from residues [some, n]."""
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    sums = np.add.reduceat(residues[:, order], starts, axis=1)
+    return np.asarray(((sums**2).sum(1) - (residues**2).sum(1)) / 2)

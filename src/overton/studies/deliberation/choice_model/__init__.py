@@ -1,0 +1,28 @@
+"""The choice model of discussion (equation 2): what makes an agent keep its verdict, or adopt another's."""
+
+from overton.studies.deliberation.choice_model.design import NONE, Conformity, Decisions, decisions_from_columns
+from overton.studies.deliberation.choice_model.fit import (
+    ALL_MODELS,
+    ESTIMATORS,
+    ChoiceFit,
+    Estimator,
+    LikelihoodRatio,
+    Parameter,
+    Size,
+    fit,
+)
+
+__all__ = [
+    "ALL_MODELS",
+    "ESTIMATORS",
+    "NONE",
+    "ChoiceFit",
+    "Conformity",
+    "Decisions",
+    "Estimator",
+    "LikelihoodRatio",
+    "Parameter",
+    "Size",
+    "decisions_from_columns",
+    "fit",
+]

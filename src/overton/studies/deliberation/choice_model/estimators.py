@@ -1,0 +1,479 @@
+"""The estimators: of coefficients, of spreads, and of how far both may be off.
+
+All settings are those of the authors' code (docs/choice-model.md). The order of decisions within an epoch is drawn by
+NumPy here and by PyTorch there, so that estimates differ by the noise of the last steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.arrays import Floats
+from overton.studies.deliberation.choice_model.design import (
+    NONE,
+    Block,
+    ChoiceDesign,
+    Conformity,
+    Decisions,
+    Situations,
+    blocks,
+    design,
+)
+from overton.studies.deliberation.choice_model.identification import Estimable, fit_patterns
+from overton.studies.deliberation.choice_model.likelihood import JointFit, each, fit_jointly
+from overton.studies.deliberation.choice_model.newton import Peak, Start, StopRule, climb
+from overton.studies.deliberation.choice_model.quadrature import coarse, fine, finest
+from overton.studies.deliberation.choice_model.random_effects import (
+    EffectSpread,
+    any_covariance,
+    marginal_likelihood,
+    one_size,
+)
+from overton.studies.deliberation.choice_model.tastes import Spreads, taste_likelihood
+
+Single = NDArray[np.float32]
+Indices = NDArray[np.int64]
+Numbers = NDArray[np.floating[Any]]
+
+REFITS = 200
+"""Draws of dilemmas behind the published intervals."""
+
+_EFFECTS, _MOVES = 1.0, 0.5
+"""Prior standard deviations: of preferences and dilemmas' effects, of inertia and conformity."""
+
+_DECAY, _MOMENTS, _TINY = 0.01, (0.9, 0.999), 1e-8
+"""AdamW with PyTorch's defaults."""
+
+_BETTER, _PATIENCE = 1e-4, 10
+"""It stops once ten epochs in a row did not improve the objective by this much."""
+
+
+@dataclass(frozen=True)
+class _StepSizes:
+    """The most epochs, decisions per step, and the learning rate."""
+
+    epochs: int
+    batch: int
+    rate: float
+
+
+_FIT, _REFIT = _StepSizes(60, 8192, 0.01), _StepSizes(20, 4096, 0.02)
+
+
+def reaches(decisions: int) -> float:
+    """How far from zero the fit to so many decisions can get: the sum of all steps, each of about AdamW's rate."""
+    return _FIT.rate * _FIT.epochs * ceil(decisions / _FIT.batch)
+
+
+@dataclass(frozen=True)
+class PublishedFit:
+    """Coefficients of a design's columns [P], those of every refit [R, P], and the log-likelihood without the prior."""
+
+    coefficients: Floats
+    refits: Floats
+    loglik: float
+
+
+def fit_as_published(decisions: Decisions, design: ChoiceDesign, conformity: Conformity, refits: int) -> PublishedFit:
+    """One fit, and `refits` more on dilemmas drawn with replacement; one that is drawn twice counts once.
+
+    `design` says how preferences are coded; it has all verdicts for every model.
+    """
+    rows = _DecisionArrays.of(decisions, conformity)
+    found = _fitted(rows, _FIT, np.random.default_rng(0))
+
+    def again(number: int) -> Floats:
+        rng = np.random.default_rng(number)
+        drawn = np.unique(rng.integers(decisions.dilemmas, size=decisions.dilemmas))
+        return _in_columns(rows, design, _fitted(rows.on(drawn), _REFIT, rng))
+
+    first = _in_columns(rows, design, found)
+    scattered = each(lambda number, _: again(number), range(refits), range(refits))
+    return PublishedFit(first, np.reshape(scattered, (refits, len(first))), -rows.loss(found))
+
+
+@dataclass(frozen=True)
+class _DecisionArrays:
+    """N decisions, in an order that does not depend on the order of the input.
+
+    `model`, `dilemma`, `own`, `choice` and `voice` [N], the last saying whose conformity counts; `previous` and
+    `within` [K, N]. Parameters are one vector: preferences [K, M], dilemmas' effects [K, D], inertia [M], conformity to
+    earlier rounds and within the round [C] each; `sizes` are K, M, D and C.
+    """
+
+    model: Indices
+    dilemma: Indices
+    own: Indices
+    choice: Indices
+    voice: Indices
+    previous: Single
+    within: Single
+    sizes: tuple[int, int, int, int]
+
+    @classmethod
+    def of(cls, decisions: Decisions, conformity: Conformity) -> _DecisionArrays:
+        table = np.column_stack(
+            [
+                np.unique(decisions.dilemma, return_inverse=True)[1],
+                decisions.model,
+                decisions.own_previous,
+                decisions.choice,
+                decisions.n_prev,
+                decisions.n_within,
+            ]
+        )
+        dilemma, model, own, choice, *heard = table[np.lexsort(table.T)].T.copy()
+        verdicts = len(decisions.verdicts)
+        voice = model if conformity == "by model" else np.zeros_like(model)
+        previous, within = (np.array(part, np.float32) for part in (heard[:verdicts], heard[verdicts:]))
+        counts = (verdicts, len(decisions.models), int(dilemma.max(initial=-1)) + 1, int(voice.max(initial=0)) + 1)
+        return cls(model, dilemma, own, choice, voice, previous, within, counts)
+
+    def __len__(self) -> int:
+        return len(self.choice)
+
+    def at(self, places: Indices | slice) -> _DecisionArrays:
+        """Those at some places."""
+        model, dilemma, own = self.model[places], self.dilemma[places], self.own[places]
+        heard = self.previous[:, places], self.within[:, places]
+        return _DecisionArrays(model, dilemma, own, self.choice[places], self.voice[places], *heard, self.sizes)
+
+    def on(self, dilemmas: Indices) -> _DecisionArrays:
+        """Those on some dilemmas; the others keep their effects, which nothing moves from zero."""
+        return self.at(np.flatnonzero(np.isin(self.dilemma, dilemmas)))
+
+    def split(self, vector: Numbers) -> list[Numbers]:
+        """Preferences, dilemmas' effects, inertia, conformity to earlier rounds and within."""
+        verdicts, models, dilemmas, voices = self.sizes
+        parts = np.split(vector, np.cumsum([verdicts * models, verdicts * dilemmas, models, voices]))
+        return [part.reshape(verdicts, -1) for part in parts[:2]] + parts[2:]
+
+    @property
+    def pull(self) -> Single:
+        """What the prior takes from the mean log-likelihood, for half the square of each parameter."""
+        verdicts, models, dilemmas, voices = self.sizes
+        effects = np.full(verdicts * (models + dilemmas), _EFFECTS**-2)
+        moves = np.full(models + 2 * voices, _MOVES**-2)
+        return (np.concatenate([effects, moves]) / len(self)).astype(np.float32)
+
+    def logits(self, vector: Single) -> Single:
+        """Of every verdict [K, N], shifted so that the largest is 0."""
+        preference, effect, inertia, previous, within = self.split(vector)
+        made = np.take(_centred(preference), self.model, axis=1) + np.take(_centred(effect), self.dilemma, axis=1)
+        made += previous[self.voice] * self.previous + within[self.voice] * self.within
+        holding = np.flatnonzero(self.own != NONE)
+        made[self.own[holding], holding] += inertia[self.model[holding]]
+        return np.asarray(made - made.max(0), np.float32)
+
+    def loss(self, vector: Single) -> float:
+        """(Minus) the log-likelihood."""
+        logits = self.logits(vector)
+        given = logits[self.choice, np.arange(len(self))]
+        return float(np.log(np.exp(logits).sum(0)).sum(dtype=float) - given.sum(dtype=float))
+
+    def slope(self, vector: Single) -> Single:
+        """Slope of the mean loss in all parameters."""
+        _, models, dilemmas, voices = self.sizes
+        left = np.exp(self.logits(vector))
+        left /= left.sum(0) * len(self)
+        left[self.choice, np.arange(len(self))] -= 1 / len(self)
+        holding = np.flatnonzero(self.own != NONE)
+        parts = [
+            _centred(_summed(self.model, left, models)).ravel(),
+            _centred(_summed(self.dilemma, left, dilemmas)).ravel(),
+            np.bincount(self.model[holding], left[self.own[holding], holding], models),
+            *(np.bincount(self.voice, (left * heard).sum(0), voices) for heard in (self.previous, self.within)),
+        ]
+        return np.concatenate(parts).astype(np.float32)
+
+
+def _centred(columns: Numbers) -> Numbers:
+    return np.asarray(columns - columns.mean(0))
+
+
+def _summed(group: Indices, values: Single, groups: int) -> Floats:
+    """Sums [K, groups] of values [K, N]."""
+    return np.array([np.bincount(group, row, groups) for row in values], float)
+
+
+def _fitted(rows: _DecisionArrays, pace: _StepSizes, rng: np.random.Generator) -> Single:
+    """All parameters, from zero."""
+    pull = rows.pull
+    vector, best, since = np.zeros(len(pull), np.float32), np.inf, 0
+    step = _adamw(vector, pace.rate)
+    for _ in range(pace.epochs):
+        mixed = rows.at(rng.permutation(len(rows)))
+        for start in range(0, len(rows), pace.batch):
+            step(mixed.at(slice(start, start + pace.batch)).slope(vector) + pull * vector)
+        reached = rows.loss(vector) / len(rows) + float(pull @ vector**2) / 2
+        best, since = (reached, 0) if reached + _BETTER < best else (best, since + 1)
+        if since >= _PATIENCE:
+            break
+    return vector
+
+
+def _adamw(vector: Single, rate: float) -> Callable[[Single], None]:
+    """Moves `vector`, in place, by one step against a slope (Loshchilov and Hutter 2019)."""
+    mean, square, steps = np.zeros_like(vector), np.zeros_like(vector), 0
+    slow, slower = _MOMENTS
+
+    def step(slope: Single) -> None:
+        nonlocal steps
+        steps += 1
+        vector[:] *= 1 - rate * _DECAY
+        mean[:] += (1 - slow) * (slope - mean)
+        square[:] += (1 - slower) * (slope**2 - square)
+        size = np.sqrt(square) / np.sqrt(1 - slower**steps) + _TINY
+        vector[:] -= rate / (1 - slow**steps) * mean / size
+
+    return step
+
+
+def _in_columns(rows: _DecisionArrays, design: ChoiceDesign, vector: Single) -> Floats:
+    """In the terms of the design: preferences along its bases, then inertia and conformity unchanged."""
+    preference, _, inertia, previous, within = rows.split(vector.astype(float))
+    liked = [basis.T @ mine for basis, mine in zip(design.bases, preference.T, strict=True)]
+    return np.concatenate([*liked, inertia, previous, within])
+
+
+_CELLS = 400_000
+"""Rows times points of a block, at most: its largest arrays then take a few megabytes, and stay in a core's cache."""
+
+_ROWS = 2_000
+"""Rows of a block, at most."""
+
+_FEW = 30
+"""Dilemmas. Fewer do not determine a covariance of effects; one size for all verdicts is estimated instead."""
+
+_FEW_DECISIONS = 750
+"""The same for decisions where each model's tastes have a size of their own. With fewer, a covariance takes up tastes,
+and intervals of inertia cover too rarely; one size serves even where the verdicts' true sizes are 0.3 to 1.6."""
+
+_EM_STEPS = 3
+
+_NEARLY, _ROUGHLY, _FAIRLY, _CLOSELY = StopRule(1.0, steps=10), StopRule(0.1, steps=10), StopRule(0.03), StopRule(0.01)
+"""Steps with few points need not converge fully, least of all where steps with many, and the same sites, follow; with
+tastes, where every step is expensive, little is left to gain."""
+
+_TASTE, _LEAST_TASTE = 0.5, 0.1
+"""Logits, to start from; and at least, since a size near zero is left by small steps only."""
+
+_SOME = 150
+"""Dilemmas on which tastes' spread is first searched, if there are at least four times as many."""
+
+
+@dataclass(frozen=True)
+class FittedCoefficients:
+    """`coefficients` of the columns `kept` [P], `dilemma` and `taste` factors, and the `covariance` of all, in order.
+
+    `spread` says what the dilemmas' factors mean; it is None, and there are none, if effects are not random. `level`
+    are the directions that are hardly determined, see `Peak`. `refits` [R, P] are the coefficients of refits, if
+    intervals rest on these, and `sites` where expectation propagation ended, if there are tastes.
+    """
+
+    kept: list[int]
+    coefficients: Floats
+    spread: EffectSpread | None
+    dilemma: Floats
+    taste: Floats
+    covariance: Floats
+    loglik: float
+    converged: bool
+    level: Floats
+    refits: Floats | None = None
+    sites: Start | None = None
+
+
+def fit_penalised(
+    situations: Situations, models: int, conformity: Conformity, penalty: float
+) -> tuple[ChoiceDesign, FittedCoefficients]:
+    """Penalised maximum likelihood with one free effect for each dilemma; standard errors from its Hessian.
+
+    Maximises log-likelihood - penalty/2 times the sum of squares of all parameters. The penalty keeps every verdict's
+    preference finite, so that none is left out, and makes those of a model, and the effects of a dilemma, sum to zero.
+    """
+    verdicts = situations.counts.shape[1]
+    made = design(situations, np.ones((models, verdicts), bool), conformity)
+    rows = blocks(situations, made.features, made.basis, _ROWS)
+    loading = np.eye(verdicts - 1)[None] / np.sqrt(penalty)
+    start = fit_patterns(situations, made.features, penalty).coefficients
+    return made, _unspread(list(range(len(start))), fit_jointly(rows, loading, penalty, start))
+
+
+def fit_published(
+    decisions: Decisions, situations: Situations, conformity: Conformity, refits: int
+) -> tuple[ChoiceDesign, FittedCoefficients]:
+    """The published estimator as its authors ran it, and the scatter of its refits."""
+    made = design(situations, np.ones((len(decisions.models), len(decisions.verdicts)), bool), conformity)
+    found = fit_as_published(decisions, made, conformity, refits)
+    count = len(found.coefficients)
+    scatter = np.cov(found.refits, rowvar=False) if refits > 1 else np.full((count, count), np.nan)
+    fit = JointFit(found.coefficients, scatter, [], [], found.loglik, converged=True)
+    return made, replace(_unspread(list(range(count)), fit), refits=found.refits)
+
+
+def fit_alike(estimable: Estimable) -> FittedCoefficients:
+    """Maximum likelihood with all dilemmas alike: all that is left if nothing shows how they differ."""
+    return _unspread(estimable.kept, estimable.start)
+
+
+def fit_random(estimable: Estimable) -> FittedCoefficients:
+    """Marginal maximum likelihood with normal effects of dilemmas, their covariance estimated."""
+    width, count = estimable.design.basis.shape[1], len(estimable.kept)
+    spread = _spread_of(estimable)
+    fit, factors = _approximately(_rows(estimable, 1), spread, estimable.start.coefficients)
+    sizes = np.concatenate([np.zeros(count, bool), spread.sizes])
+    parameters, latent = np.concatenate([fit.coefficients, factors]), fit.latent
+    for rule, until in ((coarse(width), _ROUGHLY), (finest(width), _CLOSELY)):
+        rows = _rows(estimable, len(rule[1]))
+        at = marginal_likelihood(rows, spread, rule, count)
+        peak = climb(at, parameters, _laid_out(latent, rows), sizes, until)
+        parameters, latent = peak.parameters, peak.latent
+    return _spread(estimable, peak, spread)
+
+
+def fit_taste(estimable: Estimable, models: int) -> FittedCoefficients:
+    """The same with normal effects of each model in each dilemma besides, of one size."""
+    return _fit_tastes(estimable, models, np.array([_TASTE]), _spread_of(estimable))
+
+
+def fit_taste_by_model(estimable: Estimable, models: int) -> FittedCoefficients:
+    """The same with a size for each model; none for a model without decisions."""
+    tastes = np.where(estimable.used.any(1), _TASTE, 0.0)
+    return _fit_tastes(estimable, models, tastes, _spread_of(estimable, _FEW_DECISIONS))
+
+
+def gain_by_tastes(estimable: Estimable, models: int, plain: FittedCoefficients) -> float:
+    """Twice the gain in log-likelihood by tastes, over the `plain` fit without them.
+
+    Both log-likelihoods are taken as with tastes, so that what this approximation is off by cancels.
+    """
+    assert plain.spread is not None
+    width, count = estimable.design.basis.shape[1], len(estimable.kept)
+    rows = _rows(estimable, 1, models=models)
+    at = taste_likelihood(rows, Spreads(plain.spread, one_size(width), 1), finest(width), count)
+    without = at(np.concatenate([plain.coefficients, plain.dilemma, [0.0]]), _nowhere(rows, 0)).loglik
+    return max(2 * (fit_taste(estimable, models).loglik - without), 0.0)
+
+
+def gain_by_model(estimable: Estimable, models: int, fitted: FittedCoefficients) -> float:
+    """Twice the gain in log-likelihood by a size of tastes for each model, over one for all.
+
+    `fitted` is the fit with either; the search for the other, with effects of dilemmas of the same kind, starts nearby.
+    """
+    assert fitted.spread is not None
+    alike = len(fitted.taste) == 1
+    deciding = estimable.used.any(1)
+    common = float(np.sqrt(np.mean((fitted.taste if alike else fitted.taste[deciding]) ** 2)))  # whatever their signs
+    tastes = np.where(deciding, common, 0.0) if alike else np.array([common])
+    near = fitted if alike else _with_tastes(fitted, common)
+    other = _fit_tastes(estimable, models, tastes, fitted.spread, near)
+    return max(2 * (other.loglik - fitted.loglik) * (1 if alike else -1), 0.0)
+
+
+def _fit_tastes(
+    estimable: Estimable, models: int, tastes: Floats, spread: EffectSpread, near: FittedCoefficients | None = None
+) -> FittedCoefficients:
+    """Starting from these sizes, of all models [1] or of each [M], and in all else from a fit that is `near`, with its
+    sites of expectation propagation."""
+    width, count = estimable.design.basis.shape[1], len(estimable.kept)
+    spreads = Spreads(spread, one_size(width), len(tastes))
+    sizes = np.concatenate([np.zeros(count, bool), spread.sizes, np.ones(len(tastes), bool)])
+    stages = [(estimable, [(fine(width), _NEARLY), (finest(width), _FAIRLY)])]
+    if near is None and (step := estimable.situations.dilemmas // _SOME) > 3:
+        some = replace(estimable, situations=estimable.situations.every(step))
+        stages.insert(0, (some, [(fine(width), _ROUGHLY)]))
+    if near is None:
+        first, factors = _approximately(_rows(stages[0][0], 1), spread, estimable.start.coefficients)
+        parameters = np.concatenate([first.coefficients, factors, tastes])
+    else:
+        parameters = np.concatenate([near.coefficients, near.dilemma, tastes])
+    for part, climbs in stages:
+        rows = _rows(part, 1, models=models)
+        own = parameters[-len(tastes) :]
+        parameters[-len(tastes) :] = np.where(tastes > 0, np.maximum(np.abs(own), _LEAST_TASTE), 0.0)
+        latent = near.sites if near is not None and near.sites is not None else _nowhere(rows, 0)
+        for rule, until in climbs:
+            peak = climb(taste_likelihood(rows, spreads, rule, count), parameters, latent, sizes, until)
+            parameters, latent = peak.parameters, peak.latent
+    return replace(_spread(estimable, peak, spread), sites=peak.latent)
+
+
+def _with_tastes(fitted: FittedCoefficients, size: float) -> FittedCoefficients:
+    """A fit with tastes of this size in all models, and its other parameters where its curvature then has them."""
+    if fitted.level.size:
+        return fitted
+    others = np.concatenate([fitted.coefficients, fitted.dilemma])
+    first = len(others)
+    across, own = fitted.covariance[:first, first:], fitted.covariance[first:, first:]
+    moved = np.copysign(size, fitted.taste) - fitted.taste
+    others = others + across @ np.linalg.pinv(own, hermitian=True) @ moved
+    coefficients, dilemma = np.split(others, [len(fitted.coefficients)])
+    return replace(fitted, coefficients=coefficients, dilemma=dilemma)
+
+
+def _spread_of(estimable: Estimable, decisions: int = 0) -> EffectSpread:
+    """How the dilemmas' effects may be spread, as far as so many determine it; any way takes so many `decisions`."""
+    width, situations = estimable.design.basis.shape[1], estimable.situations
+    many = situations.dilemmas >= _FEW and situations.counts.sum() >= decisions
+    return any_covariance(width) if many else one_size(width)
+
+
+def _rows(estimable: Estimable, nodes: int, *, models: int = 1) -> list[Block]:
+    features = estimable.design.take(estimable.kept)
+    size = min(max(_CELLS // nodes, 1), _ROWS)
+    return blocks(estimable.situations, features, estimable.design.basis, size, models=models)
+
+
+def _nowhere(rows: list[Block], latent: int) -> Start:
+    """Latent effects of zero."""
+    return [np.zeros((block.size, latent)) for block in rows]
+
+
+def _laid_out(latent: Start, rows: list[Block]) -> Start:
+    """Latent effects of one layout for another: in both, dilemmas are ordered by their total sizes."""
+    return np.split(np.concatenate(latent), np.cumsum([block.size for block in rows])[:-1])
+
+
+def _spread(estimable: Estimable, peak: Peak, spread: EffectSpread) -> FittedCoefficients:
+    count = len(estimable.kept)
+    beta, shared, own = np.split(peak.parameters, [count, count + len(spread)])
+    return FittedCoefficients(
+        estimable.kept, beta, spread, shared, own, peak.covariance, peak.loglik, peak.converged, peak.level
+    )
+
+
+def _unspread(kept: list[int], fit: JointFit) -> FittedCoefficients:
+    nothing = np.zeros(0)
+    return FittedCoefficients(
+        kept,
+        fit.coefficients,
+        None,
+        nothing,
+        nothing,
+        fit.covariance,
+        fit.loglik,
+        fit.converged,
+        np.zeros((len(fit.coefficients), 0)),
+    )
+
+
+def _approximately(rows: list[Block], spread: EffectSpread, start: Floats) -> tuple[JointFit, Floats]:
+    """A few steps of EM with a normal approximation of the dilemmas' effects, to start from: cheap, and not far off."""
+    width = spread.generators.shape[1]
+    factors = spread.factors(np.eye(width))
+    fit = fit_jointly(rows, spread.loading(factors)[None], 0.0, start, precision=1.0)
+    for _ in range(_EM_STEPS):
+        old = spread.loading(factors)
+        latent = np.concatenate(fit.latent)
+        products = (latent.T @ latent + np.concatenate(fit.spread).sum(0)) / len(latent)
+        factors = spread.factors(old @ products @ old.T)
+        kept = [z @ np.linalg.solve(spread.loading(factors), old).T for z in fit.latent]
+        fit = fit_jointly(rows, spread.loading(factors)[None], 0.0, fit.coefficients, latent=kept, precision=1.0)
+    return fit, factors

@@ -1,0 +1,352 @@
+"""The likelihood given the dilemmas' latent effects: at several values of them, and where they are likeliest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing import cpu_count
+from typing import Any, TypeVar
+
+import numpy as np
+
+from overton.statistics.arrays import Floats
+from overton.studies.deliberation.choice_model.design import Block
+
+_LEAST = 0.45
+"""Of an effect's factor, as a power of the smallest number there is, so that the square of a row's sum is still one. A
+verdict that is this much less likely than another is as good as impossible."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The likelihood at Q nodes of each dilemma: `loglik` [B, Q], and the factors of the probabilities behind it.
+
+    The probability of a verdict in a row is the product of `plain` [B, R, K], its value without latent effects, and
+    `tilts` [B, G, K, Q], the effects on it, over the row's `total` [B, R, Q]. Kept as factors, since an array of all
+    probabilities would be K times as large, and sums over rows and over nodes are products of matrices.
+    """
+
+    block: Block
+    plain: Floats
+    tilts: Floats
+    total: Floats
+    loglik: Floats
+
+    @cached_property
+    def scale(self) -> Floats:
+        """The factor that makes the probabilities of a row sum to 1, [B, R, Q]."""
+        return np.asarray(1 / self.total)
+
+    def chances(self) -> Floats:
+        """Of every verdict in every row, [B, R, K, Q]."""
+        by_group = _grouped(self.plain, self.block)[..., None] * self.tilts[:, :, None]
+        return np.asarray(by_group.reshape(*self.plain.shape, -1) * self.scale[:, :, None])
+
+    def score(self) -> Floats:
+        """Slope of the log-likelihood in the coefficients, [B, P, Q]. For blocks of one group."""
+        features = self.block.features
+        size, rows, verdicts, width = features.shape
+        met = (features * (self.plain * self.block.trials[..., None])[..., None]).reshape(size, rows, verdicts * width)
+        by_verdict = (met.swapaxes(1, 2) @ self.scale).reshape(size, verdicts, width, self.loglik.shape[1])
+        expected = np.einsum("bkq,bkpq->bpq", self.tilts[:, 0], by_verdict)
+        given = features.reshape(size, rows * verdicts, width).swapaxes(1, 2) @ self.block.counts.reshape(size, -1, 1)
+        return np.asarray(given - expected)
+
+    def information(self, weights: Floats) -> Floats:
+        """(Minus) the curvature in the coefficients, nodes weighted by `weights` [B, Q], everything summed: [P, P].
+
+        For blocks of one group.
+        """
+        tilts = self.tilts[:, 0]
+        size, rows, verdicts = self.plain.shape
+        weighted = tilts * weights[:, None]
+        first, second = np.tril_indices(verdicts)
+        products = self.scale**2 @ (weighted[:, first] * tilts[:, second]).swapaxes(1, 2)  # [B, R, pairs]
+        curvature = np.empty((size, rows, verdicts, verdicts), products.dtype)
+        curvature[:, :, first, second] = curvature[:, :, second, first] = (
+            -products * self.plain[:, :, first] * self.plain[:, :, second]
+        )
+        places = np.arange(verdicts)
+        curvature[:, :, places, places] += self.plain * (self.scale @ weighted.swapaxes(1, 2))
+        curvature *= self.block.trials[..., None, None]
+        features = self.block.features
+        every = (size * rows * verdicts, features.shape[3])
+        return np.asarray(features.reshape(every).T @ (curvature @ features).reshape(every))
+
+
+def evaluate(block: Block, coefficients: Floats, loadings: Floats, latent: Floats) -> Nodes:
+    """The likelihood at Q values of each dilemma's latent effects, `latent` [B, n, Q], through `loadings` [G, J, n]."""
+    logits = np.where(block.allowed, block.features @ coefficients, -np.inf)
+    logits -= logits.max(2, keepdims=True)
+    shift = (block.basis @ loadings) @ latent[:, None]  # [B, G, K, Q]
+    shift -= shift.max(2, keepdims=True)
+    plain, tilts = np.exp(logits), np.exp(np.maximum(shift, np.log(np.finfo(shift.dtype).tiny) * _LEAST))
+    total = (_grouped(plain, block) @ tilts).reshape(*block.trials.shape, -1)
+    counted = _grouped(block.counts, block).sum(2)  # [B, G, K]
+    seen = np.sum(block.counts * np.where(block.counts > 0, logits, 0.0), axis=(1, 2))
+    loglik = seen[:, None] + np.sum(counted[..., None] * shift, axis=(1, 2))
+    loglik -= (block.trials[:, None] @ np.log(total))[:, 0]
+    return Nodes(block, plain, tilts, total, loglik)
+
+
+def _grouped(by_row: Floats, block: Block) -> Floats:
+    """[B, R, ...] to [B, G, R / G, ...]."""
+    return by_row.reshape(block.size, block.models, -1, *by_row.shape[2:])
+
+
+_STEPS = 100
+_HALVINGS = 30
+_CLOSE = 1e-6
+"""Newton's decrement, twice what a further step would add to a dilemma's objective."""
+
+
+@dataclass(frozen=True)
+class AtPoint:
+    """One block's likelihood and the prior of its latent effects, at some coefficients and latent effects [B, n].
+
+    `chances` [B, R, K]; curvatures are given with their sign changed.
+    """
+
+    block: Block
+    loadings: Floats
+    latent: Floats
+    chances: Floats
+    loglik: Floats
+
+    @classmethod
+    def at(cls, block: Block, loadings: Floats, coefficients: Floats, latent: Floats) -> AtPoint:
+        """The likelihood at `latent` [B, n], which count through `loadings` [G, J, n]."""
+        nodes = evaluate(block, coefficients, loadings, latent[..., None])
+        return cls(block, loadings, latent, nodes.chances()[..., 0], nodes.loglik[:, 0])
+
+    @cached_property
+    def expected(self) -> Floats:
+        """Expected counts, [B, R, K]."""
+        return self.chances * self.block.trials[..., None]
+
+    @cached_property
+    def means(self) -> Floats:
+        """The average of each direction of the basis over a row's verdicts, [B, R, J]."""
+        return np.asarray(self.chances @ self.block.basis)
+
+    def values(self) -> Floats:
+        """What is maximised, for each dilemma."""
+        return np.asarray(self.loglik - (self.latent**2).sum(1) / 2)
+
+    def score(self) -> Floats:
+        """Slope in the coefficients, summed over dilemmas: [P]."""
+        width = self.block.features.shape[3]
+        return np.asarray((self.block.counts - self.expected).ravel() @ self.block.features.reshape(-1, width))
+
+    def information(self) -> Floats:
+        """Curvature in the coefficients, summed over dilemmas: [P, P]."""
+        features = _flat(self.block.features)
+        means = (self.chances[:, :, None] @ self.block.features)[:, :, 0]  # [B, R, P]
+        squares = features.swapaxes(1, 2) @ (features * self.expected.reshape(self.block.size, -1, 1))
+        return np.asarray((squares - means.swapaxes(1, 2) @ (means * self.block.trials[..., None])).sum(0))
+
+    def slope(self) -> Floats:
+        """In the latent effects, [B, n]."""
+        residual = self._by_group(self.block.counts - self.expected).sum(2) @ self.block.basis  # [B, G, J]
+        return np.asarray(np.tensordot(residual, self.loadings, axes=2) - self.latent)
+
+    def curvature(self) -> Floats:
+        """In the latent effects, [B, n, n]."""
+        basis, means = self.block.basis, self._by_group(self.means)  # [B, G, R / G, J]
+        products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
+        squares = self._by_group(self.expected).sum(2) @ products
+        weighted = means * self._by_group(self.block.trials[..., None])
+        information = squares.reshape(*squares.shape[:2], *basis.shape[1:] * 2) - means.swapaxes(2, 3) @ weighted
+        both = self.loadings.swapaxes(1, 2) @ information @ self.loadings
+        return np.asarray(both.sum(1) + np.eye(self.latent.shape[1]))
+
+    def cross(self) -> Floats:
+        """Across coefficients and latent effects, [B, P, n]."""
+        bent = self.expected[..., None] * (self.block.basis - self.means[:, :, None])  # [B, R, K, J]
+        size, rows, verdicts, width = bent.shape
+        groups = self.block.models
+        loaded = bent.reshape(size, groups, rows // groups * verdicts, width) @ self.loadings
+        by_row = loaded.reshape(size, rows * verdicts, self.latent.shape[1])
+        return np.asarray(_flat(self.block.features).swapaxes(1, 2) @ by_row)
+
+    def _by_group(self, by_row: Floats) -> Floats:
+        """[B, R, ...] to [B, G, R / G, ...]."""
+        groups = self.block.models
+        return by_row.reshape(self.block.size, groups, by_row.shape[1] // groups, *by_row.shape[2:])
+
+
+def modes(block: Block, loadings: Floats, coefficients: Floats, latent: Floats) -> tuple[Floats, Floats]:
+    """Where each dilemma's latent effects are likeliest given the coefficients, and (minus) the curvature there.
+
+    From `latent` [B, n]; returns [B, n] and [B, n, n]. Concave, so Newton's steps get there, halved where needed.
+    """
+    point = AtPoint.at(block, loadings, coefficients, latent)
+    for _ in range(_STEPS):
+        slope, hessian = point.slope(), point.curvature()
+        step = np.linalg.solve(hessian, slope[..., None])[..., 0]
+        if not np.any(np.sum(slope * step, axis=1) > _CLOSE):
+            break
+        values = point.values()
+        scale = np.ones(block.size)
+        for _ in range(_HALVINGS):
+            reached = AtPoint.at(block, loadings, coefficients, point.latent + scale[:, None] * step)
+            worse = reached.values() < values - 1e-9 * (1 + np.abs(values))
+            if not worse.any():
+                break
+            scale = np.where(worse, scale / 2, scale)
+        point = reached
+    return point.latent, hessian
+
+
+def _flat(by_row: Floats) -> Floats:
+    size, rows, verdicts, last = by_row.shape
+    return by_row.reshape(size, rows * verdicts, last)
+
+
+_LARGEST_STEP = 5.0
+
+
+@dataclass(frozen=True)
+class JointFit:
+    """`coefficients` [P] and `latent`, a [B, n] for each block, where the objective is largest.
+
+    `covariance` [P, P] is the coefficients' part of the inverse of (minus) the whole Hessian, `spread` for each block
+    [B, n, n] the inverse of the dilemma's own part; `loglik` excludes the penalties.
+    """
+
+    coefficients: Floats
+    covariance: Floats
+    latent: list[Floats]
+    spread: list[Floats]
+    loglik: float
+    converged: bool
+
+
+@dataclass(frozen=True)
+class _System:
+    """Newton's equations of one block: slopes and curvatures, with the dilemmas' own block inverted."""
+
+    slope: Floats  # [P], of the coefficients
+    information: Floats  # [P, P]
+    latent_slope: Floats  # [B, n]
+    inverse: Floats  # [B, n, n]
+    cross: Floats  # [B, P, n]
+
+    @classmethod
+    def at(cls, point: AtPoint) -> _System:
+        return cls(
+            slope=point.score(),
+            information=point.information(),
+            latent_slope=point.slope(),
+            inverse=np.asarray(np.linalg.inv(point.curvature()), np.float64),
+            cross=point.cross(),
+        )
+
+    @property
+    def reduced(self) -> tuple[Floats, Floats]:
+        """Slope and information of the coefficients once the latent effects are eliminated."""
+        folded = self.cross @ self.inverse
+        slope = self.slope - (folded @ self.latent_slope[..., None])[..., 0].sum(0)
+        return slope, self.information - (folded @ self.cross.swapaxes(1, 2)).sum(0)
+
+    def moves(self, step: Floats) -> Floats:
+        """The latent effects' part of a step, [B, n]."""
+        left = self.latent_slope - (self.cross.swapaxes(1, 2) @ step)
+        return np.asarray((self.inverse @ left[..., None])[..., 0])
+
+
+def fit_jointly(
+    blocks: Sequence[Block],
+    loadings: Floats,
+    ridge: float,
+    start: Floats,
+    *,
+    latent: Sequence[Floats] = (),
+    precision: float = 1e-5,
+) -> JointFit:
+    """Maximise log-likelihood - ridge/2 |coefficients|^2 - 1/2 |latent|^2, from `start` [P].
+
+    The rows of group g gain `loadings`[g] [J, n] times the latent effects, in the block's basis. A latent effect's
+    penalty is 1/2 z^2 on the scale before the loadings: a loading s means a penalty of 1/(2 s^2) on the effect itself.
+    Done when Newton's decrement, twice what its step adds, is below `precision`; that step is taken.
+    """
+
+    def at(coefficients: Floats, latent: Sequence[Floats]) -> tuple[list[AtPoint], float]:
+        points = each(lambda block, z: AtPoint.at(block, loadings, coefficients, z), blocks, latent)
+        value = sum(float(p.values().sum()) for p in points) - ridge / 2 * float(coefficients @ coefficients)
+        return points, value
+
+    if not latent:
+        zeros = [np.zeros((block.size, loadings.shape[2])) for block in blocks]
+        latent = each(lambda block, z: modes(block, loadings, start, z)[0], blocks, zeros)
+    coefficients, converged = start, False
+    points, value = at(start, latent)
+    for _ in range(_STEPS):
+        systems = each(lambda point, _: _System.at(point), points, blocks)
+        step, moves, covariance, gain = _newton(systems, ridge, coefficients)
+        converged = gain < precision
+        scale = min(1.0, _LARGEST_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        for _ in range(1 if converged else _HALVINGS):
+            moved = [point.latent + scale * move for point, move in zip(points, moves, strict=True)]
+            reached, higher = at(coefficients + scale * step, moved)
+            if higher > value or converged:
+                break
+            scale /= 2
+        else:
+            break  # nothing higher can be found at this precision
+        coefficients, points, value = coefficients + scale * step, reached, higher
+        if converged:
+            break
+    return JointFit(
+        coefficients=coefficients,
+        covariance=covariance,
+        latent=[point.latent for point in points],
+        spread=[system.inverse for system in systems],
+        loglik=sum(float(point.loglik.sum()) for point in points),
+        converged=converged,
+    )
+
+
+def _newton(
+    systems: Sequence[_System], ridge: float, coefficients: Floats
+) -> tuple[Floats, list[Floats], Floats, float]:
+    """The step, of coefficients and latent effects, the coefficients' covariance, and Newton's decrement."""
+    reduced = [system.reduced for system in systems]
+    information = sum((part for _, part in reduced), ridge * np.eye(len(coefficients)))
+    covariance = np.asarray(np.linalg.pinv(information, hermitian=True), np.float64)
+    step = covariance @ sum((part for part, _ in reduced), -ridge * coefficients)
+    moves = [system.moves(step) for system in systems]
+    slope = sum((system.slope for system in systems), -ridge * coefficients)
+    gain = slope @ step + sum(np.sum(s.latent_slope * move) for s, move in zip(systems, moves, strict=True))
+    return step, moves, covariance, float(gain)
+
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+
+_LIMITS = find_spec("threadpoolctl") is not None
+"""Threads that each call a linear algebra library with threads of its own wait for each other, and take longer than one
+alone. So blocks share the cores only if that library can be made to leave them alone."""
+
+
+def each(work: Callable[[A, B], T], first: Sequence[A], second: Sequence[B]) -> list[T]:
+    """`work` on the members of two sequences of equal length, in their order, whatever finishes first."""
+    cores = min(cpu_count(), len(first)) if _LIMITS else 1
+    if cores < 2:
+        return [work(a, b) for a, b in zip(first, second, strict=True)]
+    with ThreadPoolExecutor(cores) as pool:
+        return list(pool.map(work, first, second))
+
+
+def one_thread_each() -> AbstractContextManager[Any]:
+    """Within it, linear algebra uses one thread per caller: the matrices here are small."""
+    if not _LIMITS:
+        return nullcontext()
+    limits: AbstractContextManager[Any] = import_module("threadpoolctl").threadpool_limits(1, user_api="blas")
+    return limits

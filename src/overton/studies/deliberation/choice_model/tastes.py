@@ -1,0 +1,428 @@
+"""The likelihood with the dilemmas' effects and each model's own taste integrated out, by expectation propagation.
+
+The likelihood is a product over models, each model's part L_m a function of the J numbers v_m that move it. Together
+the v_m are normal, so that the integral is one over M J numbers. A normal *site*, exp(h'v_m - v_m' P v_m / 2), replaces
+each part. With one part put back in place of its site, the integral is one over J numbers, computed at points; sites
+are chosen so that the mean and the covariance of v_m are then the same as with sites alone. Parts may be far from
+normal, as they are if a verdict was hardly ever given; taken one at a time they are integrated as they are.
+
+The log of the integral, Phi, is stationary in the sites and in the density around each site. Its second slopes in both
+are [[C - V, -V], [-V, T - V]], where C are the covariances of all models' statistics in the density of prior and sites,
+V its blocks on the diagonal, one per model, and T the same with the model's own decisions in place of its site. With
+the mixed slopes Y in the parameters, the curvature is that with the sites fixed, less Y' [...]^-1 Y.
+
+A model that likes a verdict on a dilemma gives it again and again, in one discussion after another: that looks like
+inertia, which is keeping the verdict just given.
+
+The integral is that of expectation propagation (`propagation`): its log Phi is stationary in the sites s, so that its
+slope in the parameters is that with the sites fixed, and its curvature is Phi_pp - Phi_ps Phi_ss^-1 Phi_sp (`moving`).
+Both are means and covariances: of the normal density of all effects, and of one model's effect with its own decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.statistics.arrays import Floats
+from overton.studies.deliberation.choice_model.design import Block
+from overton.studies.deliberation.choice_model.likelihood import AtPoint, Nodes, each, evaluate, modes
+from overton.studies.deliberation.choice_model.newton import LikelihoodPoint, Start, Sums, added_up
+from overton.studies.deliberation.choice_model.quadrature import Rule, normalised, principal_roots
+from overton.studies.deliberation.choice_model.random_effects import EffectSpread, JointEffects
+
+Indices = NDArray[np.int64]
+
+_SETTLED, _SWEEPS = 0.01, 2
+"""In posterior standard deviations: sites are done once no mean or covariance moves further; and the most sweeps over
+all of them. Sites are carried over from one step of a climb to the next, and settle while the parameters do."""
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """One model's rows in some dilemmas, in single precision, and which columns of the design count in them."""
+
+    block: Block
+    columns: Indices
+
+
+def rows_by_model(block: Block) -> list[ModelRows]:
+    """Each model's. Single precision is enough for sums over some dozens of decisions, and three times as fast."""
+    return [
+        ModelRows(
+            replace(
+                one,
+                features=single(one.features),
+                counts=single(one.counts),
+                trials=single(one.trials),
+                basis=single(one.basis),
+            ),
+            columns,
+        )
+        for one, columns in block.groups()
+    ]
+
+
+def single(numbers: Floats) -> Floats:
+    """In single precision."""
+    return numbers.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Of B dilemmas and M models: `precision` [B, M, J, J] and `shift` [B, M, J]."""
+
+    precision: Floats
+    shift: Floats
+
+    @classmethod
+    def unpacked(cls, packed: Floats, models: int, width: int) -> Sites:
+        """From one row [M (J J + J)] per dilemma."""
+        at = models * width * width
+        return cls(
+            packed[:, :at].reshape(-1, models, width, width).copy(), packed[:, at:].reshape(-1, models, width).copy()
+        )
+
+    @property
+    def packed(self) -> Floats:
+        """As one row per dilemma."""
+        return np.concatenate([part.reshape(len(part), -1) for part in (self.precision, self.shift)], axis=1)
+
+
+def sites_at_modes(block: Block, coefficients: Floats, roots: tuple[Floats, Floats]) -> Sites:
+    """Sites to start from: each part's slope and curvature where all effects together are likeliest.
+
+    `roots` are those of the dilemmas' covariance [J, J] and of the tastes', of all models [1, J, J] or of each.
+    """
+    width, models = len(roots[0]), block.models
+    tastes = np.broadcast_to(roots[1], (models, width, width))
+    loadings = np.zeros((models, width, width * (1 + models)))
+    for model in range(models):
+        own = slice(width * (1 + model), width * (2 + model))
+        loadings[model, :, :width], loadings[model, :, own] = roots[0], tastes[model]
+    latent, _ = modes(block, loadings, coefficients, np.zeros((block.size, width * (1 + models))))
+    precision, shift = np.zeros((block.size, models, width, width)), np.zeros((block.size, models, width))
+    for model, (rows, columns) in enumerate(block.groups()):
+        effect = latent @ loadings[model].T
+        point = AtPoint.at(rows, np.eye(width)[None], coefficients[columns], effect)
+        precision[:, model] = point.curvature() - np.eye(width)
+        shift[:, model] = point.slope() + effect + (precision[:, model] @ effect[..., None])[..., 0]
+    return Sites(precision, shift)
+
+
+@dataclass
+class Posterior:
+    """The normal density of all effects by prior and sites: `mean` [B, n] and `covariance` [B, n, n]."""
+
+    together: JointEffects
+    sites: Sites
+    mean: Floats
+    covariance: Floats
+
+    @classmethod
+    def of(cls, together: JointEffects, sites: Sites) -> Posterior:
+        """Of this prior and these sites."""
+        size, models, width = sites.shift.shape
+        precision = np.tile(together.precision, (size, 1, 1))
+        for model in range(models):
+            own = slice(model * width, (model + 1) * width)
+            precision[:, own, own] += sites.precision[:, model]
+        covariance = _inverse(precision)
+        return cls(together, sites, _times(covariance, sites.shift.reshape(size, -1)), covariance)
+
+    def own(self, model: int) -> slice:
+        """A model's place among all effects."""
+        width = self.sites.shift.shape[2]
+        return slice(model * width, (model + 1) * width)
+
+    def marginal(self, model: int) -> tuple[Floats, Floats]:
+        """Mean [B, J] and covariance [B, J, J] of one model's."""
+        own = self.own(model)
+        return self.mean[:, own], self.covariance[:, own, own]
+
+    def energy(self) -> float:
+        """Log of the integral of prior and sites, over all dilemmas."""
+        size = len(self.mean)
+        inner = np.sum(self.mean * self.sites.shift.reshape(size, -1))
+        volumes = np.linalg.slogdet(self.covariance)[1].sum() - size * np.linalg.slogdet(self.together.covariance)[1]
+        return float(inner + volumes) / 2
+
+    def change(self, model: int, precision: Floats, shift: Floats) -> None:
+        """Replace a model's site, and update the rest: Woodbury's identity."""
+        own = self.own(model)
+        more = precision - self.sites.precision[:, model]
+        push: Floats = shift - self.sites.shift[:, model] - _times(more, self.mean[:, own])
+        across, here = self.covariance[:, :, own], self.covariance[:, own, own]
+        kept = _inverse(np.eye(here.shape[1]) + here @ more)
+        self.mean = self.mean + _times(across, _times(kept.swapaxes(1, 2), push))
+        self.covariance = self.covariance - across @ (more @ kept) @ across.swapaxes(1, 2)
+        self.sites.precision[:, model], self.sites.shift[:, model] = precision, shift
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """One model's effect with its own part in place of its site, at Q points.
+
+    The points are the rule's, from `mean` [B, J] along `root` [B, J, J], those of the density by sites. `nodes` have
+    the part there, `posterior` [B, Q] the points' probabilities, `height` [B] is the log of the integral; `rest` is the
+    density of the effect by prior and other sites, its precision [B, J, J] and shift [B, J].
+    """
+
+    mean: Floats
+    root: Floats
+    rest: tuple[Floats, Floats]
+    nodes: Nodes
+    posterior: Floats
+    height: Floats
+
+    @classmethod
+    def of(cls, found: Posterior, model: int, seat: ModelRows, coefficients: Floats, rule: Rule) -> Tilted:
+        """Of a model, given the others' sites."""
+        mean, covariance = found.marginal(model)
+        root = principal_roots(covariance)
+        whole = _inverse(covariance)
+        precision = whole - found.sites.precision[:, model]
+        shift = _times(whole, mean) - found.sites.shift[:, model]
+        points, weights = rule
+        effects = single(mean)[..., None] + single(root) @ single(points)
+        nodes = evaluate(seat.block, single(coefficients[seat.columns]), single(np.eye(len(points)))[None], effects)
+        # The rest's density at the points, as a sum of squares.
+        away = shift - _times(precision, mean)
+        at_mean = np.sum(mean * (shift + away), axis=1) / 2 + np.linalg.slogdet(root)[1]
+        bend = root.swapaxes(1, 2) @ precision @ root - np.eye(len(points))
+        heights = np.log(weights) + _times(root.swapaxes(1, 2), away) @ points
+        heights -= bend.reshape(len(bend), -1) @ _squares(points) / 2
+        posterior, height = normalised(heights + nodes.loglik)
+        return cls(mean, root, (precision, shift), nodes, posterior, height + at_mean)
+
+    def site(self, rule: Rule) -> tuple[Floats, Floats, float]:
+        """Precision and shift of the site with this mean and covariance, and how far these are from the density's.
+
+        As far as the parts are log-concave, which they are, no site reduces precision.
+        """
+        points = rule[0]
+        moved = self.posterior @ points.T  # [B, J], in units of the root
+        spread = (self.posterior @ _squares(points).T).reshape(self.root.shape) - moved[:, :, None] * moved[:, None]
+        back = _inverse(self.root)
+        mean = self.mean + _times(self.root, moved)
+        values, axes = np.linalg.eigh(back.swapaxes(1, 2) @ _inverse(spread) @ back - self.rest[0])
+        precision = (axes * np.maximum(values, 0.0)[:, None]) @ axes.swapaxes(1, 2)
+        shift = _times(precision + self.rest[0], mean) - self.rest[1]
+        away = max(float(np.abs(moved).max(initial=0)), float(np.abs(spread - np.eye(len(points))).max(initial=0)))
+        return precision, shift, away
+
+
+def _squares(points: Floats) -> Floats:
+    """Products [J J, Q] of points [J, Q]."""
+    return (points[:, None] * points).reshape(-1, points.shape[1])
+
+
+def settled(
+    seats: list[ModelRows], coefficients: Floats, together: JointEffects, sites: Sites, rule: Rule
+) -> Posterior:
+    """Sites such that each model's part, put back, changes neither mean nor covariance of its effect."""
+    found = Posterior.of(together, Sites(sites.precision.copy(), sites.shift.copy()))
+    for _ in range(_SWEEPS):
+        furthest = 0.0
+        for model, seat in enumerate(seats):
+            precision, shift, away = Tilted.of(found, model, seat, coefficients, rule).site(rule)
+            furthest = max(furthest, away)
+            found.change(model, precision, shift)
+        if furthest < _SETTLED:
+            break
+    return Posterior.of(together, found.sites)
+
+
+def _inverse(matrices: Floats) -> Floats:
+    return np.asarray(np.linalg.inv(matrices), np.float64)
+
+
+def _times(matrices: Floats, vectors: Floats) -> Floats:
+    """Products [B, I] of matrices [B, I, J] and vectors [B, J]."""
+    return np.asarray((matrices @ vectors[..., None])[..., 0])
+
+
+@dataclass(frozen=True)
+class Moving:
+    """The statistics that sites fix are w and w' E w / 2, of a model's effect w in its own standard deviations.
+
+    `forms` [F, J, J] are the symmetric matrices E, orthogonal and of length 1, so that V is diagonal: `variances`
+    [S], S = J + F. `values` [S, Q] are the statistics at the rule's points, `squares` [S S, Q] their products. `reach`
+    [B, M, J, n] are covariances of a model's w and all effects v, `across` [B, M, S, M, S] is C - V.
+    """
+
+    forms: Floats
+    variances: Floats
+    values: Floats
+    squares: Floats
+    reach: Floats
+    across: Floats
+
+    @classmethod
+    def of(cls, found: Posterior, rule: Rule) -> Moving:
+        """In this density, with points by this rule."""
+        points = rule[0]
+        width, (size, models) = len(points), found.sites.shift.shape[:2]
+        forms = _forms(width)
+        variances = np.repeat([1.0, 0.5], [width, len(forms)])
+        values = np.concatenate([points, np.einsum("aij,iq,jq->aq", forms, points, points) / 2])
+        squares = (values[:, None] * values).reshape(-1, points.shape[1])
+        own = np.stack([found.marginal(model)[1] for model in range(models)], axis=1)
+        spread, axes = np.linalg.eigh(own)  # as `principal_roots` has them
+        whiten = axes.swapaxes(2, 3) / np.sqrt(spread)[..., None]
+        reach = whiten @ found.covariance.reshape(size, models, width, -1)
+        across = np.zeros((size, models, len(variances), models, len(variances)))
+        for one in range(models):
+            for other in range(one):
+                shared = reach[:, one, :, found.own(other)] @ whiten[:, other].swapaxes(1, 2)
+                across[:, one, :width, other, :width] = shared
+                across[:, one, width:, other, width:] = _of_forms(forms, shared)
+                across[:, other, :, one] = across[:, one, :, other].swapaxes(1, 2)
+        return cls(forms, variances, values, squares, reach, across)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Dilemmas, models and statistics."""
+        return self.across.shape[:3]
+
+    def prior(self, found: Posterior) -> Floats:
+        """Mixed slopes in the factors of the prior, [B, M, S, A]: covariances with its log density's slopes."""
+        forms = found.together.forms  # [A, n, n]
+        pulled = np.tensordot(found.mean, forms, axes=([1], [2]))  # [B, A, n]
+        linear = self.reach @ pulled[:, None].swapaxes(2, 3)  # [B, M, J, A]
+        around = self.reach[:, :, None] @ forms @ self.reach[:, :, None].swapaxes(3, 4)  # [B, M, A, J, J]
+        square = np.tensordot(around, self.forms, axes=([3, 4], [1, 2])).swapaxes(2, 3) / 2
+        return np.concatenate([linear, square], axis=2)
+
+    @staticmethod
+    def variance(found: Posterior) -> Floats:
+        """Covariances [A, A] of the slopes of the prior's log density, summed over dilemmas."""
+        forms = found.together.forms
+        pulled = np.tensordot(found.mean, forms, axes=([1], [2]))  # [B, A, n]
+        spread = found.covariance[:, None] @ forms  # [B, A, n, n]
+        flat, turned = (part.swapaxes(0, 1).reshape(len(forms), -1) for part in (spread, spread.swapaxes(2, 3)))
+        linear = (pulled @ found.covariance).swapaxes(0, 1).reshape(len(forms), -1)
+        return np.asarray(flat @ turned.T / 2 + linear @ pulled.swapaxes(0, 1).reshape(len(forms), -1).T)
+
+    def decisions(self, tilted: Tilted, weighted: Floats) -> tuple[Floats, Floats]:
+        """T - V of a model [B, S, S], and its mixed slopes in coefficients [B, S, P].
+
+        `weighted` [B, P, Q] are slopes of its decisions' log-likelihood, less their mean, times the points' chances.
+        """
+        means = tilted.posterior @ self.values.T
+        products = (tilted.posterior @ self.squares.T).reshape(len(means), *[len(self.values)] * 2)
+        inner = products - means[:, :, None] * means[:, None] - np.diag(self.variances)
+        return inner, (weighted @ single(self.values.T)).swapaxes(1, 2)
+
+    def lost(self, inner: Floats, prior: Floats, decisions: Floats) -> Floats:
+        """Y' [...]^-1 Y, summed over dilemmas.
+
+        `inner` [B, M, S, S] is T - V, `prior` and `decisions` [B, M, S, P] are Y. As V is diagonal, the density around
+        the sites is solved for once the sites are eliminated.
+        """
+        size, models, many = self.shape
+        whole = (size, models * many, models * many)
+        scaled = self.across / self.variances  # [B, M, S, M, S]
+        moved = scaled.transpose(0, 3, 1, 2, 4).reshape(size, models, -1, many) @ inner
+        left = moved.swapaxes(1, 2).reshape(whole) - np.diag(np.tile(self.variances, models))
+        flat = prior.reshape(size, models * many, -1), decisions.reshape(size, models * many, -1)
+        around = np.linalg.solve(left, flat[0] + scaled.reshape(whole) @ flat[1])
+        sites = (inner @ around.reshape(prior.shape) - decisions) / self.variances[:, None]
+        return np.asarray(
+            np.tensordot(flat[0], sites.reshape(flat[0].shape), axes=([0, 1], [0, 1]))
+            + np.tensordot(flat[1], around, axes=([0, 1], [0, 1]))
+        )
+
+
+def _forms(width: int) -> Floats:
+    """Orthogonal symmetric matrices of length 1 that span all of this width."""
+    rows, columns = np.tril_indices(width)
+    forms, place = np.zeros((len(rows), width, width)), np.arange(len(rows))
+    forms[place, rows, columns] = forms[place, columns, rows] = np.where(rows == columns, 1.0, np.sqrt(0.5))
+    return forms
+
+
+def _of_forms(forms: Floats, shared: Floats) -> Floats:
+    """Covariances [B, F, F] of w' E w / 2 and x' E x / 2 where those of w and x are `shared` [B, J, J]."""
+    turned = shared[:, None] @ forms @ shared[:, None].swapaxes(2, 3)
+    return np.asarray(np.tensordot(turned, forms, axes=([2, 3], [1, 2])).swapaxes(1, 2) / 2)
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """Of the dilemmas' effects, and of the models' tastes; `of_tastes` is 1 if models share theirs, or one for each."""
+
+    dilemma: EffectSpread
+    taste: EffectSpread
+    of_tastes: int
+
+    @property
+    def factors(self) -> int:
+        """How many there are: the dilemmas' first, then those of the tastes."""
+        return len(self.dilemma) + self.of_tastes * len(self.taste)
+
+
+def taste_likelihood(
+    blocks: Sequence[Block], spreads: Spreads, rule: Rule, coefficients: int
+) -> Callable[[Floats, Start], LikelihoodPoint]:
+    """The function of coefficients, the dilemmas' factors and the tastes' that `climb` climbs; it starts from sites.
+
+    Empty sites are searched from scratch. The blocks' rows are ordered by model, as by `blocks(..., models=...)`.
+    """
+    ends = [coefficients, coefficients + len(spreads.dilemma)]
+    by_block = {id(block): rows_by_model(block) for block in blocks}
+
+    def at(parameters: Floats, latent: Start) -> LikelihoodPoint:
+        beta, shared, flat = np.split(parameters, ends)
+        own = flat.reshape(spreads.of_tastes, -1)
+        roots = spreads.dilemma.loading(shared), np.array([spreads.taste.loading(one) for one in own])
+        together = JointEffects.of(spreads.dilemma, spreads.taste, (shared, own), blocks[0].models)
+
+        def part(block: Block, near: Floats) -> tuple[Sums, Floats]:
+            known = near.shape[1] > 0
+            sites = Sites.unpacked(near, block.models, len(rule[0])) if known else sites_at_modes(block, beta, roots)
+            found = settled(by_block[id(block)], beta, together, sites, rule)
+            return _sums(found, by_block[id(block)], beta, rule), found.sites.packed
+
+        return added_up(parameters, each(part, blocks, latent))
+
+    return at
+
+
+def _sums(found: Posterior, seats: list[ModelRows], beta: Floats, rule: Rule) -> Sums:
+    """With the sites fixed; then what the curvature loses because they move."""
+    count, first = len(found.mean), len(beta)
+    places = first + len(found.together.slopes)
+    loglik, slope, information = found.energy(), np.zeros(places), np.zeros((places, places))
+    products = (found.covariance + found.mean[:, :, None] * found.mean[:, None]).sum(0)
+    slope[first:] = found.together.slope(products, count)
+    moving = Moving.of(found, rule)
+    information[first:, first:] = found.together.information(products, count) - moving.variance(found)
+    inner = np.zeros((*moving.shape, moving.shape[2]))
+    prior, decisions = np.zeros((*moving.shape, places)), np.zeros((*moving.shape, places))
+    prior[..., first:] = moving.prior(found)
+    for model, seat in enumerate(seats):
+        tilted = Tilted.of(found, model, seat, beta, rule)
+        loglik += float(tilted.height.sum()) - _log_volume(found, model)
+        chances = single(tilted.posterior)
+        score = tilted.nodes.score()
+        mean = score @ chances[..., None]
+        weighted = (score - mean) * chances[:, None]
+        variance = (weighted @ score.swapaxes(1, 2)).sum(0, dtype=float)
+        slope[seat.columns] += mean.sum((0, 2), dtype=float)
+        information[np.ix_(seat.columns, seat.columns)] += tilted.nodes.information(chances) - variance
+        inner[:, model], decisions[:, model][..., seat.columns] = moving.decisions(tilted, weighted)
+    return loglik, slope, information + moving.lost(inner, prior, decisions)
+
+
+def _log_volume(found: Posterior, model: int) -> float:
+    """Log of the integral of exp(h'v - v'Pv / 2) for prior and sites of one model's effect, summed.
+
+    Without the power of 2 pi, which the points' weights leave out too.
+    """
+    mean, covariance = found.marginal(model)
+    inner = np.sum(mean * np.linalg.solve(covariance, mean[..., None])[..., 0])
+    return float(inner + np.linalg.slogdet(covariance)[1].sum()) / 2
