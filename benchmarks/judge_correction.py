@@ -27,7 +27,7 @@ from benchmarks.label_draws import SETTINGS, UNEQUAL, Found, measured
 
 from overton.errors import InputError
 from overton.files.tables import read_table
-from overton.judging.correcting import UNREAD, Corrected, Judged, Table, correct
+from overton.judging.judged_tables import UNREAD, CorrectedNumber, JudgedResult, JudgedTable, correct
 from overton.key_values import pair_of
 
 try:
@@ -72,7 +72,7 @@ Key = tuple[str, str, str]
 """Judge, number, and which of its intervals: 'corrected', 'labelled', 'ppi-python'."""
 
 
-def numbers_of(found: Judged, names: Sequence[str]) -> Iterator[tuple[str, Corrected]]:
+def numbers_of(found: JudgedResult, names: Sequence[str]) -> Iterator[tuple[str, CorrectedNumber]]:
     """The named shares and the mean of all rows, and between groups."""
     for name in names:
         yield name, found.all.shares[name]
@@ -174,7 +174,7 @@ def main() -> None:
         shown[random.choice(rows, asked.labels, replace=False)] = True
         people = [one if seen else None for one, seen in zip(label.tolist(), shown.tolist(), strict=True)]
         for name, labels in judged.items():
-            drawn = Table(labels.tolist(), people, of_group, groups=groups, values=values)
+            drawn = JudgedTable(labels.tolist(), people, of_group, groups=groups, values=values)
             found = correct(drawn, these=asked.population == "these")
             for number, three in numbers_of(found, asked.names):
                 for way in ("corrected", "labelled"):

@@ -2,9 +2,10 @@
 
     python -m benchmarks.labels alpha|few|draws [--table TABLE] [--draws N]
 
-`alpha` simulates people of known accuracy, and compares with a bootstrap of rows. `few` draws rows like those of TABLE,
-which people labelled everywhere (columns 'person' and 'judge:NAME'), and shows 20 to 100 of the labels. `draws` makes
-worlds of groups with two people, draws and deals as `overton judge sample` does, and corrects as a run does.
+`krippendorff_alpha` simulates people of known accuracy, and compares with a bootstrap of rows. `few` draws rows like
+those of TABLE, which people labelled everywhere (columns 'person' and 'judge:NAME'), and shows 20 to 100 of the labels.
+`draws` makes worlds of groups with two people, draws and deals as `overton judge sample` does, and corrects as a run
+does.
 """
 
 from __future__ import annotations
@@ -19,10 +20,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from overton.files.tables import read_table
-from overton.judging.alpha import alpha
-from overton.judging.correcting import UNREAD, Table, correct
-from overton.judging.dealing import chosen, dealt
-from overton.judging.labelling import Asked, Design, Labels, Said, Task, task_of
+from overton.judging.agreement import krippendorff_alpha
+from overton.judging.judged_tables import UNREAD, JudgedTable, correct
+from overton.judging.label_tasks import (
+    AnnotatorLabels,
+    LabelDesign,
+    LabelRequest,
+    LabelTask,
+    SavedLabels,
+    choose_units,
+    deal_units,
+    task_of,
+)
 from overton.studies.labelled import Units, shares_by_people
 
 Array = np.ndarray[Any, Any]
@@ -48,7 +57,7 @@ CROWDS = (
     People(100, 3, 0.8, (0.5, 0.4, 0.1), 0.4),
 )
 NAMES = ("pro", "con", "unclear")
-DESIGNS: tuple[Design, ...] = ("plain", "stratified", "whole")
+DESIGNS: tuple[LabelDesign, ...] = ("plain", "stratified", "whole")
 
 
 def _crowd(random: np.random.Generator, of: People) -> list[list[int]]:
@@ -62,7 +71,10 @@ def _crowd(random: np.random.Generator, of: People) -> list[list[int]]:
 
 
 def _bootstrap(random: np.random.Generator, units: Sequence[Sequence[int]], times: int = 200) -> tuple[float, float]:
-    values = [alpha([units[place] for place in random.integers(0, len(units), len(units))]).value for _ in range(times)]
+    values = [
+        krippendorff_alpha([units[place] for place in random.integers(0, len(units), len(units))]).value
+        for _ in range(times)
+    ]
     low, high = np.nanquantile(values, (0.025, 0.975))
     return float(low), float(high)
 
@@ -71,11 +83,11 @@ def of_alpha(draws: int) -> None:
     """Coverage and width of alpha's interval, and of a bootstrap's."""
     random = np.random.default_rng(1)
     for of in CROWDS:
-        truth = alpha(_crowd(random, of._replace(rows=60_000))).value
+        truth = krippendorff_alpha(_crowd(random, of._replace(rows=60_000))).value
         held, made, wide = Counter[str](), Counter[str](), defaultdict[str, float](float)
         for _ in range(draws):
             units = _crowd(random, of)
-            found = alpha(units)
+            found = krippendorff_alpha(units)
             for name, (low, high) in {"own": (found.low, found.high), "bootstrap": _bootstrap(random, units)}.items():
                 if not isnan(low):
                     made[name] += 1
@@ -101,7 +113,7 @@ def of_few(table: Path, draws: int) -> None:
                 rows, known = random.integers(0, len(people), len(people)), random.permutation(len(people)) < shown
                 said = [label if there else None for label, there in zip(people[rows].tolist(), known, strict=True)]
                 shares = correct(
-                    Table(judged[rows].tolist(), said, groups=_known(groups, judged[rows], said))
+                    JudgedTable(judged[rows].tolist(), said, groups=_known(groups, judged[rows], said))
                 ).all.shares
                 for name, value in truth.items():
                     held[name] += name in shares and shares[name].corrected.low <= value <= shares[name].corrected.high
@@ -147,19 +159,19 @@ def of_draws(draws: int) -> None:
             print(f"off by {moved[name]:.4f}", flush=True)
 
 
-def _labelled(world: Array, design: Design, seed: int) -> tuple[Labels, Units]:
+def _labelled(world: Array, design: LabelDesign, seed: int) -> tuple[SavedLabels, Units]:
     given = [NAMES[label] for label in world[:, 1]]
     groups = [f"g{group:03}" for group in world[:, 0]]
-    taken = chosen(given, groups, size=120, seed=seed, design=design)
-    rows = tuple(Asked(str(place), given[place], groups[place], chance) for place, chance in taken)
-    pages = dealt([row.group for row in rows], people=2, shared=60, seed=seed, whole=design == "whole")
+    taken = choose_units(given, groups, size=120, seed=seed, design=design)
+    rows = tuple(LabelRequest(str(place), given[place], groups[place], chance) for place, chance in taken)
+    pages = deal_units([row.group for row in rows], people=2, shared=60, seed=seed, whole=design == "whole")
     labels, population = dict.fromkeys(NAMES, ""), {name: given.count(name) for name in NAMES}
-    task = task_of(Task("", "s", "stance", "j", "?", labels, seed, design, population, 120, rows, pages))
+    task = task_of(LabelTask("", "s", "stance", "j", "?", labels, seed, design, population, 120, rows, pages))
     said = tuple(
-        Said(task.name, page, f"p{page}", {row: NAMES[world[taken[row][0], 1 + page]] for row in asked})
+        AnnotatorLabels(task.name, page, f"p{page}", {row: NAMES[world[taken[row][0], 1 + page]] for row in asked})
         for page, asked in enumerate(pages, 1)
     )
-    return Labels(task, said), Units([str(place) for place in range(len(given))], given, groups)
+    return SavedLabels(task, said), Units([str(place) for place in range(len(given))], given, groups)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ import msgspec
 from browser import empty_tab, listening
 
 import overton
-from overton.judging.labelling import Said, Task
+from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 
 ROOT = Path(__file__).parents[1]
 WIDE, PHONE = (1100, 720), (390, 844)
@@ -43,7 +43,7 @@ def labelled(folder: Path) -> tuple[Path, Path, Path]:
         out=folder / "chameleon",
     ).path
     pages = overton.judge.draw_labels(run, folder / "labels", size=120)
-    task = msgspec.json.decode((folder / "labels" / "task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode((folder / "labels" / "task.json").read_bytes(), type=LabelTask)
     for number, (page, person) in enumerate(zip(pages, ("Ada", "Bo"), strict=True), 1):
         chance = Random(number)
         wrong = {place for place in task.people[number - 1] if chance.random() < 0.1}
@@ -51,7 +51,7 @@ def labelled(folder: Path) -> tuple[Path, Path, Path]:
             place: chance.choice([*task.labels]) if place in wrong else task.rows[place].judged
             for place in task.people[number - 1]
         }
-        page.with_suffix(".json").write_bytes(msgspec.json.encode(Said(task.name, number, person, labels)))
+        page.with_suffix(".json").write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, number, person, labels)))
     overton.judge.agreement([page.with_suffix(".json") for page in pages], run=run)
     settle = overton.judge.settling_page(run, folder / "settle.html", task=task.name)
     assert settle is not None, "two people who differ have something to settle"

@@ -27,7 +27,7 @@ from scipy.stats import chi2
 
 import overton
 from overton.calls import Draw, Form, Request, Settings, user
-from overton.judging.weighing import chances_at
+from overton.judging.option_probabilities import probabilities_at
 from overton.models.llama_cpp import EmbeddedModel
 from overton.runs.demonstration import MODEL, declared, prepare
 from overton.runs.items import read_items
@@ -59,7 +59,7 @@ async def asked_once(model: EmbeddedModel, prompts: list[str]) -> list[tuple[flo
         reply = await model.answer(asked(prompt, number, WEIGHED))
         place = letter_place(reply.text)
         assert place is not None
-        both = (chances_at(reply, place, ("A", "B"), at) for at in ("drawn", "plain"))
+        both = (probabilities_at(reply, place, ("A", "B"), at) for at in ("drawn", "plain"))
         found.append(tuple(one["A"] if one else float("nan") for one in both))
     return found
 

@@ -28,7 +28,7 @@ from overton.calls import Hit, Page, Request, Settings, user
 from overton.engine import entries
 from overton.errors import AnswerError
 from overton.judge.sheets import opened_sheet
-from overton.judging.labelling import CANNOT_TELL, Said, Task
+from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask
 from overton.judging.sheets import KeyRow, key_of, write_sheet
 from overton.retrieval import open_pages, open_search
 from overton.retrieval.archive import ARCHIVE, Archive, ArchivedHits, hex_digest
@@ -163,10 +163,10 @@ def _label_pages() -> Path:
 
 def _page_files() -> list[bytes]:
     """What two people save: labels of the first rows, and one that cannot tell."""
-    task = msgspec.json.decode((_label_pages() / "task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode((_label_pages() / "task.json").read_bytes(), type=LabelTask)
     labels = {0: next(iter(task.labels)), 1: CANNOT_TELL}
     return [
-        msgspec.json.encode(Said(task.name, page, person, labels, {0: "=1+1"}, {0: 1.5}, (2,), 1.0))
+        msgspec.json.encode(AnnotatorLabels(task.name, page, person, labels, {0: "=1+1"}, {0: 1.5}, (2,), 1.0))
         for page, person in ((1, "Ada"), (2, "Bo"))
     ]
 

@@ -22,7 +22,7 @@ from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
-from overton.judging.labelling import Asked, Said, Settled, Task, task_of
+from overton.judging.label_tasks import AdjudicatedLabel, AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.labels import FOLDER, TASK, kept_in
 from overton.studies.exhibits import Callout
 from overton.studies.labelled import ENOUGH
@@ -43,10 +43,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     units = judged.units()
     population = {label: Counter(units["label"])[label] for label in judged.labels}
     chance = 120 / units.height
-    rows = tuple(Asked(*row, chance) for row in units.select("id", "label", "group").head(120).iter_rows())
+    rows = tuple(LabelRequest(*row, chance) for row in units.select("id", "label", "group").head(120).iter_rows())
     pages = (tuple(range(75)), tuple(range(45, 120)))
     labels = dict.fromkeys(judged.labels, "")
-    bare = Task("", STUDY, "stance", judged.judge, "?", labels, 0, "plain", population, 9, rows, pages)
+    bare = LabelTask("", STUDY, "stance", judged.judge, "?", labels, 0, "plain", population, 9, rows, pages)
     (folder / TASK).write_bytes(msgspec.json.encode(task_of(bare)))
     return folder
 
@@ -58,8 +58,8 @@ def folder(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "f"
 
 
-def task_in(folder: Path) -> Task:
-    return msgspec.json.decode((folder / TASK).read_bytes(), type=Task)
+def task_in(folder: Path) -> LabelTask:
+    return msgspec.json.decode((folder / TASK).read_bytes(), type=LabelTask)
 
 
 def say(folder: Path, person: str, page: int, *, but: dict[int, str] | None = None, name: str = "") -> Path:
@@ -67,7 +67,7 @@ def say(folder: Path, person: str, page: int, *, but: dict[int, str] | None = No
     task = task_in(folder)
     labels = {place: task.rows[place].judged for place in task.people[page - 1]} | (but or {})
     file = folder / f"{name or person}.json"
-    file.write_bytes(msgspec.json.encode(Said(task.name, page, person, labels)))
+    file.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, page, person, labels)))
     return file
 
 
@@ -116,12 +116,12 @@ def test_later_labels_join_those_that_the_run_keeps(folder: Path) -> None:
     assert isinstance(found, PeopleAgreement)
     assert found.people.open == 1
     settle = folder.parent / "settled.json"
-    settle.write_bytes(msgspec.json.encode(Said(task_in(folder).name, 0, "both", {50: "critical"})))
+    settle.write_bytes(msgspec.json.encode(AnnotatorLabels(task_in(folder).name, 0, "both", {50: "critical"})))
     found = overton.judge.agreement(settle, run=run)
     assert isinstance(found, PeopleAgreement)
     assert (found.people.open, found.people.settled) == (0, 1)
     overton.judge.agreement(folder / "ada.json", run=run)
-    assert kept_in(run)[0].settled == (Settled(50, "critical", "both"),)
+    assert kept_in(run)[0].settled == (AdjudicatedLabel(50, "critical", "both"),)
 
 
 def test_several_runs_in_one_report_have_their_own_labels(folder: Path, tmp_path: Path) -> None:

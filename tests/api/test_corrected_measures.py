@@ -20,7 +20,7 @@ import overton
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import results_of
 from overton.cli.main import app
-from overton.judging.labelling import Asked, Said, Task, task_of
+from overton.judging.label_tasks import AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.run import Run, open_run
 from overton.statistics import PreferredEstimate
 from overton.studies.labelled import ENOUGH
@@ -78,17 +78,19 @@ def folder(made: tuple[Asking, Path], tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def drawn(run: Run, what: str, size: int) -> Task:
+def drawn(run: Run, what: str, size: int) -> LabelTask:
     """A plain draw: every n-th unit."""
     assert run.study.sheet is not None
     judged = run.study.sheet.rows(results_of([run]), what)
     places = [place for place, label in enumerate(judged.given) if label is not None]
     units = judged.drawn(places).select("id", "label", "group")
     step = units.height // size
-    rows = tuple(Asked(*row, 1 / step) for row in units.gather_every(step).head(size).iter_rows())
+    rows = tuple(LabelRequest(*row, 1 / step) for row in units.gather_every(step).head(size).iter_rows())
     population = {label: Counter(units["label"])[label] for label in judged.labels}
     labels = dict.fromkeys(judged.labels, "")
-    task = Task("", run.manifest.study, what, "j", "?", labels, 0, "plain", population, 9, rows, (tuple(range(size)),))
+    task = LabelTask(
+        "", run.manifest.study, what, "j", "?", labels, 0, "plain", population, 9, rows, (tuple(range(size)),)
+    )
     return task_of(task)
 
 
@@ -99,7 +101,7 @@ def label(folder: Path, what: str, size: int, wrong: int = 20) -> None:
     names = list(task.labels)
     said |= {place: names[names.index(said[place]) - 1] for place in range(0, size, wrong)}
     (folder.parent / "task.json").write_bytes(msgspec.json.encode(task))
-    (folder.parent / "ada.json").write_bytes(msgspec.json.encode(Said(task.name, 1, "ada", said)))
+    (folder.parent / "ada.json").write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, 1, "ada", said)))
     overton.judge.agreement([folder.parent / "ada.json"], run=folder)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import overton
 from overton.errors import InputError
-from overton.judging.sheets import Key
+from overton.judging.sheets import SheetKey
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> overton.Run:
 
 def filled(sheet: Path, say: Any) -> None:
     """The sheet as a person fills it in: `say(label)` of the judge's label."""
-    key = msgspec.json.decode(sheet.with_suffix(".key.json").read_bytes(), type=Key)
+    key = msgspec.json.decode(sheet.with_suffix(".key.json").read_bytes(), type=SheetKey)
     lines = list(csv.DictReader(io.StringIO(sheet.read_text("utf-8-sig"))))
     made = io.StringIO()
     writer = csv.DictWriter(made, list(lines[0]))
@@ -43,7 +43,7 @@ def filled(sheet: Path, say: Any) -> None:
 
 def test_a_hundred_pairs_balanced_by_class_are_drawn_by_default(run: overton.Run, tmp_path: Path) -> None:
     sheet, key = overton.judge.sample(run.path, tmp_path / "pairs.csv", stratified=True)
-    known = msgspec.json.decode(key.read_bytes(), type=Key)
+    known = msgspec.json.decode(key.read_bytes(), type=SheetKey)
     labels = [row.label for row in known.rows]
     assert (labels.count("match"), labels.count("no match")) == (50, 50)
     assert sum(known.population.values()) == sum(
@@ -88,4 +88,4 @@ def test_a_matcher_that_is_no_judge_is_named_as_it_is(tmp_path: Path) -> None:
         matching="lexical",
     )
     _, key = overton.judge.sample(run.path, tmp_path / "pairs.csv", size=5)
-    assert msgspec.json.decode(key.read_bytes(), type=Key).judge == "words in common"
+    assert msgspec.json.decode(key.read_bytes(), type=SheetKey).judge == "words in common"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from overton.judge.pages import Unit
-from overton.judging.dealing import dealt
-from overton.judging.labelling import Asked, Task, task_of
+from overton.judging.label_tasks import LabelRequest, LabelTask, deal_units, task_of
 
 HOSTILE = (
     "</script><script>window.__pwned = 1</script>",
@@ -20,10 +19,12 @@ LABELS = {"pro": "is for it", "con": "is against <b>it</b>", "neither": ""}
 
 
 @pytest.fixture(scope="session")
-def task() -> Task:
+def task() -> LabelTask:
     """130 rows, 70 of them on both pages."""
-    rows = tuple(Asked(f"run/model-a/{place}", "con", f"run/model-a/talk-{place // 10}", 0.25) for place in range(130))
-    made = Task(
+    rows = tuple(
+        LabelRequest(f"run/model-a/{place}", "con", f"run/model-a/talk-{place // 10}", 0.25) for place in range(130)
+    )
+    made = LabelTask(
         name="",
         study="s",
         what="stance",
@@ -35,7 +36,7 @@ def task() -> Task:
         population={"pro": 60, "con": 60, "neither": 400},
         groups=52,
         rows=rows,
-        people=dealt([one.group for one in rows], shared=70, seed=1),
+        people=deal_units([one.group for one in rows], shared=70, seed=1),
     )
     return task_of(made)
 

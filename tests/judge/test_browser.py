@@ -13,7 +13,7 @@ from browser import Page
 from labels_page import ENDED, WORKING, begin, fresh, hand, key, saved, text
 
 from overton.judge.pages import Unit, page_of
-from overton.judging.labelling import CANNOT_TELL, Said, Task
+from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask
 
 pytestmark = pytest.mark.browser
 
@@ -21,7 +21,7 @@ KEYS = {"pro": "1", "con": "2", "neither": "3", CANNOT_TELL: "0"}
 
 
 @pytest.fixture
-def file(task: Task, units: list[Unit], tmp_path: Path) -> Path:
+def file(task: LabelTask, units: list[Unit], tmp_path: Path) -> Path:
     path = tmp_path / "person-1.html"
     path.write_bytes(page_of(task, units, 1, row="turn", group="conversation"))
     return path
@@ -55,7 +55,7 @@ async def label(page: Page, count: int) -> None:
 
 
 async def test_a_hundred_units_by_keys_alone_closed_in_the_middle_and_saved(
-    page: Page, file: Path, task: Task, tmp_path: Path
+    page: Page, file: Path, task: LabelTask, tmp_path: Path
 ) -> None:
     await begin(page)
     await label(page, 50)
@@ -74,7 +74,7 @@ async def test_a_hundred_units_by_keys_alone_closed_in_the_middle_and_saved(
     counts = await page.js("[...summary.querySelectorAll('dd')].map((one) => Number(one.textContent))")
     assert (len(counts), sum(counts)) == (4, 100)
     await page.send("Input.dispatchKeyEvent", type="keyDown", key="s", modifiers=2, windowsVirtualKeyCode=83)
-    said = msgspec.json.decode((await saved(tmp_path)).read_bytes(), type=Said)
+    said = msgspec.json.decode((await saved(tmp_path)).read_bytes(), type=AnnotatorLabels)
     assert (said.task, said.page, said.person) == (task.name, 1, "Ada L.")
     assert said.labels == {place: wanted(place) for place in task.people[0]}
     assert said.remarks == {remarked: "It is not clear. 1 2 3"}
@@ -94,7 +94,7 @@ async def test_no_name_makes_a_file_of_another_kind(page: Page) -> None:
     ]
 
 
-async def test_undo_takes_labels_back_one_by_one_also_after_the_last(page: Page, task: Task) -> None:
+async def test_undo_takes_labels_back_one_by_one_also_after_the_last(page: Page, task: LabelTask) -> None:
     await begin(page)
     first = await row(page)
     for pressed in "12":
@@ -185,16 +185,16 @@ async def test_every_control_is_reached_by_tab_and_shows_where_it_is(page: Page)
 
 
 async def test_a_file_is_taken_up_by_another_browser_and_that_of_another_task_is_refused(
-    browser_address: str, file: Path, task: Task, tmp_path: Path
+    browser_address: str, file: Path, task: LabelTask, tmp_path: Path
 ) -> None:
     half = {place: wanted(place) for place in task.people[0][:60]}
     good = tmp_path / "ada.json"
-    good.write_bytes(msgspec.json.encode(Said(task.name, 1, "Ada", half, {task.people[0][0]: "hm"}, {})))
+    good.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, 1, "Ada", half, {task.people[0][0]: "hm"}, {})))
     refused = {
-        "is for another task (other)": Said("other", 1, "Ada", half),
-        "is for page 2": Said(task.name, 2, "Ada", half),
-        "not on this page": Said(task.name, 1, "Ada", {10**6: "pro"}),
-        'in this file contains what': Said(task.name, 1, "Ada", {task.people[0][0]: "supportive"}),
+        "is for another task (other)": AnnotatorLabels("other", 1, "Ada", half),
+        "is for page 2": AnnotatorLabels(task.name, 2, "Ada", half),
+        "not on this page": AnnotatorLabels(task.name, 1, "Ada", {10**6: "pro"}),
+        'in this file contains what': AnnotatorLabels(task.name, 1, "Ada", {task.people[0][0]: "supportive"}),
         "not JSON": None,
     }  # fmt: skip
     async with fresh(browser_address) as page:

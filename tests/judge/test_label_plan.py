@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 import overton
 from overton.cli.main import app
 from overton.errors import InputError
-from overton.judging.labelling import Said, Task
+from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 
 TALKS = {"model_args": {"simulated/stance-judge": {"wrong": "0.1"}}, "turns": 8, "trials": 16}
 """Sixty-four conversations of eight turns, by a judge that errs in a tenth of its labels."""
@@ -21,11 +21,11 @@ TALKS = {"model_args": {"simulated/stance-judge": {"wrong": "0.1"}}, "turns": 8,
 def pilot(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run with a pilot of forty labels by a person who disagrees with the judge on four."""
     pages = overton.judge.draw_labels(run, tmp_path_factory.mktemp("labels") / "pilot", people=1, size=40, whole=False)
-    task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=LabelTask)
     labels = {place: row.judged for place, row in enumerate(task.rows)}
     labels |= dict.fromkeys(range(0, 40, 10), "unclear")
     file = pages[0].with_suffix(".json")
-    file.write_bytes(msgspec.json.encode(Said(task.name, 1, "ada", labels)))
+    file.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, 1, "ada", labels)))
     overton.judge.agreement(file, run=run)
     return run
 
@@ -40,7 +40,7 @@ def test_without_labels_a_pilot_of_thirty_is_asked_for_and_drawn(run: Path, tmp_
     assert "There are no labels yet: a pilot of 30 shows how many are needed." in said.stderr
     drawn = called("judge", "sample", run, "--for", "change_rate", "--people", 2, "--out", tmp_path / "pilot")
     assert drawn.exit_code == 0, drawn.output
-    assert len(msgspec.json.decode((tmp_path / "pilot" / "task.json").read_bytes(), type=Task).rows) == 30
+    assert len(msgspec.json.decode((tmp_path / "pilot" / "task.json").read_bytes(), type=LabelTask).rows) == 30
 
 
 def test_a_narrower_share_takes_more_labels_and_too_narrow_a_one_more_items(pilot: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_measure_of_many_labels_has_plans_of_rows_and_of_whole_groups_and_thes
     done = called("judge", "sample", pilot, "--for", "change_rate=0.5", "--people", 2, "--out", tmp_path / "more")
     assert done.exit_code == 0, done.output
     assert "Labels for change_rate, an interval 0.5 wide" in done.stdout
-    task = msgspec.json.decode((tmp_path / "more" / "task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode((tmp_path / "more" / "task.json").read_bytes(), type=LabelTask)
     assert task.design == "whole"
     assert len(task.rows) == pytest.approx(found.chosen.labels, abs=8)
     only_rows = msgspec.structs.replace(

@@ -15,13 +15,13 @@ import overton
 from overton.cli.main import app
 from overton.errors import InputError
 from overton.judge.pages import usual_size
-from overton.judging.labelling import Task, changed
+from overton.judging.label_tasks import LabelTask, changed
 from overton.studies.sheet import definitions_in
 from overton.studies.stance_stability import prompts
 
 
-def task_beside(page: Path) -> Task:
-    return msgspec.json.decode(page.with_name("task.json").read_bytes(), type=Task)
+def task_beside(page: Path) -> LabelTask:
+    return msgspec.json.decode(page.with_name("task.json").read_bytes(), type=LabelTask)
 
 
 def shown(page: Path) -> list[tuple[int, dict[str, str]]]:

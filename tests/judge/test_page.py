@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from overton.judge.pages import Unit, page_of
-from overton.judging.labelling import Task
+from overton.judging.label_tasks import LabelTask
 
 
 def held(page: bytes) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def held(page: bytes) -> dict[str, Any]:
 
 
 def test_a_page_has_its_persons_rows_in_their_order_and_nothing_that_the_judge_said(
-    task: Task, units: list[Unit]
+    task: LabelTask, units: list[Unit]
 ) -> None:
     page = page_of(task, units, 2, row="turn", group="conversation")
     assert [one["place"] for one in held(page)["units"]] == list(task.people[1])
@@ -28,13 +28,13 @@ def test_a_page_has_its_persons_rows_in_their_order_and_nothing_that_the_judge_s
         assert secret not in page.decode()
 
 
-def test_texts_of_many_rows_are_stored_once_and_empty_ones_not_at_all(task: Task, units: list[Unit]) -> None:
+def test_texts_of_many_rows_are_stored_once_and_empty_ones_not_at_all(task: LabelTask, units: list[Unit]) -> None:
     shown = held(page_of(task, units, 1))
     assert shown["texts"].count("The same question.") == 1
     assert all("Left out" not in shown["texts"][name] for one in shown["units"] for name, _ in one["texts"])
 
 
-def test_only_whole_groups_are_distinguished(task: Task, units: list[Unit]) -> None:
+def test_only_whole_groups_are_distinguished(task: LabelTask, units: list[Unit]) -> None:
     assert {one["group"] for one in held(page_of(task, units, 1))["units"]} == {None}
     whole = held(page_of(msgspec.structs.replace(task, design="whole"), units, 1))
     assert whole["units"][0]["group"] == 1
@@ -42,7 +42,7 @@ def test_only_whole_groups_are_distinguished(task: Task, units: list[Unit]) -> N
 
 
 def test_each_label_has_a_key_of_its_own_that_does_nothing_else_as_long_as_there_are_keys(
-    task: Task, units: list[Unit]
+    task: LabelTask, units: list[Unit]
 ) -> None:
     many = msgspec.structs.replace(task, labels={f"label {number}": "" for number in range(40)})
     keys = [label["key"] for label in held(page_of(many, units, 1))["labels"]]
@@ -53,7 +53,7 @@ def test_each_label_has_a_key_of_its_own_that_does_nothing_else_as_long_as_there
     assert not {"u", "r", "e", "0", "?"} & set(given)
 
 
-def test_nothing_but_the_pages_own_script_and_style_is_allowed(task: Task, units: list[Unit]) -> None:
+def test_nothing_but_the_pages_own_script_and_style_is_allowed(task: LabelTask, units: list[Unit]) -> None:
     text = page_of(task, units, 1).decode()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     assert policy
@@ -62,7 +62,7 @@ def test_nothing_but_the_pages_own_script_and_style_is_allowed(task: Task, units
     assert not re.search(r"<[^>]*\s(src|href|on\w+)=", text)
 
 
-def test_a_page_to_settle_has_the_rows_in_question_and_says_what_it_is_for(task: Task, units: list[Unit]) -> None:
+def test_a_page_to_settle_has_the_rows_in_question_and_says_what_it_is_for(task: LabelTask, units: list[Unit]) -> None:
     page = page_of(msgspec.structs.replace(task, design="whole"), units, 0, places=[5, 3])
     assert [(one["place"], one["group"]) for one in held(page)["units"]] == [(5, None), (3, None)]
     assert "Overton labels, to settle" in page.decode()
@@ -71,7 +71,7 @@ def test_a_page_to_settle_has_the_rows_in_question_and_says_what_it_is_for(task:
         page_of(task, units, 1, places=[5])
 
 
-def test_a_page_that_the_task_lacks_is_a_mistake(task: Task, units: list[Unit]) -> None:
+def test_a_page_that_the_task_lacks_is_a_mistake(task: LabelTask, units: list[Unit]) -> None:
     with pytest.raises(ValueError, match="a page that the task has"):
         page_of(task, units, 3)
     with pytest.raises(ValueError, match="one unit per row"):

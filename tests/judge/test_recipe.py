@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from overton.judging.labelling import Said, Task
+from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 
 PAGE = Path(__file__).parents[2] / "docs" / "judges.md"
 SHOWN = PAGE.read_text("utf-8")
@@ -22,14 +22,14 @@ def shown(start: str) -> list[str]:
     return shlex.split(line)[1:]
 
 
-def answered(folder: Path) -> Task:
+def answered(folder: Path) -> LabelTask:
     """Two people's files as their pages save them; Bo sees in a tenth of the turns what nobody else does."""
-    task = msgspec.json.decode((folder / "task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode((folder / "task.json").read_bytes(), type=LabelTask)
     for number, person in enumerate(("Ada", "Bo"), 1):
         labels = {place: task.rows[place].judged for place in task.people[number - 1]}
         if number == 2:
             labels |= dict.fromkeys(list(labels)[::10], "unclear")
-        said = Said(task.name, number, person, labels, saved=float(number))
+        said = AnnotatorLabels(task.name, number, person, labels, saved=float(number))
         (folder / f"{person}-{number}.json").write_bytes(msgspec.json.encode(said))
     return task
 
@@ -55,7 +55,7 @@ def test_the_commands_of_the_page_lead_from_a_run_to_a_corrected_report(tmp_path
     assert held
     open_places = [one["place"] for one in msgspec.json.decode(held[1])["units"]]
     assert open_places
-    settled = Said(task.name, 0, "both", {one: task.rows[one].judged for one in open_places}, saved=3.0)
+    settled = AnnotatorLabels(task.name, 0, "both", {one: task.rows[one].judged for one in open_places}, saved=3.0)
     (tmp_path / "labels" / "both-settled.json").write_bytes(msgspec.json.encode(settled))
     overton(["judge", "agreement", "labels/both-settled.json", "--run", "runs/chameleon"])
     report = overton(shown("report runs/chameleon")).split()[-1]

@@ -17,7 +17,7 @@ from overton.calls import Ask, Draw, Reply, Request, Trial, user
 from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
-from overton.judging.labelling import Said, Task
+from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 from overton.runs.run import Run
 from overton.studies import (
     Items,
@@ -184,21 +184,21 @@ def test_refusals_of_another_judge_are_counted_by_condition_and_do_not_flatter(r
 
 
 @pytest.fixture
-def labelled(run: Path, tmp_path: Path) -> Iterator[Task]:
+def labelled(run: Path, tmp_path: Path) -> Iterator[LabelTask]:
     """The run with labels of two people on ten turns, who agree with the judge on all but two."""
     pages = overton.judge.draw_labels(run, tmp_path / "labels", size=10, shared=10, whole=False)
-    task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=LabelTask)
     told = {place: row.judged for place, row in enumerate(task.rows)}
     told |= dict.fromkeys([place for place, label in told.items() if label != "unclear"][:2], "unclear")
     files = [page.with_suffix(".json") for page in pages]
     for number, file in enumerate(files, 1):
-        file.write_bytes(msgspec.json.encode(Said(task.name, number, f"p{number}", told)))
+        file.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, number, f"p{number}", told)))
     overton.judge.agreement(files, run=run)
     yield task
     (run / "labels" / f"{task.name}.json").unlink()
 
 
-def test_what_people_labelled_is_what_the_judge_is_asked_again(run: Path, labelled: Task, tmp_path: Path) -> None:
+def test_what_people_labelled_is_what_the_judge_is_asked_again(run: Path, labelled: LabelTask, tmp_path: Path) -> None:
     done = overton.judge.again(run, out=tmp_path / "again")
     (steady,) = analysed(done).steady
     assert (steady.units, steady.rows, steady.by_people) == (10, 10, 10)
@@ -218,9 +218,9 @@ def test_values_of_an_evaluation_that_people_labelled_in_part_are_compared_in_th
     held = HELD[1]
     made = overton.run(held.study, out=tmp_path / "run", **held.given)
     (page,) = overton.judge.draw_labels(made.path, tmp_path / "labels", people=1, size=9, whole=False)
-    task = msgspec.json.decode(page.with_name("task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode(page.with_name("task.json").read_bytes(), type=LabelTask)
     file = page.with_suffix(".json")
-    file.write_bytes(msgspec.json.encode(Said(task.name, 1, "ada", dict.fromkeys(range(9), "used"))))
+    file.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, 1, "ada", dict.fromkeys(range(9), "used"))))
     overton.judge.agreement(file, run=made.path)
     (steady,) = analysed(overton.judge.again(made.path, out=tmp_path / "again")).steady
     assert (steady.rows, steady.by_people) == (9, 9)

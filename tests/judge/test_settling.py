@@ -18,8 +18,7 @@ from overton.cli.main import app
 from overton.cli.options import joined
 from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
-from overton.judging.gathering import gathered
-from overton.judging.labelling import CANNOT_TELL, Said, Settled, Task
+from overton.judging.label_tasks import CANNOT_TELL, AdjudicatedLabel, AnnotatorLabels, LabelTask, gather_labels
 from overton.runs.labels import keep, kept_in, labels_locked
 
 
@@ -27,15 +26,15 @@ def called(*words: object) -> Result:
     return CliRunner().invoke(app, joined([str(word) for word in words]))
 
 
-def answered(pages: list[Path], run: Path) -> tuple[Task, list[Path]]:
+def answered(pages: list[Path], run: Path) -> tuple[LabelTask, list[Path]]:
     """Two people who say what the judge says but for the first row that both have."""
-    task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode(pages[0].with_name("task.json").read_bytes(), type=LabelTask)
     both = min(set(task.people[0]) & set(task.people[1]))
     files = []
     for number, person in enumerate(("ada", "bo"), 1):
         labels = {place: task.rows[place].judged for place in task.people[number - 1]}
         labels[both] = "unclear" if number == 1 else CANNOT_TELL
-        said = Said(task.name, number, person, labels, {both: "it dodges"} if number == 1 else {})
+        said = AnnotatorLabels(task.name, number, person, labels, {both: "it dodges"} if number == 1 else {})
         files.append(pages[0].with_name(f"{person}.json"))
         files[-1].write_bytes(msgspec.json.encode(said))
     return task, files
@@ -59,11 +58,11 @@ def test_disagreements_are_shown_with_who_said_what_and_settled(run: Path, tmp_p
     assert texts["What people said"] == f"ada: unclear (it dodges)\nbo: {CANNOT_TELL}"
     assert texts["Answer"]
     saved = tmp_path / "both.json"
-    saved.write_bytes(msgspec.json.encode(Said(task.name, 0, "both", {place: "unclear"})))
+    saved.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, 0, "both", {place: "unclear"})))
     settled = overton.judge.agreement(saved, run=run)
     assert isinstance(settled, PeopleAgreement)
     assert (settled.people.open, settled.people.settled) == (0, 1)
-    assert kept_in(run)[0].settled == (Settled(place, "unclear", "both"),)
+    assert kept_in(run)[0].settled == (AdjudicatedLabel(place, "unclear", "both"),)
     again = called("judge", "agreement", saved, "--run", run, "--settle", tmp_path / "more.html")
     assert "People have no unsettled disagreements" in again.stderr
     assert not (tmp_path / "more.html").exists()
@@ -78,7 +77,7 @@ def test_two_who_read_labels_at_once_lose_none(run: Path, tmp_path: Path) -> Non
         other.start()
         other.join(0.3)
         assert other.is_alive()  # it waits, and reads what the first has kept
-        keep(run, gathered(task, [("ada.json", msgspec.json.decode(files[0].read_bytes(), type=Said))]))
+        keep(run, gather_labels(task, [("ada.json", msgspec.json.decode(files[0].read_bytes(), type=AnnotatorLabels))]))
     other.join(60)
     (labels,) = [one for one in kept_in(run) if one.task.name == task.name]
     assert [one.person for one in labels.said] == ["ada", "bo"]
@@ -103,7 +102,7 @@ def test_sample_writes_the_same_rows_for_label_studio(run: Path, tmp_path: Path)
     out = tmp_path / "labels"
     done = called("judge", "sample", run, "--people", 2, "--size", 6, "--out", out, "--label-studio", "--single")
     assert done.exit_code == 0, done.output
-    task = msgspec.json.decode((out / "task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode((out / "task.json").read_bytes(), type=LabelTask)
     rows = json.loads((out / "label-studio.json").read_bytes())
     assert [row["data"]["overton_row"] for row in rows] == list(range(6))
     made = ElementTree.fromstring((out / "label-studio.xml").read_text("utf-8"))

@@ -10,7 +10,7 @@ from labels_page import ENDED, WORKING, begin, fresh, key, saved, text
 
 import overton
 from overton.judge.people_labels import PeopleAgreement
-from overton.judging.labelling import CANNOT_TELL, Said, Task
+from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask
 
 pytestmark = pytest.mark.browser
 
@@ -22,16 +22,16 @@ OPEN = 3
 TALKS = {"temperatures": [0.0]}
 
 
-def differing(run: Path, folder: Path, seed: int) -> tuple[Task, list[int]]:
+def differing(run: Path, folder: Path, seed: int) -> tuple[LabelTask, list[int]]:
     """A task whose two people differ on three rows that both have, in names and remarks that would be markup."""
     pages = overton.judge.draw_labels(run, folder, size=8, shared=8, seed=seed, whole=False)
-    task = msgspec.json.decode((folder / "task.json").read_bytes(), type=Task)
+    task = msgspec.json.decode((folder / "task.json").read_bytes(), type=LabelTask)
     both = sorted(task.people[0])[:OPEN]
     for number, person in enumerate((HOSTILE, "bo"), 1):
         labels = dict.fromkeys(task.people[number - 1], "supportive")
         if number == 2:
             labels |= dict(zip(both, ("critical", "unclear", CANNOT_TELL), strict=True))
-        said = Said(task.name, number, person, labels, {both[0]: IMAGE})
+        said = AnnotatorLabels(task.name, number, person, labels, {both[0]: IMAGE})
         pages[number - 1].with_suffix(".json").write_bytes(msgspec.json.encode(said))
     found = overton.judge.agreement(sorted(folder.glob("person-*.json")), run=run)
     assert isinstance(found, PeopleAgreement)

@@ -7,28 +7,28 @@ from collections import Counter
 import pytest
 
 from overton.errors import InputError
-from overton.judging.dealing import chosen, dealt
+from overton.judging.label_tasks import choose_units, deal_units
 
 GIVEN = [None if place % 10 == 9 else "rare" if place % 50 == 0 else "common" for place in range(1000)]
 GROUPS = [f"talk-{place // 20}" for place in range(1000)]
 
 
 def test_a_plain_draw_has_one_chance_for_all_labelled_rows() -> None:
-    taken = chosen(GIVEN, GROUPS, size=90, seed=2)
+    taken = choose_units(GIVEN, GROUPS, size=90, seed=2)
     assert len(taken) == 90
     assert {chance for _, chance in taken} == {90 / 900}
     assert all(GIVEN[place] for place, _ in taken)
-    assert taken == chosen(GIVEN, GROUPS, size=90, seed=2) != chosen(GIVEN, GROUPS, size=90, seed=3)
+    assert taken == choose_units(GIVEN, GROUPS, size=90, seed=2) != choose_units(GIVEN, GROUPS, size=90, seed=3)
 
 
 def test_a_stratified_draw_has_a_chance_for_each_label() -> None:
-    taken = chosen(GIVEN, GROUPS, size=100, design="stratified")
+    taken = choose_units(GIVEN, GROUPS, size=100, design="stratified")
     assert Counter(GIVEN[place] for place, _ in taken) == {"rare": 20, "common": 80}
     assert {(GIVEN[place], chance) for place, chance in taken} == {("rare", 1.0), ("common", 80 / 880)}
 
 
 def test_whole_groups_are_drawn_with_every_labelled_row_in_order() -> None:
-    taken = chosen(GIVEN, GROUPS, size=50, seed=1, design="whole")
+    taken = choose_units(GIVEN, GROUPS, size=50, seed=1, design="whole")
     names = list(dict.fromkeys(GROUPS[place] for place, _ in taken))
     assert len(names) == 3  # 18 labelled rows each
     for name in names:
@@ -39,7 +39,7 @@ def test_whole_groups_are_drawn_with_every_labelled_row_in_order() -> None:
 
 def test_the_chance_of_a_whole_group_is_what_it_is_said_to_be_however_long_it_is() -> None:
     groups = ["long"] * 40 + [f"short-{number}" for number in range(10)]
-    draws = [chosen(["x"] * 50, groups, size=15, seed=seed, design="whole") for seed in range(400)]
+    draws = [choose_units(["x"] * 50, groups, size=15, seed=seed, design="whole") for seed in range(400)]
     (chance,) = {chance for taken in draws for _, chance in taken}
     held = sum(any(groups[place] == "long" for place, _ in taken) for taken in draws) / len(draws)
     assert chance == 4 / 11
@@ -49,13 +49,13 @@ def test_the_chance_of_a_whole_group_is_what_it_is_said_to_be_however_long_it_is
 def test_what_cannot_be_drawn_is_refused_whatever_the_design() -> None:
     for design in ("plain", "stratified", "whole"):
         with pytest.raises(InputError, match="must be 1 or more"):
-            chosen(GIVEN, GROUPS, size=0, design=design)
+            choose_units(GIVEN, GROUPS, size=0, design=design)
         with pytest.raises(InputError, match="no labelled unit"):
-            chosen([None], ["a"], design=design)
+            choose_units([None], ["a"], design=design)
 
 
 def test_everybody_gets_what_is_shared_and_the_others_go_to_one_person_each() -> None:
-    pages = dealt(["g"] * 100, people=3, shared=31, seed=5)
+    pages = deal_units(["g"] * 100, people=3, shared=31, seed=5)
     assert [len(page) for page in pages] == [54, 54, 54]
     everybody = set(pages[0]) & set(pages[1]) & set(pages[2])
     assert everybody == set(range(31))
@@ -63,7 +63,7 @@ def test_everybody_gets_what_is_shared_and_the_others_go_to_one_person_each() ->
 
 
 def test_each_order_is_a_persons_own() -> None:
-    first, second = dealt(["g"] * 40, people=2, shared=40)
+    first, second = deal_units(["g"] * 40, people=2, shared=40)
     assert first != second
     assert sorted(first) == sorted(second) == list(range(40))
     assert list(first) != sorted(first)
@@ -71,7 +71,7 @@ def test_each_order_is_a_persons_own() -> None:
 
 def test_whole_groups_stay_together_in_the_runs_order_and_are_shared_whole() -> None:
     groups = [name for name, length in zip("abcdefg", (5, 8, 8, 2, 9, 4, 6), strict=True) for _ in range(length)]
-    pages = dealt(groups, people=2, shared=10, seed=3, whole=True)
+    pages = deal_units(groups, people=2, shared=10, seed=3, whole=True)
     for page in pages:
         runs = [groups[place] for place in page]
         assert len(dict.fromkeys(runs)) == sum(one != before for one, before in zip(runs, [None, *runs], strict=False))
@@ -84,9 +84,9 @@ def test_whole_groups_stay_together_in_the_runs_order_and_are_shared_whole() -> 
 
 
 def test_one_person_gets_every_row_and_none_is_too_few() -> None:
-    (page,) = dealt(["g"] * 12, people=1)
+    (page,) = deal_units(["g"] * 12, people=1)
     assert sorted(page) == list(range(12))
     with pytest.raises(InputError, match="--people"):
-        dealt(["g"], people=0)
+        deal_units(["g"], people=0)
     with pytest.raises(InputError, match="--shared"):
-        dealt(["g"], shared=-1)
+        deal_units(["g"], shared=-1)

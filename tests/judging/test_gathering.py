@@ -9,21 +9,34 @@ import msgspec
 import pytest
 
 from overton.errors import InputError
-from overton.judging.gathering import SETTLING, check_labels, check_task, checked, gathered, open_places
-from overton.judging.labelling import CANNOT_TELL, Asked, Labels, Said, Settled, Task, task_of
+from overton.judging.label_tasks import (
+    CANNOT_TELL,
+    SETTLING,
+    AdjudicatedLabel,
+    AnnotatorLabels,
+    LabelRequest,
+    LabelTask,
+    SavedLabels,
+    check_labels,
+    check_task,
+    checked,
+    gather_labels,
+    open_places,
+    task_of,
+)
 
-ROWS = tuple(Asked(f"u{place}", "pro", f"g{place}", 0.5) for place in range(4))
+ROWS = tuple(LabelRequest(f"u{place}", "pro", f"g{place}", 0.5) for place in range(4))
 NAMES = {"pro": "for", "con": "against"}
-BARE = Task("", "s", "stance", "j", "?", NAMES, 0, "plain", {"pro": 8}, 8, ROWS, ((2, 0, 1), (1, 3)))
+BARE = LabelTask("", "s", "stance", "j", "?", NAMES, 0, "plain", {"pro": 8}, 8, ROWS, ((2, 0, 1), (1, 3)))
 TASK = task_of(BARE)
 
 
-def said(page: int, labels: dict[int, str], person: str = "ada", **more: Any) -> Said:
-    return Said(TASK.name, page, person, labels, **more)
+def said(page: int, labels: dict[int, str], person: str = "ada", **more: Any) -> AnnotatorLabels:
+    return AnnotatorLabels(TASK.name, page, person, labels, **more)
 
 
-def joined(*files: Said, before: Labels | None = None) -> Labels:
-    return gathered(TASK, [(f"{number}.json", one) for number, one in enumerate(files)], before)
+def joined(*files: AnnotatorLabels, before: SavedLabels | None = None) -> SavedLabels:
+    return gather_labels(TASK, [(f"{number}.json", one) for number, one in enumerate(files)], before)
 
 
 def test_what_a_page_asked_for_is_taken_and_the_name_trimmed() -> None:
@@ -33,14 +46,14 @@ def test_what_a_page_asked_for_is_taken_and_the_name_trimmed() -> None:
 
 @dataclass
 class Wrong:
-    said: Said
+    said: AnnotatorLabels
     told: str
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        Wrong(Said("tother", 1, "ada", {}), "f: task: is 'tother', and the key that of"),
+        Wrong(AnnotatorLabels("tother", 1, "ada", {}), "f: task: is 'tother', and the key that of"),
         Wrong(said(1, {3: "pro"}), "f: labels.3: page 1 did not ask for that row"),
         Wrong(said(1, {0: "maybe"}), "f: labels.0: is 'maybe'; it must be one of pro, con, cannot tell"),
         Wrong(said(3, {}), "f: page: is 3; the task has pages 1 to 2"),
@@ -106,11 +119,11 @@ def test_what_is_settled_stays_until_it_is_settled_anew() -> None:
     both = (said(1, {0: "pro", 1: "pro"}), said(2, {1: "con"}, "bo"))
     assert open_places(joined(*both)) == [1]
     settled = joined(*both, said(SETTLING, {1: "con"}, "both"))
-    assert settled.settled == (Settled(1, "con", "both"),)
+    assert settled.settled == (AdjudicatedLabel(1, "con", "both"),)
     assert open_places(settled) == []
     assert joined(said(1, {1: "pro"}), before=settled).settled == settled.settled
     anew = joined(said(SETTLING, {1: "pro"}, "cy"), before=settled)
-    assert anew.settled == (Settled(1, "pro", "cy"),)
+    assert anew.settled == (AdjudicatedLabel(1, "pro", "cy"),)
 
 
 def test_the_file_that_was_saved_last_prevails_and_removes_what_it_takes_back() -> None:
@@ -143,14 +156,16 @@ def test_settling_what_nobody_labelled_or_in_two_ways_is_refused() -> None:
 @pytest.mark.parametrize(
     "kept",
     [
-        Labels(TASK, (said(1, {3: "pro"}),)),
-        Labels(TASK, (said(SETTLING, {0: "pro"}),)),
-        Labels(TASK, (said(1, {0: "pro"}), said(1, {0: "con"}))),
-        Labels(TASK, (said(1, {0: "pro"}),), (Settled(1, "pro", "ada"),)),
-        Labels(TASK, (said(1, {0: "pro"}),), (Settled(0, "maybe", "ada"),)),
-        Labels(TASK, (said(1, {0: "pro"}),), (Settled(0, "pro", "ada"), Settled(0, "con", "bo"))),
+        SavedLabels(TASK, (said(1, {3: "pro"}),)),
+        SavedLabels(TASK, (said(SETTLING, {0: "pro"}),)),
+        SavedLabels(TASK, (said(1, {0: "pro"}), said(1, {0: "con"}))),
+        SavedLabels(TASK, (said(1, {0: "pro"}),), (AdjudicatedLabel(1, "pro", "ada"),)),
+        SavedLabels(TASK, (said(1, {0: "pro"}),), (AdjudicatedLabel(0, "maybe", "ada"),)),
+        SavedLabels(
+            TASK, (said(1, {0: "pro"}),), (AdjudicatedLabel(0, "pro", "ada"), AdjudicatedLabel(0, "con", "bo"))
+        ),
     ],
 )
-def test_kept_labels_that_nobody_can_have_given_are_refused(kept: Labels) -> None:
+def test_kept_labels_that_nobody_can_have_given_are_refused(kept: SavedLabels) -> None:
     with pytest.raises(InputError, match="f: "):
         check_labels(kept, "f")

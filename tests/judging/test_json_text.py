@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.judging import asked, list_schema, object_schema, parse_json, schema_of
-from overton.judging.json_text import MAX_CHARACTERS, MAX_DEPTH
+from overton.judging import list_schema, object_schema, parse_json, schema_of, with_schema
+from overton.judging.replies import MAX_CHARACTERS, MAX_DEPTH
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -173,9 +173,9 @@ class Topic(msgspec.Struct, frozen=True):
 
 class Answer(msgspec.Struct, kw_only=True):
     reason: str = ""
-    verdict: Annotated[str, asked(enum=("yes", "no"))]
-    topics: Annotated[list[Topic], asked(minItems=1, maxItems=3)]
-    unread: Annotated[Any, asked(type="string")] = None
+    verdict: Annotated[str, with_schema(enum=("yes", "no"))]
+    topics: Annotated[list[Topic], with_schema(minItems=1, maxItems=3)]
+    unread: Annotated[Any, with_schema(type="string")] = None
     side: Literal["pro", "con"]
 
 

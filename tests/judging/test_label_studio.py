@@ -10,18 +10,18 @@ import msgspec
 import pytest
 
 from overton.errors import InputError
-from overton.judging.label_studio import Exported, interface, said_by, tasks
-from overton.judging.labelling import CANNOT_TELL, Asked, Said, Task, task_of
+from overton.judging.label_studio import LabelStudioExport, interface, said_by, tasks
+from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelRequest, LabelTask, task_of
 
-ROWS = tuple(Asked(f"hidden-{place}", "pro", "g", 0.5) for place in range(3))
+ROWS = tuple(LabelRequest(f"hidden-{place}", "pro", "g", 0.5) for place in range(3))
 LABELS = {"pro": 'says "yes" & <so>', "con": ""}
-TASK = task_of(Task("", "s", "stance", "j", "Is $it?", LABELS, 0, "plain", {"pro": 6}, 1, ROWS, ((0, 1), (1, 2))))
+TASK = task_of(LabelTask("", "s", "stance", "j", "Is $it?", LABELS, 0, "plain", {"pro": 6}, 1, ROWS, ((0, 1), (1, 2))))
 TEXTS = [{"Post": "<b>$1</b>", "Answer": "yes"}, {"Answer": "no"}, {"Answer": "?"}]
 
 
-def export(place: int, *annotations: dict[str, Any], task: str = TASK.name) -> list[Exported]:
+def export(place: int, *annotations: dict[str, Any], task: str = TASK.name) -> list[LabelStudioExport]:
     held = [{"id": 9, "data": {"overton_task": task, "overton_row": place, "text_1": "x"}, "annotations": annotations}]
-    return msgspec.json.decode(json.dumps(held), type=list[Exported])
+    return msgspec.json.decode(json.dumps(held), type=list[LabelStudioExport])
 
 
 def annotation(label: str | None, who: Any = 3, **more: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def test_tasks_have_what_is_shown_and_no_label_of_the_judges() -> None:
     }
     assert made[1]["data"]["text_1"] == ""
     assert "hidden" not in json.dumps(made)
-    assert msgspec.json.decode(tasks(TASK, TEXTS), type=list[Exported])[2].annotations == []
+    assert msgspec.json.decode(tasks(TASK, TEXTS), type=list[LabelStudioExport])[2].annotations == []
 
 
 def test_the_interface_is_xml_with_every_text_and_label() -> None:
@@ -65,9 +65,9 @@ def test_each_persons_labels_are_counted_to_the_first_page_that_asks_for_the_row
         *export(2, annotation(CANNOT_TELL)),
     ]
     assert said_by(TASK, rows, "f") == [
-        Said(TASK.name, 1, "Bo", {0: "con"}, {0: "odd"}, {0: 4.5}),
-        Said(TASK.name, 1, "user 3", {0: "pro", 1: "con"}, {0: "odd", 1: "odd"}, {0: 4.5, 1: 4.5}),
-        Said(TASK.name, 2, "user 3", {2: CANNOT_TELL}, {2: "odd"}, {2: 4.5}),
+        AnnotatorLabels(TASK.name, 1, "Bo", {0: "con"}, {0: "odd"}, {0: 4.5}),
+        AnnotatorLabels(TASK.name, 1, "user 3", {0: "pro", 1: "con"}, {0: "odd", 1: "odd"}, {0: 4.5, 1: 4.5}),
+        AnnotatorLabels(TASK.name, 2, "user 3", {2: CANNOT_TELL}, {2: "odd"}, {2: 4.5}),
     ]
 
 
@@ -80,7 +80,7 @@ def test_each_persons_labels_are_counted_to_the_first_page_that_asks_for_the_row
         (export(0, annotation("pro"), annotation("con")), "f: [0].annotations[1]: 'user 3' labelled row 0 twice"),
     ],
 )
-def test_what_is_not_of_the_task_is_refused_with_its_place(rows: list[Exported], told: str) -> None:
+def test_what_is_not_of_the_task_is_refused_with_its_place(rows: list[LabelStudioExport], told: str) -> None:
     with pytest.raises(InputError) as refused:
         said_by(TASK, rows, "f")
     assert str(refused.value).startswith(told)

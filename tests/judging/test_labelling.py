@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import msgspec
 
-from overton.judging.labelling import CANNOT_TELL, Asked, Labels, Said, Settled, Task, changed, task_of
+from overton.judging.label_tasks import (
+    CANNOT_TELL,
+    AdjudicatedLabel,
+    AnnotatorLabels,
+    LabelRequest,
+    LabelTask,
+    SavedLabels,
+    changed,
+    task_of,
+)
 
-ROWS = tuple(Asked(f"u{place}", "pro", "g", 0.5) for place in range(4))
+ROWS = tuple(LabelRequest(f"u{place}", "pro", "g", 0.5) for place in range(4))
 TASK = task_of(
-    Task("", "s", "stance", "j", "Which?", {"pro": "for", "con": ""}, 0, "plain", {"pro": 8}, 2, ROWS, ((0, 1), (1, 2)))
+    LabelTask(
+        "", "s", "stance", "j", "Which?", {"pro": "for", "con": ""}, 0, "plain", {"pro": 8}, 2, ROWS, ((0, 1), (1, 2))
+    )
 )
 
 
@@ -19,13 +30,13 @@ def test_a_task_is_named_by_all_its_contents() -> None:
 
 
 def test_a_task_comes_back_from_json_as_it_was() -> None:
-    assert msgspec.json.decode(msgspec.json.encode(TASK), type=Task) == TASK
+    assert msgspec.json.decode(msgspec.json.encode(TASK), type=LabelTask) == TASK
 
 
 def test_until_people_settle_a_unit_each_counts_in_equal_parts_and_then_what_they_settled() -> None:
     said = (
-        Said(TASK.name, 1, "ada", {0: "pro", 1: "pro"}),
-        Said(TASK.name, 2, "bo", {1: "con", 2: CANNOT_TELL}),
+        AnnotatorLabels(TASK.name, 1, "ada", {0: "pro", 1: "pro"}),
+        AnnotatorLabels(TASK.name, 2, "bo", {1: "con", 2: CANNOT_TELL}),
     )
-    assert Labels(TASK, said).shares() == {0: {"pro": 1}, 1: {"pro": 0.5, "con": 0.5}, 2: {CANNOT_TELL: 1}}
-    assert Labels(TASK, said, (Settled(1, "con", "ada"),)).shares()[1] == {"con": 1}
+    assert SavedLabels(TASK, said).shares() == {0: {"pro": 1}, 1: {"pro": 0.5, "con": 0.5}, 2: {CANNOT_TELL: 1}}
+    assert SavedLabels(TASK, said, (AdjudicatedLabel(1, "con", "ada"),)).shares()[1] == {"con": 1}

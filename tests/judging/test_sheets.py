@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 
 from overton.errors import InputError
 from overton.judging import cohen_kappa
-from overton.judging.agreement import agree
-from overton.judging.sheets import Answers, Key, KeyRow, draw, key_of, read_sheet, write_sheet
+from overton.judging.agreement import sheet_agreement
+from overton.judging.sheets import KeyRow, SheetAnswers, SheetKey, draw, key_of, read_sheet, write_sheet
 from overton.untrusted import uncelled
 
 near = pytest.approx
 LABELS = ("supportive", "critical", "balanced", "unclear")
 
 
-def key(*judged: str, stratified: bool = False, population: dict[str, int] | None = None) -> Key:
+def key(*judged: str, stratified: bool = False, population: dict[str, int] | None = None) -> SheetKey:
     rows = [KeyRow(f"c{number}/1", label, f"c{number}") for number, label in enumerate(judged)]
     given = {"study": "s", "what": "stance", "judge": "j", "labels": LABELS, "seed": 0}
     return key_of(rows, **given, stratified=stratified, population=population or {})
 
 
-def filled(known: Key, *said: str, texts: str = "text") -> str:
+def filled(known: SheetKey, *said: str, texts: str = "text") -> str:
     """The sheet of a key as a person sends it back."""
     sheet = write_sheet(known, [{"answer": texts}] * len(known.rows))
     rows = list(csv.DictReader(io.StringIO(sheet, newline="")))
@@ -40,7 +40,7 @@ def filled(known: Key, *said: str, texts: str = "text") -> str:
     return made.getvalue()
 
 
-def reasons(text: str, known: Key) -> list[str]:
+def reasons(text: str, known: SheetKey) -> list[str]:
     with pytest.raises(InputError) as raised:
         read_sheet(text, known, "sheet.csv")
     return [str(problem) for problem in raised.value.problems]
@@ -184,7 +184,7 @@ def test_the_name_of_a_sheet_follows_from_what_it_is():
 def test_agreement_on_a_plain_sheet_is_share_and_kappa_with_blanks_left_out():
     judged = ["supportive"] * 6 + ["critical"] * 4
     said = ["supportive"] * 5 + ["critical"] * 4 + [None]
-    found = agree(key(*judged), Answers(tuple(said)))
+    found = sheet_agreement(key(*judged), SheetAnswers(tuple(said)))
     assert (found.drawn, found.blank, found.same.n) == (10, 1, 9)
     assert found.same.value == near(8 / 9)
     assert found.kappa.value == near(cohen_kappa(judged[:9], said[:9]).value)
@@ -197,7 +197,7 @@ def test_a_stratified_sheet_is_weighed_back_to_how_often_the_judge_gives_each_la
     known = key(
         *["supportive"] * 10, *["critical"] * 10, stratified=True, population={"supportive": 900, "critical": 100}
     )
-    found = agree(known, Answers(("supportive",) * 10 + ("critical",) * 5 + ("supportive",) * 5))
+    found = sheet_agreement(known, SheetAnswers(("supportive",) * 10 + ("critical",) * 5 + ("supportive",) * 5))
     assert found.same.value == near(0.9 + 0.1 * 0.5)
     chance = 0.9 * 0.95 + 0.1 * 0.05
     assert found.kappa.value == near((0.95 - chance) / (1 - chance))
@@ -217,14 +217,14 @@ def test_the_weighed_interval_covers_as_often_as_it_says():
     held = 0
     for _ in range(300):
         said = tuple(label if rng.random() < right[label] else "unclear" for label in judged)
-        same = agree(known, Answers(said)).same
+        same = sheet_agreement(known, SheetAnswers(said)).same
         held += same.low <= truth <= same.high
     assert 0.90 < held / 300 < 0.99
 
 
 def test_full_agreement_has_an_interval_with_a_lower_end():
     known = key("supportive", "critical", stratified=True, population={"supportive": 5, "critical": 5})
-    found = agree(known, Answers(("supportive", "critical")))
+    found = sheet_agreement(known, SheetAnswers(("supportive", "critical")))
     assert (found.same.value, found.same.high) == (1, 1)
     assert found.same.low < 0.5
     assert isnan(found.kappa.low)
@@ -232,7 +232,7 @@ def test_full_agreement_has_an_interval_with_a_lower_end():
 
 def test_a_label_of_which_nothing_was_filled_in_leaves_the_population_unknown():
     known = key("supportive", "critical", stratified=True, population={"supportive": 5, "critical": 5})
-    found = agree(known, Answers(("supportive", None)))
+    found = sheet_agreement(known, SheetAnswers(("supportive", None)))
     assert isnan(found.same.value)
     assert "critical" in found.same.method
 

@@ -128,7 +128,7 @@ def test_an_agreement_is_not_kept_in_a_folder_with_a_link(runs: Any, monkeypatch
         blank, drawn, study, sheet = 0, 1, "open-mindedness", "s"
 
     monkeypatch.setattr("overton.judge.sheets.opened_sheet", lambda *_: (None, None))
-    monkeypatch.setattr("overton.judging.agreement.agree", lambda *_, **__: Found)
+    monkeypatch.setattr("overton.judging.agreement.sheet_agreement", lambda *_, **__: Found)
     with pytest.raises(RunError, match="symbolic link"):
         read_agreement("sheet.csv", run=runs.folder / "run")
     assert not (runs.folder / "outside").exists()

@@ -15,7 +15,7 @@ from tests.stored_runs import RUNS, unpack
 
 import overton
 from overton.errors import InputError, Notice
-from overton.judging.labelling import Said, Task
+from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 
 FREE = "open-mindedness-free-answers"
 STUDIES = ("open-mindedness", "stance-stability", "pluralism", "deliberation", "even-handedness")
@@ -62,8 +62,8 @@ def run(tmp_path: Path) -> Path:
     overton.baseline(f"{made}#careful", out=tmp_path / "base.json")
     (tmp_path / "gate.toml").write_text(GUARD)
     overton.judge.draw_labels(made, tmp_path / "task", people=1, size=40)
-    task = msgspec.json.decode((tmp_path / "task" / "task.json").read_bytes(), type=Task)
-    said = Said(task.name, 1, "person", {place: row.judged for place, row in enumerate(task.rows)})
+    task = msgspec.json.decode((tmp_path / "task" / "task.json").read_bytes(), type=LabelTask)
+    said = AnnotatorLabels(task.name, 1, "person", {place: row.judged for place, row in enumerate(task.rows)})
     (tmp_path / "task" / "person.json").write_bytes(msgspec.json.encode(said))
     return made
 

@@ -19,7 +19,7 @@ import msgspec
 
 import overton
 from overton.errors import Stopped
-from overton.judging.labelling import Said, Task
+from overton.judging.label_tasks import AnnotatorLabels, LabelTask
 from overton.studies.registry import study_named
 
 from . import SETS, unpack
@@ -58,12 +58,12 @@ def record_labels(name: str, case: LabelSample, scratch: Path) -> None:
     run = unpack(case.run, scratch / name, _VERSION)
     overton.judge.draw_labels(run, scratch / name / "task", people=1, size=240, what=case.what, **case.how)
     file = scratch / name / "task" / "task.json"
-    task = msgspec.json.decode(file.read_bytes(), type=Task)
+    task = msgspec.json.decode(file.read_bytes(), type=LabelTask)
     names = list(task.labels)
     said = {place: row.judged for place, row in enumerate(task.rows)}
     said |= {place: names[names.index(said[place]) - 1] for place in range(0, len(said), _EVERY)}
     answers = file.with_name("person.json")
-    answers.write_bytes(msgspec.json.encode(Said(task.name, 1, "person", said)))
+    answers.write_bytes(msgspec.json.encode(AnnotatorLabels(task.name, 1, "person", said)))
     overton.judge.agreement([answers], run=run)
     _pack(name, sorted((run / "labels").rglob("*.json")), run)
 

@@ -10,7 +10,15 @@ import msgspec
 import pytest
 
 from overton.errors import InputError
-from overton.judging.labelling import CANNOT_TELL, Asked, Design, Labels, Said, Task, task_of
+from overton.judging.label_tasks import (
+    CANNOT_TELL,
+    AnnotatorLabels,
+    LabelDesign,
+    LabelRequest,
+    LabelTask,
+    SavedLabels,
+    task_of,
+)
 from overton.studies.exhibits import Callout, Table
 from overton.studies.labelled import ENOUGH, LabelledShares, Units, shares_by_people
 from overton.studies.labelled_tables import labelled_section
@@ -22,20 +30,20 @@ MODELS = ["a", "b"] * 200
 UNITS = Units([f"u{n}" for n in range(400)], JUDGED, [f"g{n}" for n in range(400)], MODELS)
 
 
-def task(places: range, design: Design = "plain", units: Units = UNITS) -> Task:
+def task(places: range, design: LabelDesign = "plain", units: Units = UNITS) -> LabelTask:
     chance = len(places) / len(units.id)
-    rows = tuple(Asked(units.id[n], units.label[n], units.group[n], chance) for n in places)
+    rows = tuple(LabelRequest(units.id[n], units.label[n], units.group[n], chance) for n in places)
     population = {name: Counter(units.label)[name] for name in NAMES}
-    bare = Task("", "s", "stance", "j", "?", NAMES, 0, design, population, 9, rows, (tuple(range(len(rows))),) * 2)
+    bare = LabelTask("", "s", "stance", "j", "?", NAMES, 0, design, population, 9, rows, (tuple(range(len(rows))),) * 2)
     return task_of(bare)
 
 
-def found(of: Task, *people: dict[int, str], units: Units = UNITS) -> LabelledShares:
-    said = tuple(Said(of.name, page, f"p{page}", one) for page, one in enumerate(people, 1))
-    return shares_by_people(Labels(of, said), units, "run", "f")
+def found(of: LabelTask, *people: dict[int, str], units: Units = UNITS) -> LabelledShares:
+    said = tuple(AnnotatorLabels(of.name, page, f"p{page}", one) for page, one in enumerate(people, 1))
+    return shares_by_people(SavedLabels(of, said), units, "run", "f")
 
 
-def as_judged(of: Task, *, but: dict[int, str] | None = None) -> dict[int, str]:
+def as_judged(of: LabelTask, *, but: dict[int, str] | None = None) -> dict[int, str]:
     return {place: row.judged for place, row in enumerate(of.rows)} | (but or {})
 
 

@@ -8,18 +8,28 @@ import polars as pl
 import pytest
 
 from overton.errors import InputError
-from overton.judging.labelling import CANNOT_TELL, Asked, Labels, Said, Settled, Task
+from overton.judging.label_tasks import (
+    CANNOT_TELL,
+    AdjudicatedLabel,
+    AnnotatorLabels,
+    LabelRequest,
+    LabelTask,
+    SavedLabels,
+)
 from overton.statistics import Estimate
 from overton.studies.labelled.people import people_table, read_people
 from overton.studies.labelled.variants import leading
 
-ASKED = tuple(Asked(f"m/c/{place}", "a", "m/c", 0.25) for place in range(3))
-TASK = Task("t", "s", "stance", "j", "?", {}, 0, "plain", {}, 1, ASKED, ((0, 1, 2), (0, 1)))
+ASKED = tuple(LabelRequest(f"m/c/{place}", "a", "m/c", 0.25) for place in range(3))
+TASK = LabelTask("t", "s", "stance", "j", "?", {}, 0, "plain", {}, 1, ASKED, ((0, 1, 2), (0, 1)))
 
 
 def test_people_who_differ_count_in_parts_and_what_is_settled_alone() -> None:
-    said = (Said("t", 1, "Ann", {0: "a", 1: "a", 2: CANNOT_TELL}), Said("t", 2, "Bob", {0: "b", 1: "b"}))
-    table = people_table(Labels(TASK, said, (Settled(1, "b", "Ann"),)))
+    said = (
+        AnnotatorLabels("t", 1, "Ann", {0: "a", 1: "a", 2: CANNOT_TELL}),
+        AnnotatorLabels("t", 2, "Bob", {0: "b", 1: "b"}),
+    )
+    table = people_table(SavedLabels(TASK, said, (AdjudicatedLabel(1, "b", "Ann"),)))
     assert table.columns == ["id", "label", "share", "chance", "group"]
     rows = table.sort("id", "label").select("id", "label", "share").rows()
     assert rows == [("m/c/0", "a", 0.5), ("m/c/0", "b", 0.5), ("m/c/1", "b", 1.0), ("m/c/2", CANNOT_TELL, 1.0)]
@@ -30,12 +40,12 @@ def test_people_who_differ_count_in_parts_and_what_is_settled_alone() -> None:
 
 
 def test_who_cannot_tell_leaves_the_value_to_who_can() -> None:
-    said = (Said("t", 1, "Ann", {0: "a"}), Said("t", 2, "Bob", {0: CANNOT_TELL}))
-    assert read_people(people_table(Labels(TASK, said)), ("a", "b")).value.tolist() == [[1, 0]]
+    said = (AnnotatorLabels("t", 1, "Ann", {0: "a"}), AnnotatorLabels("t", 2, "Bob", {0: CANNOT_TELL}))
+    assert read_people(people_table(SavedLabels(TASK, said)), ("a", "b")).value.tolist() == [[1, 0]]
 
 
 def test_no_labels_are_a_table_without_rows() -> None:
-    assert len(read_people(people_table(Labels(TASK, ())), ("a",)).id) == 0
+    assert len(read_people(people_table(SavedLabels(TASK, ())), ("a",)).id) == 0
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from overton.studies.labelled_tables import ALONE, CHECKED, labelled_section, to
 from overton.studies.plain import plain
 
 if TYPE_CHECKING:
-    from overton.judging.labelling import Labels
+    from overton.judging.label_tasks import SavedLabels
     from overton.studies.labelled.case import Case
     from overton.studies.measuring import Correcting, How
     from overton.studies.results import Results
@@ -123,7 +123,7 @@ Corrects = tuple["Correcting[Any]", "Case"]
 
 
 def label_shares(
-    run: Run, results: Results, labels: Labels, place: str, how: How
+    run: Run, results: Results, labels: SavedLabels, place: str, how: How
 ) -> tuple[LabelledShares, Corrects | None]:
     """The shares of each label, and the measures based on many of them."""
     from overton.studies.labelled import shares_by_people, units_of
@@ -142,7 +142,7 @@ def label_shares(
     return msgspec.structs.replace(shares, measures=found[1].summary()), found
 
 
-def _case(run: Run, results: Results, labels: Labels, names: Sequence[str], how: How) -> Corrects | None:
+def _case(run: Run, results: Results, labels: SavedLabels, names: Sequence[str], how: How) -> Corrects | None:
     """How the run's study corrects its measures of many of these labels, if it declares that."""
     declared = measuring_of(run.study).correcting
     if declared is None or labels.task.what not in declared.whats:

@@ -88,11 +88,11 @@ def draw_pages(run: Path, out: Path, **how: Any) -> None:
 def _say_if_whole(task: Path) -> None:
     """Say that whole groups were drawn although nobody asked for them, how many, and how to draw single rows."""
     from overton.cli.output import say
-    from overton.judging.labelling import Task
+    from overton.judging.label_tasks import LabelTask
     from overton.runs.labels import read_file
 
     drawn = read_file(task)
-    if isinstance(drawn, Task) and drawn.design == "whole":
+    if isinstance(drawn, LabelTask) and drawn.design == "whole":
         groups = len({row.group for row in drawn.rows})
         say(
             f"Drawn: {len(drawn.rows):,} rows in {groups:,} whole groups, which correct measures of many labels"

@@ -13,7 +13,7 @@ from overton.studies.options import option_place
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.correcting import Judged
+    from overton.judging.judged_tables import JudgedResult
 
 __all__ = ["POPULATIONS", "correct", "correction_document"]
 
@@ -36,7 +36,7 @@ def correct(
     value: Mapping[str, float | str] | None = None,
     population: str = "like-these",
     level: float = 0.95,
-) -> Judged:
+) -> JudgedResult:
     """Correct a judge's labels of all rows by people's labels of some: shares of labels, and their mean.
 
     `label` and `judge` are columns; `label` is empty if nobody labelled the row, and an empty `judge` counts as the
@@ -48,15 +48,15 @@ def correct(
     Raises:
         InputError: the table or a column cannot be used, nothing is labelled, or a label is unknown.
     """
-    from overton.judging.correcting import UNREAD, Table
-    from overton.judging.correcting import correct as corrected
+    from overton.judging.judged_tables import UNREAD, JudgedTable
+    from overton.judging.judged_tables import correct as corrected
 
     if population not in POPULATIONS:
         raise InputError([Problem(option_place("population"), population, f"must be {' or '.join(POPULATIONS)}")])
     frame, place = _opened(table)
     columns = {"label": label, "judge": judge, "by": by, "cluster": cluster, "chance": chance}
     texts = {name: _texts(frame, place, column) for name, column in columns.items() if column is not None}
-    made = Table(
+    made = JudgedTable(
         judged=[one or UNREAD for one in texts["judge"]],
         people=texts["label"],
         by=texts.get("by"),
@@ -131,7 +131,7 @@ def _number(word: str | None) -> float:
         return float("nan")
 
 
-def correction_document(found: Judged, level: float) -> dict[str, Any]:
+def correction_document(found: JudgedResult, level: float) -> dict[str, Any]:
     """A corrected table as JSON values."""
     from overton.studies.plain import number_of, plain
 

@@ -14,7 +14,7 @@ from overton.studies.options import option_place
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from overton.judging.labelling import Labels
+    from overton.judging.label_tasks import SavedLabels
     from overton.statistics.misclassification import LabelCount
     from overton.studies.results import Results
     from overton.studies.sheet import JudgedRows, Sheet
@@ -103,13 +103,13 @@ def _chosen(sheet: Sheet, results: Results, measure: str, what: str | None) -> t
     return what or (sheet.usual(results) if sheet.usual else sheet.whats[0]), False
 
 
-def _labels(results: Results, what: str) -> Labels | None:
+def _labels(results: Results, what: str) -> SavedLabels | None:
     (facts,) = results.runs
     found = [one for one in facts.labels if one.task.what == what]
     return max(found, key=lambda one: len(one.shares()), default=None)
 
 
-def _of_share(judged: JudgedRows, labels: Labels, label: str, width: float, place: str) -> LabelCount:
+def _of_share(judged: JudgedRows, labels: SavedLabels, label: str, width: float, place: str) -> LabelCount:
     import numpy as np
 
     from overton.statistics.misclassification import rows_for_share

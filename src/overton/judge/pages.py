@@ -15,7 +15,7 @@ import msgspec
 from overton.errors import InputError, Problem, RunError, quoted
 from overton.files.atomic import make_folder, write_atomic
 from overton.judge.sheets import as_text, judged_rows
-from overton.judging.labelling import CANNOT_TELL, Task
+from overton.judging.label_tasks import CANNOT_TELL, LabelTask
 from overton.reporting.cells import encoded, inside_script
 from overton.reporting.page import asset, filled
 from overton.runs.labels import TASK, kept_in
@@ -24,7 +24,7 @@ from overton.runs.run import Run, open_run
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.judging.labelling import Asked, Design, Labels
+    from overton.judging.label_tasks import LabelDesign, LabelRequest, SavedLabels
     from overton.studies.sheet import JudgedRows
 
 __all__ = [
@@ -59,7 +59,7 @@ class _Shown(msgspec.Struct, frozen=True):
 
 
 def page_of(
-    task: Task,
+    task: LabelTask,
     units: Sequence[Unit],
     number: int,
     *,
@@ -98,7 +98,7 @@ def page_of(
 
 
 def _content(
-    task: Task, units: Sequence[Unit], asked: Sequence[int], number: int, *, row: str, group: str
+    task: LabelTask, units: Sequence[Unit], asked: Sequence[int], number: int, *, row: str, group: str
 ) -> dict[str, Any]:
     """What the page's script reads; a text that occurs in several units is included once."""
     texts: dict[str, int] = {}
@@ -173,18 +173,17 @@ def draw_labels(
             has no sheet, or nothing is labelled.
         RunError: `run` is not a run folder, or has no records; the files cannot be written.
     """
-    from overton.judging.dealing import dealt
-    from overton.judging.labelling import Task, task_of
+    from overton.judging.label_tasks import LabelTask, deal_units, task_of
 
     out = Path(folder)
     _check(out, stratified=stratified, whole=whole is True)
     opened = open_run(run)
     sheet, label, judged = judged_rows(opened, what)
     whole = label in sheet.whole and not stratified if whole is None else whole
-    design: Design = "whole" if whole else "stratified" if stratified else "plain"
+    design: LabelDesign = "whole" if whole else "stratified" if stratified else "plain"
     drawn, asked, groups = _drawn(judged, size, seed, design)
     task = task_of(
-        Task(
+        LabelTask(
             name="",
             study=opened.manifest.study,
             what=label,
@@ -196,7 +195,7 @@ def draw_labels(
             population={label: list(judged.given).count(label) for label in judged.labels},
             groups=groups,
             rows=asked,
-            people=dealt([one.group for one in asked], people=people, shared=shared, seed=seed, whole=whole),
+            people=deal_units([one.group for one in asked], people=people, shared=shared, seed=seed, whole=whole),
         )
     )
     texts = _texts(judged, drawn)
@@ -216,14 +215,14 @@ def _texts(judged: JudgedRows, drawn: pl.DataFrame) -> list[dict[str, str]]:
     return drawn.select(as_text(column).alias(name) for name, column in seen.items()).to_dicts()
 
 
-def _for_label_studio(task: Task, texts: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+def _for_label_studio(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     from overton.judging.label_studio import interface, tasks
 
     return {"label-studio.json": tasks(task, texts).encode(), "label-studio.xml": interface(task, texts).encode()}
 
 
 def shown_of(
-    run: Run, task: Task, places: Sequence[int], more: Mapping[int, Mapping[str, str]]
+    run: Run, task: LabelTask, places: Sequence[int], more: Mapping[int, Mapping[str, str]]
 ) -> tuple[list[Unit], str]:
     """What is shown of some of a task's rows, with the texts of `more` first, and what a row is called; the other rows
     are empty.
@@ -254,7 +253,7 @@ def _check(out: Path, *, stratified: bool, whole: bool) -> None:
         raise InputError(problems)
 
 
-def usual_size(groups: Mapping[int, str], design: Design) -> int:
+def usual_size(groups: Mapping[int, str], design: LabelDesign) -> int:
     """How many rows are drawn if nobody says: whole groups correct measures from ten of them on."""
     from overton.statistics.misclassification import WHOLE
 
@@ -264,24 +263,23 @@ def usual_size(groups: Mapping[int, str], design: Design) -> int:
 
 
 def _drawn(
-    judged: JudgedRows, size: int | None, seed: int, design: Design
-) -> tuple[pl.DataFrame, tuple[Asked, ...], int]:
+    judged: JudgedRows, size: int | None, seed: int, design: LabelDesign
+) -> tuple[pl.DataFrame, tuple[LabelRequest, ...], int]:
     """What is drawn, as laid out by the study and as in the task; and how many groups there are."""
-    from overton.judging.dealing import chosen
-    from overton.judging.labelling import Asked
+    from overton.judging.label_tasks import LabelRequest, choose_units
 
     groups = _groups(judged, design)
     of_each = [groups.get(place, "") for place in range(len(judged.given))]
-    taken = chosen(
+    taken = choose_units(
         judged.given, of_each, size=usual_size(groups, design) if size is None else size, seed=seed, design=design
     )
     rows = judged.drawn([place for place, _ in taken])
     named = zip(rows["id"], rows["label"], taken, strict=True)
-    asked = tuple(Asked(name, label, groups[place], chance) for name, label, (place, chance) in named)
+    asked = tuple(LabelRequest(name, label, groups[place], chance) for name, label, (place, chance) in named)
     return rows, asked, len(set(groups.values()))
 
 
-def _groups(judged: JudgedRows, design: Design) -> Mapping[int, str]:
+def _groups(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
     """The group of each labelled row, by its place: similar rows, or rows drawn together."""
     from overton.studies.labelled import units_of
 
@@ -322,7 +320,7 @@ def settling_page(run: str | Path, page: str | Path, *, task: str | None = None)
         InputError: the page exists already, or the run has no labels, or labels of several tasks.
         RunError: `run` is not a run folder, or the page cannot be written.
     """
-    from overton.judging.gathering import SETTLING, open_places
+    from overton.judging.label_tasks import SETTLING, open_places
 
     opened, file = open_run(run), Path(page)
     labels = _chosen(opened, task)
@@ -336,7 +334,7 @@ def settling_page(run: str | Path, page: str | Path, *, task: str | None = None)
     return write_atomic(file, [page_of(labels.task, units, SETTLING, row=row, places=places)])
 
 
-def _chosen(run: Run, task: str | None) -> Labels:
+def _chosen(run: Run, task: str | None) -> SavedLabels:
     kept = [one for one in kept_in(run.path) if task in (None, one.task.name)]
     if len(kept) != 1:
         known = ", ".join(one.task.name for one in kept) or "none"
@@ -344,7 +342,7 @@ def _chosen(run: Run, task: str | None) -> Labels:
     return kept[0]
 
 
-def _said(labels: Labels, places: list[int]) -> dict[int, Mapping[str, str]]:
+def _said(labels: SavedLabels, places: list[int]) -> dict[int, Mapping[str, str]]:
     """Who said what about each row, with their remarks, as a text under its heading."""
     texts: dict[int, Mapping[str, str]] = {}
     for place in places:

@@ -11,7 +11,7 @@ import msgspec
 from overton.analysis.labels import label_shares
 from overton.analysis.results import measuring_of, results_of
 from overton.errors import InputError, Problem
-from overton.judging.people import People
+from overton.judging.annotators import AnnotatorAgreement
 from overton.runs.labels import keep, kept_file, kept_in, labels_locked, read_file, task_for
 from overton.runs.run import open_run
 from overton.studies.labelled import LabelledShares
@@ -19,14 +19,14 @@ from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
-    from overton.judging.labelling import Labels
+    from overton.judging.label_tasks import SavedLabels
 
 
 class PeopleAgreement(msgspec.Struct, frozen=True):
     """What people's labels show: how well they agree with each other and the judge with them, and, if the run is known,
     the resulting shares."""
 
-    people: People
+    people: AnnotatorAgreement
     shares: LabelledShares | None = None
 
 
@@ -66,11 +66,11 @@ def people_agreement(
     Raises:
         InputError: see `agreement`.
     """
-    from overton.judging.people import agreed_by_people
+    from overton.judging.annotators import annotator_agreement
 
     named = None if key is None else Path(key)
     if run is None:
-        return PeopleAgreement(agreed_by_people(_labels(files, named, []), level=level))
+        return PeopleAgreement(annotator_agreement(_labels(files, named, []), level=level))
     opened = open_run(run)
     with labels_locked(opened.path):
         labels = _labels(files, named, kept_in(opened.path))
@@ -78,21 +78,20 @@ def people_agreement(
         how = measuring_of(study_named(opened.manifest.study)).how(level=level)
         shares, _ = label_shares(opened, results_of([opened]), labels, place, how)
         keep(opened.path, labels)
-    return PeopleAgreement(agreed_by_people(labels, level=level), shares)
+    return PeopleAgreement(annotator_agreement(labels, level=level), shares)
 
 
-def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> Labels:
+def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[SavedLabels]) -> SavedLabels:
     """The labels in some files, joined to those of the same task that a run has."""
-    from overton.judging.gathering import checked, gathered
     from overton.judging.label_studio import said_by
-    from overton.judging.labelling import Said, Task
+    from overton.judging.label_tasks import AnnotatorLabels, LabelTask, checked, gather_labels
 
     if not files:
         raise InputError([Problem("labels", "", "name the files that people's pages saved")])
     read = [(file, read_file(file)) for file in files]
-    said = [(file, one) for file, one in read if isinstance(one, Said)]
+    said = [(file, one) for file, one in read if isinstance(one, AnnotatorLabels)]
     exports = [(file, one) for file, one in read if isinstance(one, list)]
-    tasks = [file for file, one in read if isinstance(one, Task)]
+    tasks = [file for file, one in read if isinstance(one, LabelTask)]
     if len(tasks) > 1 and key is None:
         raise InputError(
             [Problem(str(tasks[1]), "", f"is a second task besides {tasks[0]}: name the files of one task")]
@@ -104,4 +103,4 @@ def _labels(files: Sequence[Path], key: Path | None, kept: Sequence[Labels]) -> 
     given += [(str(file), one) for file, rows in exports for one in said_by(task, rows, str(file))]
     if not given and before is None:
         raise InputError([Problem(str(files[0]), "", "contains no labels: name the files that people saved")])
-    return gathered(task, [(place, checked(task, one, place)) for place, one in given], before)
+    return gather_labels(task, [(place, checked(task, one, place)) for place, one in given], before)

@@ -14,7 +14,7 @@ import msgspec
 from overton.analysis.results import results_of
 from overton.calls import Draw
 from overton.errors import InputError, Problem
-from overton.judging.labelling import Labels
+from overton.judging.label_tasks import SavedLabels
 from overton.planning.plan import plan
 from overton.runs.answerers import published
 from overton.runs.dry_run import Plan
@@ -217,7 +217,7 @@ def _people(results: Results, what: str, units: JudgedUnits) -> dict[int, _Peopl
     return found
 
 
-def _labelled(labels: Labels) -> Iterator[tuple[Row, str, Mapping[str, float]]]:
+def _labelled(labels: SavedLabels) -> Iterator[tuple[Row, str, Mapping[str, float]]]:
     for place, shares in labels.shares().items():
         asked = labels.task.rows[place]
         yield Row(asked.judged, asked.chance), asked.id, shares

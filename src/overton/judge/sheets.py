@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.agreement import SheetAgreement
-    from overton.judging.sheets import Answers, Key
+    from overton.judging.sheets import SheetAnswers, SheetKey
     from overton.studies.sheet import JudgedRows, Sheet
 
 __all__ = ["as_text", "draw_sheet", "fresh_sheet", "judged_rows", "opened_sheet", "read_agreement", "write_files"]
@@ -79,7 +79,7 @@ def fresh_sheet(path: Path) -> tuple[Path, Path]:
     return files
 
 
-def write_files(files: tuple[Path, Path], key: Key, shown: Sequence[Mapping[str, str]]) -> None:
+def write_files(files: tuple[Path, Path], key: SheetKey, shown: Sequence[Mapping[str, str]]) -> None:
     """Write a sheet, and its key beside it: the key first, since a sheet without one is useless.
 
     Raises:
@@ -99,17 +99,17 @@ def write_files(files: tuple[Path, Path], key: Key, shown: Sequence[Mapping[str,
         raise
 
 
-def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = None) -> tuple[Key, Answers]:
+def opened_sheet(sheet: Path, key: Path | None = None, *, beside: Path | None = None) -> tuple[SheetKey, SheetAnswers]:
     """The key of a sheet and the person's answers; the key is by default the file that was written with `beside`.
 
     Raises:
         InputError: a file cannot be read, or the sheet has problems, listed by line.
     """
-    from overton.judging.sheets import Key, changed, read_sheet
+    from overton.judging.sheets import SheetKey, changed, read_sheet
 
     keys = key if key is not None else (beside or sheet).with_suffix(".key.json")
     try:
-        known = decode_json(_bytes(keys), msgspec.json.Decoder(Key).decode)
+        known = decode_json(_bytes(keys), msgspec.json.Decoder(SheetKey).decode)
     except Unreadable as error:
         raise InputError([Problem(str(keys), "", f"is not the key of a sheet: {error.reason}")]) from error
     if changed(known):
@@ -154,10 +154,10 @@ def read_agreement(
     Raises:
         InputError: a file cannot be read, or the sheet has problems, listed by line; or it belongs to another run.
     """
-    from overton.judging.agreement import agree
+    from overton.judging.agreement import sheet_agreement
 
     known, answers = opened_sheet(Path(sheet), None if key is None else Path(key))
-    found = agree(known, answers, level=level)
+    found = sheet_agreement(known, answers, level=level)
     if run is not None and found.blank < found.drawn:
         _keep(open_run(run), found)
     return found

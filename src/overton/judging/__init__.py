@@ -6,15 +6,22 @@ beside every figure that rests on it. No language model and no network in here.
 
 from overton.judging.agreement import cohen_kappa, fleiss_kappa, overlap, share
 from overton.judging.faults import FAULTS, Fault, echoes, faults_of, is_cut, repeats
-from overton.judging.json_text import asked, list_schema, object_schema, parse_json, schema_of
-from overton.judging.reading import How, Reading, read_choice
+from overton.judging.replies import (
+    How,
+    Reading,
+    list_schema,
+    object_schema,
+    parse_json,
+    read_choice,
+    schema_of,
+    with_schema,
+)
 
 __all__ = [
     "FAULTS",
     "Fault",
     "How",
     "Reading",
-    "asked",
     "cohen_kappa",
     "echoes",
     "faults_of",
@@ -28,4 +35,5 @@ __all__ = [
     "repeats",
     "schema_of",
     "share",
+    "with_schema",
 ]

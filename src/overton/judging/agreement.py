@@ -1,4 +1,7 @@
-"""Agreement of judges with each other, and of a judge with the person who filled in a sheet.
+"""How well judges agree with each other, and a judge with the person who filled in a sheet.
+
+Written from the formulas: Krippendorff 2004, 'Content Analysis', chapter 11; 2011, 'Computing Krippendorff's
+alpha-reliability', section C.
 
 Shares, Cohen's kappa for two and Fleiss' kappa for more, with their intervals. Throughout, `clusters` names the group
 that each item belongs to (the six paraphrases of one issue, say), since items of one group are not independent; without
@@ -7,30 +10,81 @@ it each item is independent.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence, Set
-from math import nan
+from math import inf, nan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.judging.sheets import Answers, Key
+from overton.judging.sheets import SheetAnswers, SheetKey
 from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "SheetAgreement",
-    "agree",
-    "cohen_kappa",
-    "fleiss_kappa",
-    "leniency",
-    "overlap",
-    "share",
-]
+
+def krippendorff_alpha(
+    units: Sequence[Sequence[Hashable]], clusters: Sequence[Hashable] | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Krippendorff's alpha of nominal labels; `units` has, for each unit, the labels that it was given by anyone.
+
+    A unit with fewer than two labels says nothing, and `n` counts the others. With o(c) the coincidences of label c
+    with itself (a unit of m labels adds its ordered pairs of c, each 1 / (m - 1)), n(c) how often c occurs and n all
+    labels of those units:
+
+        alpha = 1 - (n - 1) (n - sum o(c)) / (n^2 - sum n(c)^2)
+
+    The interval leaves units out in turn, or whole clusters of them (see `statistics.resampling`): what is drawn is
+    units, and a unit's labels stay together. Not computed if no unit has two labels or only one label occurs, since
+    disagreement is then impossible; without an interval if nobody disagrees.
+
+    Raises:
+        ValueError: the numbers of clusters and units differ.
+    """
+    import numpy as np
+
+    from overton.statistics.jackknife import Jackknife
+
+    paired = [place for place, labels in enumerate(units) if len(labels) > 1]
+    if clusters is not None and len(clusters) != len(units):
+        raise ValueError("one cluster per unit is needed")
+    if not paired:
+        return not_computed("no unit has two labels", level=level)
+    kinds: dict[Hashable, int] = {}
+    for place in paired:
+        for label in units[place]:
+            kinds.setdefault(label, len(kinds))
+    if len(kinds) < 2:
+        return not_computed("only one label occurs, and nothing can be disagreed on", level=level, n=len(paired))
+    parts = np.array([_parts(units[place], kinds) for place in paired])
+    numbers: dict[Hashable, int] = {}
+    own = [numbers.setdefault(place if clusters is None else clusters[place], len(numbers)) for place in paired]
+    jackknife = Jackknife(level, unit="units" if clusters is None else "groups")
+    over = jackknife.over(np.array(own))
+    return over.statistic(parts, _alpha_of_parts, "nothing can be disagreed on", within=(-inf, 1.0))
+
+
+def _parts(labels: Sequence[Hashable], kinds: dict[Hashable, int]) -> list[float]:
+    """What a unit adds: its coincidences of equal labels, then how often each label occurs."""
+    counts = Counter(labels)
+    same = sum(count * (count - 1) for count in counts.values()) / (len(labels) - 1)
+    return [same, *(float(counts[kind]) for kind in kinds)]
+
+
+def _alpha_of_parts(sums: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Alpha of sums of parts [..., blocks, 1 + labels]."""
+    import numpy as np
+
+    same, counts = sums[..., 0, 0], sums[..., 0, 1:]
+    every = counts.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(1 - (every - 1) * (every - same) / (every**2 - (counts**2).sum(-1)))
+
 
 _NO_ITEMS = "there is no item"
 _ONE_CATEGORY = "only one category occurs, on which chance alone agrees fully"
@@ -174,10 +228,10 @@ def _wald(
     if error <= 1e-12 or len(sums) < 2:
         return Estimate(kappa, nan, nan, n, f"{method}: no interval from such uniform data", level)
     margin = _z(level) * error * (1 if clusters is None else (len(sums) / (len(sums) - 1)) ** 0.5)
-    return _kappa(kappa, margin, n, method, level)
+    return _stratified_kappa(kappa, margin, n, method, level)
 
 
-def _kappa(kappa: float, margin: float, n: int, method: str, level: float) -> Estimate:
+def _stratified_kappa(kappa: float, margin: float, n: int, method: str, level: float) -> Estimate:
     return Estimate(kappa, max(-1.0, kappa - margin), min(1.0, kappa + margin), n, method, level, within=(-1.0, 1.0))
 
 
@@ -227,7 +281,7 @@ class SheetAgreement(msgspec.Struct, frozen=True):
     confusion: dict[str, dict[str, int]]
 
 
-def agree(key: Key, answers: Answers, *, level: float = 0.95) -> SheetAgreement:
+def sheet_agreement(key: SheetKey, answers: SheetAnswers, *, level: float = 0.95) -> SheetAgreement:
     """The agreement on the rows that were filled in.
 
     Intervals of a plain sheet treat units of one group (turns of a conversation) as alike. A stratified sheet weights
@@ -272,7 +326,7 @@ def leniency(found: SheetAgreement, label: str) -> Estimate:
     return share(apart, level=found.same.level)
 
 
-def _weighted(judged: Sequence[str], said: Sequence[str], key: Key, level: float) -> tuple[Estimate, Estimate]:
+def _weighted(judged: Sequence[str], said: Sequence[str], key: SheetKey, level: float) -> tuple[Estimate, Estimate]:
     """Share and kappa in the population, from the numbers of each label that happened to be drawn."""
     import numpy as np
 
@@ -287,7 +341,7 @@ def _weighted(judged: Sequence[str], said: Sequence[str], key: Key, level: float
     weight = (strata / np.maximum(drawn, 1))[first]
     same = (first == second).astype(float)
     observed, chance = float(weight @ same), float(strata @ np.bincount(second, weight, minlength=len(known)))
-    agreed = _agreed(observed, _variance(same, weight, first), weight, level)
+    agreed = _stratified_agreement(observed, _variance(same, weight, first), weight, level)
     if chance > 1 - 1e-12:
         return agreed, not_computed(_ONE_CATEGORY, level=level, n=n)
     # As for a plain draw (see `cohen_kappa`), except that the judge's own shares are known.
@@ -296,7 +350,7 @@ def _weighted(judged: Sequence[str], said: Sequence[str], key: Key, level: float
     if variance <= _NOTHING:
         return agreed, Estimate(kappa, nan, nan, n, f"{_METHOD}: no interval from such uniform data", level)
     margin = _z(level) * variance**0.5
-    return agreed, _kappa(kappa, margin, n, _METHOD, level)
+    return agreed, _stratified_kappa(kappa, margin, n, _METHOD, level)
 
 
 _METHOD = "stratified, large-sample"
@@ -313,7 +367,7 @@ def _variance(influence: NDArray[Any], weight: NDArray[Any], stratum: NDArray[An
     )
 
 
-def _agreed(observed: float, variance: float, weight: NDArray[Any], level: float) -> Estimate:
+def _stratified_agreement(observed: float, variance: float, weight: NDArray[Any], level: float) -> Estimate:
     """A weighted share; if all rows are alike, with Wilson's interval for as many equally weighted ones (Kish)."""
     from overton.statistics.proportions import wilson_limits
 

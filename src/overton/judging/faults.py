@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, get_args
 
-__all__ = ["FAULTS", "Fault", "echoes", "faults_of", "is_cut", "repeats"]
-
 Fault = Literal["empty", "cut", "echo", "loop", "duplicate"]
 
 FAULTS: tuple[Fault, ...] = get_args(Fault)

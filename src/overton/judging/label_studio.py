@@ -13,9 +13,7 @@ from xml.sax.saxutils import quoteattr
 import msgspec
 
 from overton.errors import InputError, Problem, quoted
-from overton.judging.labelling import CANNOT_TELL, Said, Task
-
-__all__ = ["Exported", "interface", "said_by", "tasks"]
+from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask
 
 _TASK, _ROW = "overton_task", "overton_row"
 _LABEL, _REMARK = "label", "remark"
@@ -31,7 +29,7 @@ class _Value(msgspec.Struct, frozen=True):
     text: str | list[str] = []
 
 
-class _Result(msgspec.Struct, frozen=True):
+class _LabelStudioResult(msgspec.Struct, frozen=True):
     value: _Value
     from_name: str = ""
 
@@ -44,20 +42,20 @@ class _Who(msgspec.Struct, frozen=True):
 
 
 class _Annotation(msgspec.Struct, frozen=True):
-    result: list[_Result]
+    result: list[_LabelStudioResult]
     completed_by: _Who | int | str | None = None
     was_cancelled: bool = False
     lead_time: float | None = None
 
 
-class Exported(msgspec.Struct, frozen=True):
+class LabelStudioExport(msgspec.Struct, frozen=True):
     """One task of an export, with what people said of it; without `annotations` if nobody has seen it yet."""
 
     data: _Data
     annotations: list[_Annotation] = []
 
 
-def tasks(task: Task, texts: Sequence[Mapping[str, str]]) -> str:
+def tasks(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
     """The rows of a task as JSON to import: what is shown of each, and how it is identified afterwards; no label of the
     judge's. `texts` has, for each row, texts by heading; all rows get the headings of all.
 
@@ -74,7 +72,7 @@ def tasks(task: Task, texts: Sequence[Mapping[str, str]]) -> str:
     return msgspec.json.format(msgspec.json.encode(made), indent=1).decode()
 
 
-def interface(task: Task, texts: Sequence[Mapping[str, str]]) -> str:
+def interface(task: LabelTask, texts: Sequence[Mapping[str, str]]) -> str:
     """The labelling interface (XML) for these tasks: all texts, one choice of the task's labels, a remark."""
     heads = _heads(texts)
     first = next(iter(heads), "text_1")
@@ -99,7 +97,7 @@ def _attribute(text: str) -> str:
     return quoteattr(" ".join(text.split()).replace("$", "$ "), {"\n": " "})
 
 
-def said_by(task: Task, export: Sequence[Exported], place: str) -> list[Said]:
+def said_by(task: LabelTask, export: Sequence[LabelStudioExport], place: str) -> list[AnnotatorLabels]:
     """What each person said, page by page. An export knows no pages: a row counts for the first page that asks for it.
     Skipped rows say nothing.
 
@@ -124,7 +122,7 @@ def said_by(task: Task, export: Sequence[Exported], place: str) -> list[Said]:
 
 
 def _given(
-    task: Task, export: Sequence[Exported], place: str, problems: list[Problem]
+    task: LabelTask, export: Sequence[LabelStudioExport], place: str, problems: list[Problem]
 ) -> Iterator[tuple[str, int, str, _Annotation]]:
     """Each annotation with a label: its place, its row, and who gave it."""
     for number, one in enumerate(export):
@@ -159,10 +157,10 @@ def _name(who: _Who | int | str | None) -> str:
     return f"user {who}" if isinstance(who, int) else who or "user"
 
 
-def _said(task: Task, page: int, who: str, rows: Mapping[int, tuple[str, str, float]]) -> Said:
+def _said(task: LabelTask, page: int, who: str, rows: Mapping[int, tuple[str, str, float]]) -> AnnotatorLabels:
     parts: dict[str, Any] = {
         "labels": {row: label for row, (label, _, _) in sorted(rows.items())},
         "remarks": {row: remark for row, (_, remark, _) in sorted(rows.items()) if remark},
         "seconds": {row: seconds for row, (_, _, seconds) in sorted(rows.items()) if seconds},
     }
-    return Said(task.name, page, who, **parts)
+    return AnnotatorLabels(task.name, page, who, **parts)

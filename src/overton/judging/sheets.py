@@ -17,8 +17,6 @@ from overton.calls import Draw
 from overton.errors import InputError, Problem
 from overton.untrusted import cell, uncelled
 
-__all__ = ["Answers", "Key", "KeyRow", "changed", "draw", "key_of", "read_sheet", "write_sheet"]
-
 _PERSON = "person"
 """The column for the person to fill in."""
 
@@ -40,7 +38,7 @@ class KeyRow(msgspec.Struct, frozen=True):
     group: str
 
 
-class Key(msgspec.Struct, frozen=True):
+class SheetKey(msgspec.Struct, frozen=True):
     """What the person is not shown.
 
     `sheet` names the sheet; `what` is the label that was judged ('stance'), `labels` the values that it can have,
@@ -59,7 +57,7 @@ class Key(msgspec.Struct, frozen=True):
     rows: tuple[KeyRow, ...]
 
 
-class Answers(msgspec.Struct, frozen=True):
+class SheetAnswers(msgspec.Struct, frozen=True):
     """A sheet as a person filled it in: their label for each of the key's rows, None if they left it empty."""
 
     labels: tuple[str | None, ...]
@@ -118,20 +116,20 @@ def key_of(
     seed: int,
     stratified: bool,
     population: Mapping[str, int],
-) -> Key:
+) -> SheetKey:
     """The key of a sheet; its name follows from everything in it, and spreadsheets do not take it for a number."""
-    key = Key("", study, what, judge, tuple(labels), seed, stratified, dict(population), tuple(rows))
+    key = SheetKey("", study, what, judge, tuple(labels), seed, stratified, dict(population), tuple(rows))
     return msgspec.structs.replace(key, sheet=f"s{sha256(msgspec.json.encode(key, order='sorted')).hexdigest()[:12]}")
 
 
-def changed(key: Key) -> bool:
+def changed(key: SheetKey) -> bool:
     """Whether a key differs from what it was when written, by accident: its name follows from everything in it."""
     made = msgspec.structs.asdict(key)
     name = made.pop("sheet")
     return bool(key_of(made.pop("rows"), **made).sheet != name)
 
 
-def write_sheet(key: Key, texts: Sequence[Mapping[str, str]]) -> str:
+def write_sheet(key: SheetKey, texts: Sequence[Mapping[str, str]]) -> str:
     """The sheet as CSV: `row`, the columns of `texts` in order, `person`, and `sheet`, which identifies its key.
 
     `texts` are what a person sees of each of the key's rows. Every cell is in quotation marks, and `untrusted.cell`
@@ -158,7 +156,7 @@ def _fitted(text: str) -> str:
     return shown if more <= 0 else f"{shown[:_LONGEST_TEXT]} [{more:,} more characters are left out]"
 
 
-def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
+def read_sheet(text: str, key: SheetKey, place: str = "sheet") -> SheetAnswers:
     """A filled sheet. A label is read in any case, and by any prefix that only one label has ('sup', 's').
 
     Rows may be in any order, other columns may be changed or missing, and rows left empty are counted.
@@ -190,7 +188,7 @@ def read_sheet(text: str, key: Key, place: str = "sheet") -> Answers:
         problems.append(Problem(place, "", f"{missing} of {len(key.rows)} rows are missing; leave a row empty instead"))
     if problems:
         raise InputError(problems)
-    return Answers(tuple(found[row] for row in range(1, len(key.rows) + 1)))
+    return SheetAnswers(tuple(found[row] for row in range(1, len(key.rows) + 1)))
 
 
 def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -217,7 +215,7 @@ def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
         csv.field_size_limit(before)
 
 
-def _wrong_row(cells: Mapping[str, str], key: Key, lines: Mapping[int, int]) -> str:
+def _wrong_row(cells: Mapping[str, str], key: SheetKey, lines: Mapping[int, int]) -> str:
     """Why a row cannot be used, or ''."""
     number = cells[_ROW].strip()
     if cells[_SHEET].strip() != key.sheet:

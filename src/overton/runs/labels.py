@@ -15,8 +15,8 @@ from overton.files.atomic import cannot_be_written, make_folder, write_atomic
 from overton.untrusted import decode_json, read_bytes
 
 if TYPE_CHECKING:
-    from overton.judging.label_studio import Exported
-    from overton.judging.labelling import Labels, Said, Task
+    from overton.judging.label_studio import LabelStudioExport
+    from overton.judging.label_tasks import AnnotatorLabels, LabelTask, SavedLabels
 
 __all__ = ["FOLDER", "TASK", "keep", "kept_file", "kept_in", "labels_locked", "read_file", "task_for"]
 
@@ -39,31 +39,30 @@ class _Head(msgspec.Struct):
     person: msgspec.Raw = msgspec.Raw()
 
 
-def read_file(file: Path) -> Task | Said | list[Exported]:
+def read_file(file: Path) -> LabelTask | AnnotatorLabels | list[LabelStudioExport]:
     """The content of a file: a task, what a person saved, or what Label Studio exported.
 
     Raises:
         InputError: it cannot be read, or is none of these.
     """
-    from overton.judging.gathering import check_task
-    from overton.judging.label_studio import Exported
-    from overton.judging.labelling import Said, Task
+    from overton.judging.label_studio import LabelStudioExport
+    from overton.judging.label_tasks import AnnotatorLabels, LabelTask, check_task
 
     content = _bytes(file)
     if content.lstrip()[:1] == b"[":
-        return _decoded(file, content, msgspec.json.Decoder(list[Exported]).decode)
+        return _decoded(file, content, msgspec.json.Decoder(list[LabelStudioExport]).decode)
     head = _decoded(file, content, msgspec.json.Decoder(_Head).decode)
     if bytes(head.rows):
-        task = _decoded(file, content, msgspec.json.Decoder(Task).decode)
+        task = _decoded(file, content, msgspec.json.Decoder(LabelTask).decode)
         check_task(task, str(file))
         return task
     if not bytes(head.person):
         reason = "contains neither a task nor a person's labels: name the files that the pages saved"
         raise InputError([Problem(str(file), "", reason)])
-    return _decoded(file, content, msgspec.json.Decoder(Said).decode)
+    return _decoded(file, content, msgspec.json.Decoder(AnnotatorLabels).decode)
 
 
-def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kept: Sequence[Labels]) -> Task:
+def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kept: Sequence[SavedLabels]) -> LabelTask:
     """The task to which people's labels belong: the key, otherwise one the run has, otherwise the file beside them.
 
     `wanted` are the names of the tasks that the labels say they belong to.
@@ -71,7 +70,7 @@ def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kep
     Raises:
         InputError: there is none, or the file is not a task.
     """
-    from overton.judging.labelling import Task
+    from overton.judging.label_tasks import LabelTask
 
     known = next((one.task for one in kept if one.task.name in wanted), None)
     if key is None and known is not None:
@@ -81,7 +80,7 @@ def task_for(key: Path | None, files: Sequence[Path], wanted: Sequence[str], kep
         reason = f"there is no {TASK} beside it: name the task that was written with the pages (--key)"
         raise InputError([Problem(str(files[0]), "", reason)])
     found = read_file(beside)
-    if not isinstance(found, Task):
+    if not isinstance(found, LabelTask):
         raise InputError([Problem(str(beside), "", "is not a task, but people's labels: name the task (--key)")])
     return found
 
@@ -111,7 +110,7 @@ def labels_locked(run: Path) -> Iterator[None]:
         lock.release()
 
 
-def keep(run: Path, labels: Labels) -> None:
+def keep(run: Path, labels: SavedLabels) -> None:
     """Write the labels of a task into a run's folder, replacing those there, while it is locked by `labels_locked`.
 
     Raises:
@@ -122,7 +121,7 @@ def keep(run: Path, labels: Labels) -> None:
     write_atomic(kept_file(run, labels.task.name), [content])
 
 
-def kept_in(run: Path) -> list[Labels]:
+def kept_in(run: Path) -> list[SavedLabels]:
     """The labels that people gave units of a run, by task; empty if there are none.
 
     Raises:
@@ -138,11 +137,10 @@ def kept_in(run: Path) -> list[Labels]:
     return [_kept(file) for file in files]
 
 
-def _kept(file: Path) -> Labels:
-    from overton.judging.gathering import check_labels
-    from overton.judging.labelling import Labels
+def _kept(file: Path) -> SavedLabels:
+    from overton.judging.label_tasks import SavedLabels, check_labels
 
-    found = _decoded(file, _bytes(file), msgspec.json.Decoder(Labels).decode)
+    found = _decoded(file, _bytes(file), msgspec.json.Decoder(SavedLabels).decode)
     check_labels(found, str(file))
     if file.name != f"{found.task.name}.json":
         reason = f"contains labels of {quoted(found.task.name)}: rename it after its task, or remove it"

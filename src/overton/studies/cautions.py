@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.agreement import SheetAgreement
-    from overton.judging.labelling import Labels
+    from overton.judging.label_tasks import SavedLabels
     from overton.studies.faulty import FaultCount
 
 
@@ -230,7 +230,7 @@ def failing(results: Results) -> Iterator[str]:
                 yield f"{said} Do not trust what rests on its labels."
 
 
-def _labelled(labels: Labels) -> str:
+def _labelled(labels: SavedLabels) -> str:
     what = labels.task.what.replace("_", " ")
     return f"People labelled {len(labels.shares()):,} of the units that it judged ({what}): see Labels by people."
 

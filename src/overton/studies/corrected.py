@@ -10,12 +10,12 @@ from overton.studies.exhibits import Cell, Column, Missing, Table
 from overton.studies.numbers import Kind
 
 if TYPE_CHECKING:
-    from overton.judging.correcting import Corrected, Difference, Group, Judged
+    from overton.judging.judged_tables import CorrectedDifference, CorrectedGroup, CorrectedNumber, JudgedResult
 
 __all__ = ["correction_tables"]
 
 
-def correction_tables(found: Judged) -> list[Table]:
+def correction_tables(found: JudgedResult) -> list[Table]:
     """Shares and mean of all rows, of each group, and between groups; then how well judge and people agree."""
     said = f"{found.labelled:,} of {found.rows:,} rows are labelled by people; the numbers describe {found.population}."
     tables = [_table("All rows", found.all, "share", said)]
@@ -28,18 +28,18 @@ def correction_tables(found: Judged) -> list[Table]:
     return [*(table for table in tables if table.rows), Table("Agreement", heads, [row])]
 
 
-def _table(title: str, group: Group | Difference, kind: Kind, note: str = "") -> Table:
+def _table(title: str, group: CorrectedGroup | CorrectedDifference, kind: Kind, note: str = "") -> Table:
     heads = [Column("Label"), Column("Judge alone", kind), Column("Corrected", kind), Column("Labelled alone", kind)]
     rows = [_row(name, one) for name, one in group.shares.items()]
     return Table(title, heads, [*rows, *_mean(group)], note)
 
 
-def _row(name: str, one: Corrected) -> list[Cell]:
+def _row(name: str, one: CorrectedNumber) -> list[Cell]:
     judged: Cell = Missing("the judge gives no such label") if isnan(one.judge) else one.judge
     return [name, judged, one.corrected, one.labelled]
 
 
-def _mean(group: Group | Difference) -> Iterator[list[Cell]]:
+def _mean(group: CorrectedGroup | CorrectedDifference) -> Iterator[list[Cell]]:
     """A mean is another kind of number than a share, and so is written out."""
     from overton.studies.numbers import number, sentence
 

@@ -10,7 +10,7 @@ from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Method, Mis
 from overton.studies.numbers import Kind, reason, sentence
 
 if TYPE_CHECKING:
-    from overton.judging.people import People
+    from overton.judging.annotators import AnnotatorAgreement
     from overton.statistics import Estimate
     from overton.studies.labelled import LabelledNumbers, LabelledShares, Variants
 
@@ -33,7 +33,7 @@ _METHOD = (
 )
 
 
-def people_tables(found: People) -> list[Table]:
+def people_tables(found: AnnotatorAgreement) -> list[Table]:
     """How well people agree with each other, and the judge with them."""
     heads = [Column("Person"), Column("Page", "count"), Column("Labelled", "count"), Column("Cannot tell", "count")]
     people = Table("People", heads, [[one.name, one.page, one.labelled, one.cannot_tell] for one in found.people])
@@ -48,7 +48,7 @@ def people_tables(found: People) -> list[Table]:
     return [*tables, *_judge_tables(found)]
 
 
-def _judge_tables(found: People) -> Iterator[Table]:
+def _judge_tables(found: AnnotatorAgreement) -> Iterator[Table]:
     judge = found.judge
     heads = [Column("Judge"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
     yield Table("The judge and people", heads, [[found.by, judge.same, judge.kappa]])

@@ -31,7 +31,7 @@ from typing import Any, Generic, TypeVar
 from overton.calls import Ask, Form, Message, Reply, Settings, Usage, assistant, user
 from overton.errors import CallFailed, OvertonError, Stopped
 from overton.judging import How, Reading
-from overton.judging.weighing import Choice
+from overton.judging.option_probabilities import OptionChoice
 
 __all__ = [
     "Answered",
@@ -69,7 +69,7 @@ class Wanted(Generic[T]):
     settings: Settings | None = None
     shared: bool = False
     head: int = 0
-    choice: Choice | None = None
+    choice: OptionChoice | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Answered(Generic[T]):
     replies: tuple[Reply, ...] = ()
     readings: tuple[Reading[T], ...] = ()
     failure: CallFailed | None = None
-    choice: Choice | None = None
+    choice: OptionChoice | None = None
 
     @property
     def chances(self) -> tuple[float, ...] | None:
@@ -169,7 +169,7 @@ async def ask_until_read(
     speaker: str | None = None,
     settings: Settings | None = None,
     shared: bool = False,
-    choice: Choice | None = None,
+    choice: OptionChoice | None = None,
 ) -> Answered[T]:
     """Ask `role` until a reply can be read, at most `attempts` times, each time with what was wrong with the last one.
 

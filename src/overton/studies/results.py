@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.agreement import SheetAgreement
-    from overton.judging.labelling import Labels
+    from overton.judging.label_tasks import SavedLabels
 
 __all__ = ["MeasuredModel", "Results", "RunFacts", "TriedOn"]
 
@@ -54,7 +54,7 @@ class RunFacts:
     options: Mapping[str, Any]
     roles: Mapping[str, Sequence[MeasuredModel]]
     agreements: Sequence[SheetAgreement] = ()
-    labels: Sequence[Labels] = ()
+    labels: Sequence[SavedLabels] = ()
     seed: int = 0
     controls: Sequence[TriedOn] = ()
 

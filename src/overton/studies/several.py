@@ -45,8 +45,9 @@ class TwoJudges(msgspec.Struct, frozen=True):
 class OnLabel(msgspec.Struct, frozen=True):
     """How far judges agree on one kind of label.
 
-    `rows` have a label from two judges or more, `differ` of them not the same from all. `alpha` is Krippendorff's, over
-    all judges; rows of one group are alike, and intervals are over groups. `labelled` counts each judge's rows.
+    `rows` have a label from two judges or more, `differ` of them not the same from all. `krippendorff_alpha` is
+    Krippendorff's, over all judges; rows of one group are alike, and intervals are over groups. `labelled` counts each
+    judge's rows.
     """
 
     what: str
@@ -143,7 +144,7 @@ def _labels(results: Results, sheet: Sheet, what: str) -> dict[str, tuple[str, s
 
 
 def _on_label(what: str, said: Mapping[str, Mapping[str, tuple[str, str]]], level: float) -> OnLabel:
-    from overton.judging.alpha import alpha
+    from overton.judging.agreement import krippendorff_alpha
 
     groups = {row: group for labels in said.values() for row, (_, group) in labels.items()}
     units = {row: [labels[row][0] for labels in said.values() if row in labels] for row in sorted(groups)}
@@ -153,7 +154,7 @@ def _on_label(what: str, said: Mapping[str, Mapping[str, tuple[str, str]]], leve
         len(units),
         sum(len(set(labels)) > 1 for labels in units.values()),
         {judge: len(labels) for judge, labels in said.items()},
-        alpha(list(units.values()), [groups[row] for row in units], level=level),
+        krippendorff_alpha(list(units.values()), [groups[row] for row in units], level=level),
         tuple(_two(one, other, said, groups, level) for one, other in combinations(said, 2)),
     )
 

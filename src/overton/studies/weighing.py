@@ -22,7 +22,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, Settings
 from overton.judging import Reading
-from overton.judging.weighing import Choice
+from overton.judging.option_probabilities import OptionChoice
 from overton.statistics.calibration import Calibration
 from overton.studies.calibration_sample import (
     CALIBRATE,
@@ -155,7 +155,7 @@ def asked_label_first(results: Results) -> dict[str, Any]:
 async def weighed(
     ask: Ask,
     wanted: Wanted[T],
-    choice: Choice,
+    choice: OptionChoice,
     weigh: Weigh,
     *,
     attempts: int,

@@ -12,7 +12,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Question, Reply, Trial, assistant, system, user
 from overton.errors import CallFailed
-from overton.judging import Fault, Reading, asked, faults_of, parse_json, repeats, schema_of
+from overton.judging import Fault, Reading, faults_of, parse_json, repeats, schema_of, with_schema
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
@@ -314,7 +314,7 @@ NOT_VALUED = Valued(None, None)
 
 
 class _Answer(msgspec.Struct):
-    answers: Annotated[list[Annotated[str, asked(enum=prompts.VALUES)]], asked(maxItems=MOST)]
+    answers: Annotated[list[Annotated[str, with_schema(enum=prompts.VALUES)]], with_schema(maxItems=MOST)]
 
 
 def schema() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from overton.calls import Ask, Form, user
 from overton.judging import Reading
-from overton.judging.weighing import Choice
+from overton.judging.option_probabilities import OptionChoice
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.record import Evenness
 from overton.studies.prompts import enclosing
@@ -94,7 +94,7 @@ def _reversed(text: str) -> str:
 def weighing(wanted: Wanted[str]) -> Wanted[str]:
     """The same question with its labels' probabilities."""
     assert wanted.form is not None
-    return replace(wanted, choice=Choice(tuple(choice.strip("()") for choice in wanted.form.choices)))
+    return replace(wanted, choice=OptionChoice(tuple(choice.strip("()") for choice in wanted.form.choices)))
 
 
 def reading_of(labels: Sequence[str]) -> Callable[[str], Reading[str]]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overton.errors import InputError, Problem
-from overton.judging.labelling import CANNOT_TELL, Labels
+from overton.judging.label_tasks import CANNOT_TELL, SavedLabels
 from overton.statistics.arrays import Floats
 from overton.studies.labelled.units import usable_shares
 
@@ -41,7 +41,7 @@ class People:
         return People(names, self.value[kept], self.chance[kept], self.cannot_tell)
 
 
-def people_table(labels: Labels) -> pl.DataFrame:
+def people_table(labels: SavedLabels) -> pl.DataFrame:
     """What people said, one row for each unit and label: `id`, `label`, `share`, `chance`, `group`.
 
     It has the rows by which shares are corrected: see `usable_shares`.

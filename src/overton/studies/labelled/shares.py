@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from overton.judging.labelling import CANNOT_TELL, Labels, Task
+from overton.judging.label_tasks import CANNOT_TELL, LabelTask, SavedLabels
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.statistics.estimate import not_computed
 from overton.statistics.judge_error_tests import EqualErrors
@@ -87,7 +87,7 @@ class LabelledShares(msgspec.Struct, frozen=True):
 
 
 def shares_by_people(
-    labels: Labels, units: Units, run: str, place: str, *, level: float = 0.95, why: str = ""
+    labels: SavedLabels, units: Units, run: str, place: str, *, level: float = 0.95, why: str = ""
 ) -> LabelledShares:
     """Shares of every label, for units like those of this run.
 
@@ -96,7 +96,7 @@ def shares_by_people(
     Raises:
         InputError: a labelled unit is not among the units, or the judge gave it another label.
     """
-    from overton.judging.gathering import open_places
+    from overton.judging.label_tasks import open_places
 
     check(labels.task, units, place)
     said = usable_shares(labels)
@@ -133,7 +133,7 @@ class _Both(NamedTuple):
 class _Made:
     """Everything that is corrected with one draw."""
 
-    def __init__(self, task: Task, said: Mapping[int, Mapping[str, float]], units: Units, level: float) -> None:
+    def __init__(self, task: LabelTask, said: Mapping[int, Mapping[str, float]], units: Units, level: float) -> None:
         import numpy as np
 
         from overton.statistics.label_draws import LabelDraw

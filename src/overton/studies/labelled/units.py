@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem, quoted
-from overton.judging.labelling import Design, Labels, Task
+from overton.judging.label_tasks import LabelDesign, LabelTask, SavedLabels
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +45,7 @@ _AT_ONCE = 10_000
 """Units that are laid out at a time, texts and all, when only their names are needed."""
 
 
-def units_of(judged: JudgedRows, design: Design) -> Units:
+def units_of(judged: JudgedRows, design: LabelDesign) -> Units:
     """Everything that a judge labelled, in order; `group` is what rows are drawn with if whole groups are drawn."""
     import polars as pl
 
@@ -67,7 +67,7 @@ def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
         yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
 
 
-def usable_shares(labels: Labels) -> dict[int, Mapping[str, float]]:
+def usable_shares(labels: SavedLabels) -> dict[int, Mapping[str, float]]:
     """People's shares of each row; if whole groups were drawn, only of groups that are completely labelled, since a
     person who stops has labelled the start of one, which is like no other part of it."""
     said = labels.shares()
@@ -77,7 +77,7 @@ def usable_shares(labels: Labels) -> dict[int, Mapping[str, float]]:
     return {place: one for place, one in said.items() if labels.task.rows[place].group not in unfinished}
 
 
-def check(task: Task, units: Units, place: str) -> None:
+def check(task: LabelTask, units: Units, place: str) -> None:
     """Check that the rows of a task that was read at `place` are units of this run.
 
     Raises:
@@ -96,7 +96,7 @@ def check(task: Task, units: Units, place: str) -> None:
         raise InputError(problems[:20])
 
 
-def why_not(task: Task, units: Units, labelled: int) -> str:
+def why_not(task: LabelTask, units: Units, labelled: int) -> str:
     """Why these labels correct nothing, or ''."""
     if not labelled:
         return "nobody has labelled a whole group" if task.design == "whole" else "nobody has labelled anything"

@@ -11,7 +11,7 @@ import msgspec
 from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
-from overton.judging.weighing import chances_at
+from overton.judging.option_probabilities import probabilities_at
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.judging import Labelled, Material, chances_of, label_of, positions
 from overton.studies.open_mindedness.irrelevant import instead_of
@@ -343,7 +343,7 @@ def _unjudged(judged: Answered[Labelled] | None) -> str | None:
 def _chances(reply: Reply) -> dict[str, Any]:
     """P(A) and P(B) at the letter that the strict reading takes; both 0 if it takes none."""
     place = letter_place(reply.text)
-    found = {"A": 0.0, "B": 0.0} if place is None else chances_at(reply, place, ("A", "B"))
+    found = {"A": 0.0, "B": 0.0} if place is None else probabilities_at(reply, place, ("A", "B"))
     return {"p_a": None, "p_b": None} if found is None else {"p_a": found["A"], "p_b": found["B"]}
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from overton.calls import Ask, Form, Reply
-from overton.judging import Reading, asked, parse_json, schema_of
+from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.studies.pluralism.clustering import Opinion, plain_text
 from overton.studies.pluralism.items import Comment, Thread
 from overton.studies.pluralism.prompts import reference as prompts
@@ -45,7 +45,7 @@ class Decomposed(msgspec.Struct, frozen=True):
 
 
 class _Reply(msgspec.Struct):
-    opinions: Annotated[list[str], asked(minItems=0, maxItems=MOST)]
+    opinions: Annotated[list[str], with_schema(minItems=0, maxItems=MOST)]
 
 
 _FORM = Form(schema=schema_of(_Reply))

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 from overton.calls import Ask, Form, Message
 from overton.judging import Reading, object_schema, parse_json
-from overton.judging.weighing import Choice
+from overton.judging.option_probabilities import OptionChoice
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
@@ -46,7 +46,7 @@ class Task(Generic[T]):
     messages: tuple[Message, ...]
     form: Form
     read: Callable[[str], Reading[T]]
-    choice: Choice | None = None
+    choice: OptionChoice | None = None
 
     def wanted(self, *, shared: bool = False, speaker: str | None = None, weighed: bool = True) -> Wanted[T]:
         """The request for it; with its labels' probabilities if it is `weighed` and has labels to choose among."""
@@ -78,7 +78,7 @@ def _repeated(text: str) -> str:
 
 _STANCE: dict[str, Any] = {"type": "string", "enum": list(STANCES)}
 _STANCE_FORM = Form(schema=object_schema(stance=_STANCE))
-_CHOICE = Choice(STANCES, "stance")
+_CHOICE = OptionChoice(STANCES, "stance")
 _NUMBER = re.compile(r"\d{1,6}")
 _KNOWN = ", ".join(STANCES)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from overton.calls import Ask, Form
 from overton.judging import How, Reading, list_schema, object_schema, parse_json
-from overton.judging.weighing import Choice
+from overton.judging.option_probabilities import OptionChoice
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.judging import Task, failure_of, in_order, judged
@@ -83,7 +83,7 @@ async def matched(
 def pair_task(thread: ReferenceThread, place: int, response: str) -> Task[bool]:
     """Whether a response entails the viewpoint at this place, from 1."""
     messages = prompts.entailment_messages(thread, thread.viewpoints[place - 1].summary, response)
-    return Task(messages, _PAIR_FORM, read_yes, Choice(YES_NO))
+    return Task(messages, _PAIR_FORM, read_yes, OptionChoice(YES_NO))
 
 
 def _together(thread: ReferenceThread, response: str, order: Sequence[int]) -> Task[Places]:

@@ -9,7 +9,7 @@ import msgspec
 from overton.calls import Draw
 from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
-from overton.judging.sheets import Answers, Key, KeyRow, key_of
+from overton.judging.sheets import KeyRow, SheetAnswers, SheetKey, key_of
 from overton.statistics import Estimate
 from overton.studies.exhibits import Cell, Column, Table
 from overton.studies.pluralism.comparing import built_by
@@ -74,7 +74,7 @@ def pairs_of(records: Iterable[Built], threads: Iterable[Thread], first: str, se
 
 def preference_sheet(
     pairs: Sequence[Pair], first: str, second: str, *, size: int = 100, seed: int = 0
-) -> tuple[Key, list[dict[str, str]]]:
+) -> tuple[SheetKey, list[dict[str, str]]]:
     """The key and the texts of a blinded sheet, for `overton.judging.sheets.write_sheet`.
 
     `size` threads are drawn; on each row a coin decides which clustering is on the left, and the viewpoints of both are
@@ -120,7 +120,7 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]} [...]"
 
 
-def preferences(key: Key, sheets: Sequence[Answers], *, level: float = 0.95) -> Preferences:
+def preferences(key: SheetKey, sheets: Sequence[SheetAnswers], *, level: float = 0.95) -> Preferences:
     """What the people who filled in `sheets` of one key prefer.
 
     Raises:
@@ -150,7 +150,7 @@ def preferences(key: Key, sheets: Sequence[Answers], *, level: float = 0.95) -> 
     )
 
 
-def _kappa(sheets: Sequence[Answers], level: float) -> Estimate | None:
+def _kappa(sheets: Sequence[SheetAnswers], level: float) -> Estimate | None:
     if len(sheets) != 2:
         return None
     both = [pair for pair in zip(sheets[0].labels, sheets[1].labels, strict=True) if None not in pair]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.judging.people import Weighed, beside, mean_gap, mean_of
+from overton.judging.annotators import RowWeights, judge_agreement, mean_gap, mean_of
 from overton.statistics import Estimate
 from overton.statistics.prediction_powered import difference
 from overton.studies.measuring import How
@@ -211,7 +211,7 @@ class _Judged:
             asked = [one for one in self.rows if all(who in one.said for who in (a, b) if who in (PEOPLE, RUN))]
             both = [one for one in asked if a in one.said and b in one.said]
             pair = [one.said[a] for one in both], [one.said[b] for one in both]
-            same, kappa = beside(*pair, _weighed(both), level=self.level)
+            same, kappa = judge_agreement(*pair, _weighed(both), level=self.level)
             least = mean_of([_alike(one, a, b) for one in asked], _weighed(asked), level=self.level)
             yield Compared(a, b, len(both), len(asked) - len(both), same, kappa, least)
 
@@ -258,8 +258,8 @@ def _alike(row: _Row, a: str, b: str) -> float:
     return sum(share * other.get(label, 0.0) for label, share in one.items())
 
 
-def _weighed(rows: Sequence[_Row]) -> Weighed:
-    return Weighed([one.weight for one in rows], [one.unit.group for one in rows])
+def _weighed(rows: Sequence[_Row]) -> RowWeights:
+    return RowWeights([one.weight for one in rows], [one.unit.group for one in rows])
 
 
 def _drift(a: _Judged, b: _Judged) -> Drift:

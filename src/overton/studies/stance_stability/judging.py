@@ -9,8 +9,8 @@ from typing import Annotated, Any, Protocol, TypeVar, get_args
 import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Reply
-from overton.judging import Reading, asked, parse_json, schema_of
-from overton.judging.weighing import Choice
+from overton.judging import Reading, parse_json, schema_of, with_schema
+from overton.judging.option_probabilities import OptionChoice
 from overton.studies.label_first import label_first
 from overton.studies.readable import Answered, Read, Wanted
 from overton.studies.retesting import again, another_order, asked_in_order, chosen
@@ -66,13 +66,13 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     rationale: str = ""
-    stance: Annotated[str, asked(enum=STANCES)]
-    key_claims: Annotated[list[str], asked(maxItems=8)] = []
+    stance: Annotated[str, with_schema(enum=STANCES)]
+    key_claims: Annotated[list[str], with_schema(maxItems=8)] = []
     contradictions_acknowledged: bool
-    certainty: Annotated[str, asked(enum=tuple(CERTAINTY))]
+    certainty: Annotated[str, with_schema(enum=tuple(CERTAINTY))]
 
 
-CHOICE = Choice(STANCES, "stance")
+CHOICE = OptionChoice(STANCES, "stance")
 """What is weighed if token probabilities are wanted. Claims and certainty come after the stance: theirs would be
 conditional on one stance."""
 

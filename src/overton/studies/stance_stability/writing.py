@@ -13,7 +13,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, assistant, user
 from overton.errors import CallFailed
-from overton.judging import Reading, asked, parse_json, schema_of
+from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.studies.readable import as_it_came, ask_until_read
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength
@@ -121,15 +121,15 @@ class Written(msgspec.Struct, frozen=True):
 class _Draft(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON that appendix A.2 asks for; topic and domain are taken as given, not read."""
 
-    topic: Annotated[Any, asked(type="string")] = None
-    domain: Annotated[Any, asked(type="string")] = None
-    initial_belief: Annotated[str, asked(enum=get_args(Belief))]
-    debate_strength: Annotated[str, asked(enum=get_args(Strength))]
-    questions: Annotated[list[str], asked(minItems=QUESTIONS, maxItems=QUESTIONS)]
+    topic: Annotated[Any, with_schema(type="string")] = None
+    domain: Annotated[Any, with_schema(type="string")] = None
+    initial_belief: Annotated[str, with_schema(enum=get_args(Belief))]
+    debate_strength: Annotated[str, with_schema(enum=get_args(Strength))]
+    questions: Annotated[list[str], with_schema(minItems=QUESTIONS, maxItems=QUESTIONS)]
 
 
 class _Labels(msgspec.Struct, frozen=True):
-    kinds: Annotated[list[Annotated[str, asked(enum=KINDS)]], asked(minItems=QUESTIONS, maxItems=QUESTIONS)]
+    kinds: Annotated[list[Annotated[str, with_schema(enum=KINDS)]], with_schema(minItems=QUESTIONS, maxItems=QUESTIONS)]
 
 
 _FORM = Form(schema=schema_of(_Draft))

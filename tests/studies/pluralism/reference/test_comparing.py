@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from overton.errors import InputError
-from overton.judging.sheets import Answers, read_sheet, write_sheet
+from overton.judging.sheets import SheetAnswers, read_sheet, write_sheet
 from overton.studies.pluralism.comparing import compare, compare_references, comparison_table, references_table
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint
 from overton.studies.pluralism.preferring import CHOICES, pairs_of, preference_sheet, preference_table, preferences
@@ -116,8 +116,8 @@ def test_preferences_are_read_back_with_intervals_and_ties(sheet: Any) -> None:
 
 def test_two_people_judge_the_same_threads_and_their_agreement_is_told(sheet: Any) -> None:
     key, _ = sheet
-    first = Answers(tuple("left" if number % 2 else "right" for number in range(12)))
-    second = Answers((*first.labels[:11], "same"))
+    first = SheetAnswers(tuple("left" if number % 2 else "right" for number in range(12)))
+    second = SheetAnswers((*first.labels[:11], "same"))
     found = preferences(key, [first, second])
     assert found.people == 2
     assert found.preferred.n == 23
@@ -158,7 +158,7 @@ def test_the_tables_have_every_measure_and_what_was_left_out(sheet: Any) -> None
         *(sets.omega, sets.opinions, sets.first_viewpoints, sets.second_viewpoints, sets.more),
     ]
     key, _ = sheet
-    said = preferences(key, [Answers(("left",) * 10 + ("same", None))] * 2)
+    said = preferences(key, [SheetAnswers(("left",) * 10 + ("same", None))] * 2)
     liked = preference_table(said)
     assert liked.rows == [[20, said.preferred, said.left, said.kappa]]
     assert liked.note == "2 more judgements prefer neither, 2 rows were left empty."

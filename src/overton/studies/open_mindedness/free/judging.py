@@ -7,8 +7,8 @@ from typing import Annotated, Literal, NamedTuple, get_args
 import msgspec
 
 from overton.calls import Ask, Form, Message, Reply, system, user
-from overton.judging import Reading, asked, parse_json, schema_of
-from overton.judging.weighing import Choice
+from overton.judging import Reading, parse_json, schema_of, with_schema
+from overton.judging.option_probabilities import OptionChoice
 from overton.studies.label_first import label_first
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
@@ -57,13 +57,13 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON of the prompt. The reason comes first, so that it is not made up for the label."""
 
     rationale: str = ""
-    stance: Annotated[str, asked(enum=_STANCES)]
-    strength: Annotated[str, asked(enum=(*STRENGTHS, _NONE))]
+    stance: Annotated[str, with_schema(enum=_STANCES)]
+    strength: Annotated[str, with_schema(enum=(*STRENGTHS, _NONE))]
     declines: bool
 
 
 FORM = Form(schema=schema_of(_Answer))
-CHOICE = Choice(_STANCES, "stance")
+CHOICE = OptionChoice(_STANCES, "stance")
 """The label whose token probabilities are requested; the strength comes after it, and belongs to one stance."""
 
 

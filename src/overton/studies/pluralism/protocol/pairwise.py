@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from overton.calls import Ask, Draw, Form, Message, Reply
-from overton.judging.weighing import chances_at
+from overton.judging.option_probabilities import probabilities_at
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.options import Pairing
@@ -65,7 +65,7 @@ def _chances(trial: ThreadTrial, reply: Reply) -> dict[str, float]:
     if read_pick(reply.text) is None:
         return {"p_popular": 0.0, "p_other": 0.0}
     place = pick_place(reply.text)
-    found = None if place is None else chances_at(reply, place, _PICKS)
+    found = None if place is None else probabilities_at(reply, place, _PICKS)
     popular, other = _PICKS if trial.popular_first else _PICKS[::-1]
     return {} if found is None else {"p_popular": found[popular], "p_other": found[other]}
 

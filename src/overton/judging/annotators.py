@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.judging.alpha import alpha
-from overton.judging.gathering import coders, open_places
-from overton.judging.labelling import CANNOT_TELL, Labels, Said, Task
+from overton.judging.agreement import krippendorff_alpha
+from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask, SavedLabels, coders_of, open_places
 from overton.statistics import Estimate
 from overton.statistics.estimate import not_computed
 
@@ -30,18 +29,16 @@ if TYPE_CHECKING:
     _Said = tuple[Floats, Floats, Floats, NDArray[np.int64]]
     """For each labelled row: people's labels and the judge's [rows, labels], its weight and its group [rows]."""
 
-__all__ = ["OfJudge", "Pair", "People", "Person", "Weighed", "agreed_by_people", "beside", "mean_gap", "mean_of"]
-
 
 @dataclass(frozen=True)
-class Weighed:
+class RowWeights:
     """The weight of each row (1 / its chance), and the group of rows that it is alike with."""
 
     weights: Sequence[float]
     groups: Sequence[str]
 
 
-class Person(msgspec.Struct, frozen=True):
+class AnnotatorShares(msgspec.Struct, frozen=True):
     """One person's page: how many rows they labelled, and how many of these they could not tell."""
 
     name: str
@@ -50,7 +47,7 @@ class Person(msgspec.Struct, frozen=True):
     cannot_tell: int
 
 
-class Pair(msgspec.Struct, frozen=True):
+class AnnotatorPair(msgspec.Struct, frozen=True):
     """Two people on the `n` rows that both labelled: the share of equal labels, and Cohen's kappa."""
 
     a: str
@@ -60,7 +57,7 @@ class Pair(msgspec.Struct, frozen=True):
     kappa: Estimate
 
 
-class OfJudge(msgspec.Struct, frozen=True):
+class JudgeAgreement(msgspec.Struct, frozen=True):
     """A judge against people, each row weighted by how many it represents (1 / chance).
 
     `same` is how much of people's label is the judge's (in equal parts if people differ), `kappa` the same beyond
@@ -74,11 +71,11 @@ class OfJudge(msgspec.Struct, frozen=True):
     confusion: dict[str, dict[str, float]]
 
 
-class People(msgspec.Struct, frozen=True):
+class AnnotatorAgreement(msgspec.Struct, frozen=True):
     """Agreement on one task, whose labels were judged `by` somebody.
 
     Of `asked` rows `labelled` have a label, `shared` have two or more; on `settled` rows people settled what they
-    differed on, on `open` ones not yet. `alpha` is Krippendorff's, over shared rows.
+    differed on, on `open` ones not yet. `krippendorff_alpha` is Krippendorff's, over shared rows.
     """
 
     task: str
@@ -91,23 +88,23 @@ class People(msgspec.Struct, frozen=True):
     shared: int
     settled: int
     open: int
-    people: tuple[Person, ...]
+    people: tuple[AnnotatorShares, ...]
     alpha: Estimate
-    pairs: tuple[Pair, ...]
-    judge: OfJudge
+    pairs: tuple[AnnotatorPair, ...]
+    judge: JudgeAgreement
 
 
-def agreed_by_people(labels: Labels, *, level: float = 0.95) -> People:
+def annotator_agreement(labels: SavedLabels, *, level: float = 0.95) -> AnnotatorAgreement:
     """The agreement of people with each other and of the judge with them.
 
     Intervals treat rows of one group (turns of a conversation) as alike.
     """
-    task, named = labels.task, coders(labels)
+    task, named = labels.task, coders_of(labels)
     votes = Counter(place for _, said in named for place in said)
     shared = [place for place in sorted(votes) if votes[place] > 1]
     given = [[said[place] for _, said in named if place in said] for place in shared]
     groups = [task.rows[place].group for place in shared]
-    return People(
+    return AnnotatorAgreement(
         task.name,
         task.study,
         task.what,
@@ -119,14 +116,14 @@ def agreed_by_people(labels: Labels, *, level: float = 0.95) -> People:
         settled=len(labels.settled),
         open=len(open_places(labels)),
         people=tuple(_person(one) for one in labels.said),
-        alpha=alpha(given, groups, level=level),
-        pairs=tuple(_pair(a, b, task, level) for a, b in combinations(named, 2)),
-        judge=_of_judge(labels, level),
+        alpha=krippendorff_alpha(given, groups, level=level),
+        pairs=tuple(_annotator_pair(a, b, task, level) for a, b in combinations(named, 2)),
+        judge=_judge_agreement(labels, level),
     )
 
 
-def beside(
-    one: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]], rows: Weighed, *, level: float = 0.95
+def judge_agreement(
+    one: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]], rows: RowWeights, *, level: float = 0.95
 ) -> tuple[Estimate, Estimate]:
     """How far two who labelled the same rows agree: the share of equal labels, and Cohen's kappa.
 
@@ -135,26 +132,26 @@ def beside(
     if not one:
         return (not_computed("they labelled no row in common", level=level),) * 2
     names = sorted({name for said in (*one, *other) for name in said})
-    said = (_shares_of(one, names), _shares_of(other, names), *_weighed(rows))
-    return _same(said, level), _kappa(said, level)
+    said = (_shares_of(one, names), _shares_of(other, names), *_row_weights(rows))
+    return _same(said, level), _weighted_kappa(said, level)
 
 
-def mean_of(values: Sequence[float], rows: Weighed, *, level: float = 0.95) -> Estimate:
+def mean_of(values: Sequence[float], rows: RowWeights, *, level: float = 0.95) -> Estimate:
     """The weighted mean of values from 0 to 1."""
     import numpy as np
 
     if not values:
         return not_computed("there is no row", level=level)
-    return _mean(np.array(values, float), *_weighed(rows), level)
+    return _mean(np.array(values, float), *_row_weights(rows), level)
 
 
-def mean_gap(gaps: Sequence[float], rows: Weighed, *, level: float = 0.95) -> Estimate:
+def mean_gap(gaps: Sequence[float], rows: RowWeights, *, level: float = 0.95) -> Estimate:
     """The weighted mean of row-by-row differences of two labellings, from -1 to 1: Student's limits, or if no row
     differs, those of a share that was never observed, to both sides."""
     import numpy as np
 
     if any(gaps):
-        return _mean(np.array(gaps, float), *_weighed(rows), level, lowest=-1.0)
+        return _mean(np.array(gaps, float), *_row_weights(rows), level, lowest=-1.0)
     found = mean_of(gaps, rows, level=level)
     return msgspec.structs.replace(found, low=-found.high)
 
@@ -165,30 +162,30 @@ def _shares_of(said: Sequence[Mapping[str, float]], names: Sequence[str]) -> Flo
     return np.array([[one.get(name, 0.0) for name in names] for one in said])
 
 
-def _weighed(rows: Weighed) -> tuple[Floats, NDArray[np.int64]]:
+def _row_weights(rows: RowWeights) -> tuple[Floats, NDArray[np.int64]]:
     import numpy as np
 
     weights = np.array(rows.weights, float)
     return weights * len(weights) / weights.sum(), _numbered(rows.groups)
 
 
-def _person(said: Said) -> Person:
-    return Person(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
+def _person(said: AnnotatorLabels) -> AnnotatorShares:
+    return AnnotatorShares(said.person, said.page, len(said.labels), list(said.labels.values()).count(CANNOT_TELL))
 
 
-def _pair(a: _Coder, b: _Coder, task: Task, level: float) -> Pair:
+def _annotator_pair(a: _Coder, b: _Coder, task: LabelTask, level: float) -> AnnotatorPair:
     (one, first), (other, second) = a, b
     both = sorted(first.keys() & second.keys())
     if not both:
-        return Pair(one, other, 0, *(not_computed("they labelled no row in common", level=level),) * 2)
+        return AnnotatorPair(one, other, 0, *(not_computed("they labelled no row in common", level=level),) * 2)
     names = [*task.labels, CANNOT_TELL]
     said = [_flags([who[place] for place in both], names) for who in (first, second)]
     groups = _numbered([task.rows[place].group for place in both])
     rows = (said[0], said[1], said[0].sum(1), groups)
-    return Pair(one, other, len(both), _same(rows, level), _kappa(rows, level))
+    return AnnotatorPair(one, other, len(both), _same(rows, level), _weighted_kappa(rows, level))
 
 
-def _of_judge(labels: Labels, level: float) -> OfJudge:
+def _judge_agreement(labels: SavedLabels, level: float) -> JudgeAgreement:
     """The judge's labels against people's, from each row's shares."""
     import numpy as np
 
@@ -197,7 +194,7 @@ def _of_judge(labels: Labels, level: float) -> OfJudge:
     places = list(shares)
     if not places:
         none = not_computed("no row is labelled", level=level)
-        return OfJudge(none, none, {}, {})
+        return JudgeAgreement(none, none, {}, {})
     people = np.array([[shares[place].get(name, 0.0) for name in names] for place in places])
     judged = _flags([rows[place].judged for place in places], names)
     weight = 1 / np.array([rows[place].chance for place in places])
@@ -210,7 +207,7 @@ def _of_judge(labels: Labels, level: float) -> OfJudge:
     by_label = {
         name: _confirmed(column, said, level) for column, name in enumerate(names[:-1]) if judged[:, column].any()
     }
-    return OfJudge(_same(said, level), _kappa(said, level), by_label, confusion)
+    return JudgeAgreement(_same(said, level), _weighted_kappa(said, level), by_label, confusion)
 
 
 def _flags(said: Sequence[str], names: Sequence[str]) -> Floats:
@@ -260,7 +257,7 @@ def _mean(  # noqa: PLR0917
     return corrected(draw, labels, [], level)[0].labelled
 
 
-def _kappa(said: _Said, level: float) -> Estimate:
+def _weighted_kappa(said: _Said, level: float) -> Estimate:
     """Cohen's kappa of weighted rows in which people's labels may be split."""
     import numpy as np
 

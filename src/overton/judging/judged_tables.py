@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.judging.agreement import cohen_kappa, share
-from overton.judging.alpha import alpha
+from overton.judging.agreement import cohen_kappa, krippendorff_alpha, share
 from overton.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from overton.statistics.label_draws import JudgeAndHumanValues
     from overton.statistics.prediction_powered import JudgeAndHuman
 
-__all__ = ["UNREAD", "Agreed", "Corrected", "Difference", "Group", "Judged", "Table", "correct"]
 
 UNREAD = "unread"
 """The label for rows that a judge read without giving a usable label."""
@@ -33,7 +31,7 @@ _RARE = 0.001
 """Labelled rows whose judged labels differ from the others' as much as chance allows this rarely are no plain draw."""
 
 
-class Corrected(msgspec.Struct, frozen=True):
+class CorrectedNumber(msgspec.Struct, frozen=True):
     """A number three times: by the judge alone (NaN if it says nothing), corrected, and by the labelled rows alone."""
 
     judge: float
@@ -41,23 +39,23 @@ class Corrected(msgspec.Struct, frozen=True):
     labelled: Estimate
 
 
-class Group(msgspec.Struct, frozen=True):
+class CorrectedGroup(msgspec.Struct, frozen=True):
     """The shares of every label, and the mean if labels have numbers."""
 
-    shares: dict[str, Corrected]
-    mean: Corrected | None
+    shares: dict[str, CorrectedNumber]
+    mean: CorrectedNumber | None
 
 
-class Difference(msgspec.Struct, frozen=True):
+class CorrectedDifference(msgspec.Struct, frozen=True):
     """Group `a` minus group `b`."""
 
     a: str
     b: str
-    shares: dict[str, Corrected]
-    mean: Corrected | None
+    shares: dict[str, CorrectedNumber]
+    mean: CorrectedNumber | None
 
 
-class Agreed(msgspec.Struct, frozen=True):
+class JudgeHumanAgreement(msgspec.Struct, frozen=True):
     """How well judge and people agree on the labelled rows: Krippendorff's alpha, Cohen's kappa, the share alike."""
 
     alpha: Estimate
@@ -65,21 +63,21 @@ class Agreed(msgspec.Struct, frozen=True):
     same: Estimate
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedResult(msgspec.Struct, frozen=True):
     """All results for a judged table; `population` says which rows they describe."""
 
     rows: int
     labelled: int
     population: str
-    all: Group
-    by: dict[str, Group]
-    differences: tuple[Difference, ...]
-    agreement: Agreed
+    all: CorrectedGroup
+    by: dict[str, CorrectedGroup]
+    differences: tuple[CorrectedDifference, ...]
+    agreement: JudgeHumanAgreement
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Table:
+class JudgedTable:
     """Rows with the judge's label, the people's (None if nobody labelled), and what they belong to.
 
     `chance` is each row's probability of being labelled, None if labels are a plain draw; `groups` join labels under a
@@ -95,7 +93,7 @@ class Table:
     values: Mapping[str, float] = field(default_factory=dict)
 
 
-def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged:
+def correct(table: JudgedTable, *, these: bool = False, level: float = 0.95) -> JudgedResult:
     """The shares of all labels (and of joined ones), and their mean, for all rows, each group and between groups.
 
     With `these` they describe just these rows; otherwise rows like these, from which these were drawn.
@@ -130,7 +128,7 @@ def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged
     found = {name: _found(draw, labels, inside, level) for name, labels in asked.items()}
     groups = [_group({name: every[place] for name, every in found.items()}) for place in range(len(names) + 1)]
     by = dict(zip(names, groups[1:], strict=True))
-    return Judged(
+    return JudgedResult(
         len(judged),
         int(labelled.sum()),
         "these rows" if these else "rows like these",
@@ -150,7 +148,7 @@ def correct(table: Table, *, these: bool = False, level: float = 0.95) -> Judged
 _MEAN = "\0mean"
 
 
-def _check(table: Table, known: Sequence[str], labelled: int) -> None:
+def _check(table: JudgedTable, known: Sequence[str], labelled: int) -> None:
     problems = []
     if not labelled:
         problems.append(Problem("labels", "", "no row has a label by people"))
@@ -203,40 +201,42 @@ def _mean(people: NDArray[Any], judged: NDArray[Any], values: Mapping[str, float
     )
 
 
-def _found(draw: Any, labels: JudgeAndHumanValues, inside: list[Any], level: float) -> list[Corrected]:
+def _found(draw: Any, labels: JudgeAndHumanValues, inside: list[Any], level: float) -> list[CorrectedNumber]:
     from overton.statistics.prediction_powered import corrected
 
     every, groups = corrected(draw, labels, inside, level)
     return [_corrected(one) for one in (every, *groups)]
 
 
-def _corrected(three: JudgeAndHuman) -> Corrected:
-    return Corrected(three.judge, three.corrected, three.labelled)
+def _corrected(three: JudgeAndHuman) -> CorrectedNumber:
+    return CorrectedNumber(three.judge, three.corrected, three.labelled)
 
 
-def _group(found: Mapping[str, Corrected]) -> Group:
-    return Group({name: one for name, one in found.items() if name != _MEAN}, found.get(_MEAN))
+def _group(found: Mapping[str, CorrectedNumber]) -> CorrectedGroup:
+    return CorrectedGroup({name: one for name, one in found.items() if name != _MEAN}, found.get(_MEAN))
 
 
-def _difference(a: str, b: str, first: Group, second: Group) -> Difference:
+def _difference(a: str, b: str, first: CorrectedGroup, second: CorrectedGroup) -> CorrectedDifference:
     shares = {name: _minus(one, second.shares[name]) for name, one in first.shares.items()}
     mean = _minus(first.mean, second.mean) if first.mean and second.mean else None
-    return Difference(a, b, shares, mean)
+    return CorrectedDifference(a, b, shares, mean)
 
 
-def _minus(one: Corrected, other: Corrected) -> Corrected:
+def _minus(one: CorrectedNumber, other: CorrectedNumber) -> CorrectedNumber:
     from overton.statistics.prediction_powered import difference
 
-    return Corrected(
+    return CorrectedNumber(
         one.judge - other.judge, difference(one.corrected, other.corrected), difference(one.labelled, other.labelled)
     )
 
 
-def _agreement(judged: Sequence[str], people: Sequence[str], clusters: Sequence[str] | None, level: float) -> Agreed:
+def _agreement(
+    judged: Sequence[str], people: Sequence[str], clusters: Sequence[str] | None, level: float
+) -> JudgeHumanAgreement:
     """On the labelled rows, treating those of one cluster as alike."""
     same = [one == two for one, two in zip(judged, people, strict=True)]
-    return Agreed(
-        alpha(list(zip(judged, people, strict=True)), clusters, level=level),
+    return JudgeHumanAgreement(
+        krippendorff_alpha(list(zip(judged, people, strict=True)), clusters, level=level),
         cohen_kappa(judged, people, clusters, level=level),
         share(same, clusters, level=level),
     )

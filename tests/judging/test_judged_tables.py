@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from overton.errors import InputError
-from overton.judging.agreement import share
-from overton.judging.alpha import alpha
-from overton.judging.correcting import UNREAD, Table, correct
+from overton.judging.agreement import krippendorff_alpha, share
+from overton.judging.judged_tables import UNREAD, JudgedTable, correct
 
 JUDGED = ["pro", "pro", "con", "con", UNREAD] * 40
 TRUTH = ["pro", "con", "con", "con", "pro"] * 40
@@ -16,7 +15,7 @@ WRITERS = [("x", "y", None)[row // 70] if row < 140 else "y" for row in range(20
 
 
 def test_every_label_of_people_and_judge_has_a_share_and_unread_is_one() -> None:
-    found = correct(Table(JUDGED, PEOPLE), these=True)
+    found = correct(JudgedTable(JUDGED, PEOPLE), these=True)
     assert list(found.all.shares) == ["con", "pro", UNREAD]
     assert found.all.shares["pro"].judge == pytest.approx(0.4)
     assert found.all.shares["pro"].corrected.value == pytest.approx(0.4, abs=0.02)
@@ -26,21 +25,21 @@ def test_every_label_of_people_and_judge_has_a_share_and_unread_is_one() -> None
 
 
 def test_labels_joined_under_a_name_are_added_to_the_others() -> None:
-    found = correct(Table(JUDGED, PEOPLE, groups={"any": ["pro", "con"]}), these=True)
+    found = correct(JudgedTable(JUDGED, PEOPLE, groups={"any": ["pro", "con"]}), these=True)
     assert found.all.shares["any"].judge == pytest.approx(0.8)
     assert found.all.shares["any"].corrected.value == 1.0
 
 
 def test_the_mean_is_of_labels_with_a_number() -> None:
-    found = correct(Table(JUDGED, PEOPLE, values={"pro": 1.0, "con": -1.0}), these=True)
+    found = correct(JudgedTable(JUDGED, PEOPLE, values={"pro": 1.0, "con": -1.0}), these=True)
     assert found.all.mean is not None
     assert found.all.mean.judge == 0.0
     assert found.all.mean.corrected.value == pytest.approx(-0.2, abs=0.05)
-    assert correct(Table(JUDGED, PEOPLE)).all.mean is None
+    assert correct(JudgedTable(JUDGED, PEOPLE)).all.mean is None
 
 
 def test_groups_are_compared_in_pairs_and_rows_without_one_belong_to_none() -> None:
-    found = correct(Table(JUDGED, PEOPLE, WRITERS), these=True)
+    found = correct(JudgedTable(JUDGED, PEOPLE, WRITERS), these=True)
     assert list(found.by) == ["x", "y"]
     (only,) = found.differences
     assert (only.a, only.b) == ("x", "y")
@@ -49,24 +48,24 @@ def test_groups_are_compared_in_pairs_and_rows_without_one_belong_to_none() -> N
 
 
 def test_agreement_is_that_of_the_labelled_rows() -> None:
-    same = correct(Table(TRUTH, PEOPLE)).agreement
+    same = correct(JudgedTable(TRUTH, PEOPLE)).agreement
     assert same.same.value == 1.0
     assert same.kappa.value == same.alpha.value == 1.0
-    less = correct(Table(JUDGED, PEOPLE)).agreement
+    less = correct(JudgedTable(JUDGED, PEOPLE)).agreement
     assert less.same.value == pytest.approx(0.6, abs=0.02)
     assert less.alpha.value < less.same.value
 
 
 def test_alpha_is_the_one_of_people_who_labelled_the_same_rows() -> None:
     known = [(one, other) for one, other in zip(JUDGED, PEOPLE, strict=True) if other is not None]
-    assert correct(Table(JUDGED, PEOPLE)).agreement.alpha == alpha(known)
+    assert correct(JudgedTable(JUDGED, PEOPLE)).agreement.alpha == krippendorff_alpha(known)
 
 
 def test_agreement_takes_rows_of_one_cluster_as_alike() -> None:
     conversations = [str(row // 20) for row in range(200)]
     wrong = [UNREAD if int(row) < 4 else label for row, label in zip(conversations, TRUTH, strict=True)]
-    plain = correct(Table(wrong, TRUTH)).agreement
-    alike = correct(Table(wrong, TRUTH, cluster=conversations)).agreement
+    plain = correct(JudgedTable(wrong, TRUTH)).agreement
+    alike = correct(JudgedTable(wrong, TRUTH, cluster=conversations)).agreement
     for name in ("alpha", "kappa", "same"):
         alone, clustered = getattr(plain, name), getattr(alike, name)
         assert clustered.value == alone.value
@@ -79,16 +78,16 @@ def test_agreement_takes_rows_of_one_cluster_as_alike() -> None:
 def test_agreement_looks_at_the_clusters_of_labelled_rows_only() -> None:
     writers = [str(row % 15) for row in range(200)]
     known = [(judged, label, writer) for judged, label, writer in zip(JUDGED, PEOPLE, writers, strict=True) if label]
-    found = correct(Table(JUDGED, PEOPLE, cluster=writers)).agreement.same
+    found = correct(JudgedTable(JUDGED, PEOPLE, cluster=writers)).agreement.same
     assert found == share([judged == label for judged, label, _ in known], [writer for _, _, writer in known])
 
 
 def test_labels_that_are_no_plain_draw_are_reported() -> None:
     chosen = [label if judged == "pro" else None for label, judged in zip(TRUTH, JUDGED, strict=True)]
-    (said,) = correct(Table(JUDGED, chosen)).warnings
+    (said,) = correct(JudgedTable(JUDGED, chosen)).warnings
     assert said.startswith("The judge gives 'pro' to 100.0% of the labelled rows and to 0.0% of the others")
-    assert not correct(Table(JUDGED, PEOPLE)).warnings
-    assert not correct(Table(JUDGED, chosen, chance=[0.5] * 200)).warnings
+    assert not correct(JudgedTable(JUDGED, PEOPLE)).warnings
+    assert not correct(JudgedTable(JUDGED, chosen, chance=[0.5] * 200)).warnings
 
 
 @pytest.mark.parametrize(
@@ -103,4 +102,4 @@ def test_labels_that_are_no_plain_draw_are_reported() -> None:
 def test_what_cannot_be_corrected_is_named(changed: dict[str, object], said: str) -> None:
     told = {"judged": JUDGED, "people": PEOPLE} | changed
     with pytest.raises(InputError, match=said):
-        correct(Table(**told))  # type: ignore[arg-type]
+        correct(JudgedTable(**told))  # type: ignore[arg-type]

@@ -11,13 +11,11 @@ import msgspec
 
 from overton.calls import Form, Reply, Spot, options_named
 
-__all__ = ["At", "Choice", "chances_at"]
-
 At = Literal["plain", "drawn"]
 """At temperature 1, or with the probabilities that the endpoint sampled from."""
 
 
-def chances_at(reply: Reply, start: int, options: Sequence[str], at: At = "drawn") -> dict[str, float] | None:
+def probabilities_at(reply: Reply, start: int, options: Sequence[str], at: At = "drawn") -> dict[str, float] | None:
     """P(option) where one of `options` starts at the character `start` of the reply; the rest to 1 is other text.
 
     Alternatives with one meaning are added up. If the sampled token starts several options ('support' of 'supports' and
@@ -49,7 +47,7 @@ def _spot_at(reply: Reply, place: int) -> Spot | None:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OptionChoice:
     """A closed set of labels, one of which a judge's reply names.
 
     With a `key` the reply is a JSON object that has the label under it: as its first key, since after a reason or
@@ -77,7 +75,7 @@ class Choice:
         found = self._found(reply.text)
         if found is None or (self.key and _SAID.search(reply.text[: found.start()])):
             return None
-        known = chances_at(reply, found.start(1), self.labels, "plain")
+        known = probabilities_at(reply, found.start(1), self.labels, "plain")
         return None if known is None else tuple([known[label] for label in self.labels])
 
     def _found(self, text: str) -> re.Match[str] | None:

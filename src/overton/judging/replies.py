@@ -1,4 +1,4 @@
-"""JSON requested from a model by schema, and read from its reply: as it is, or by repairs that keep its meaning."""
+"""What was read from a free text, and how: labels out of a few, and JSON by schema or repaired."""
 
 from __future__ import annotations
 
@@ -7,17 +7,70 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast, overload
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, cast, overload
 
 import msgspec
 
 from overton.errors import Unreadable
-from overton.judging.reading import Reading
 from overton.untrusted import converted, python_of
 
-__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "asked", "list_schema", "object_schema", "parse_json", "schema_of"]
-
 T = TypeVar("T")
+
+How = Literal["as is", "repaired", "invalid"]
+
+
+@dataclass(frozen=True)
+class Reading(Generic[T]):
+    """A value read from a text.
+
+    `how` is 'as is' if the text was exactly in the requested form, 'repaired' if the value was clear but its form was
+    different, 'invalid' if there is no value to read: `value` is then None and `problem` says why, in words that can be
+    sent back to the writer. A value that has a problem all the same is usable, but not all that was requested.
+    `dropped` counts further things that the text names and that do not exist or were named before.
+    """
+
+    value: T | None
+    how: How
+    problem: str = ""
+    dropped: int = 0
+
+    @property
+    def repaired(self) -> bool:
+        """Whether the form was not the requested one."""
+        return self.how == "repaired"
+
+    @classmethod
+    def invalid(cls, problem: str) -> Reading[T]:
+        """No value, for this reason."""
+        return cls(None, "invalid", problem)
+
+
+def read_choice(text: str, choices: Sequence[str]) -> Reading[str]:
+    """The one of `choices` that `text` names.
+
+    As is if it is the whole text, spelled exactly. Repaired if just one of them occurs in the text as whole words, in
+    any case; a choice that contains another ('not fair', 'fair') is matched first. A text that names none of them, or
+    two, is invalid.
+    """
+    alone = text.strip()
+    if alone in choices:
+        return Reading(alone, "as is")
+    named = _named(text, choices)
+    if len(named) == 1:
+        return Reading(named[0], "repaired")
+    if named:
+        return Reading.invalid(f"it names {len(named)} of the choices: {', '.join(named)}")
+    return Reading.invalid(f"it names none of the choices: {', '.join(choices)}")
+
+
+def _named(text: str, choices: Sequence[str]) -> list[str]:
+    """The choices that occur, in the given order."""
+    by_length = sorted(choices, key=len, reverse=True)
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, by_length))})(?!\w)", re.IGNORECASE)
+    found = {match.casefold() for match in pattern.findall(text)} if choices else set()
+    return [choice for choice in choices if choice.casefold() in found]
+
 
 MAX_CHARACTERS = 200_000
 """Longer texts are not read."""
@@ -197,7 +250,7 @@ _ORDER = ("type", "properties", "required", "additionalProperties", "items", "en
 _TOLD_ELSEWHERE = ("title", "description", "default")
 
 
-def asked(**keywords: Any) -> msgspec.Meta:
+def with_schema(**keywords: Any) -> msgspec.Meta:
     """What a field's schema says besides its type, not checked when a reply is read.
 
     A label is requested as `Annotated[str, asked(enum=LABELS)]`: 'Critical' for 'critical' can then be read, and a

@@ -1,0 +1,391 @@
+"""Tasks for people who label: what they are asked, which units each gets, and what they said, checked and put together.
+
+Text in, text out: `LabelTask` is what a draw asks of people (its file is not for them: it has the judge's labels),
+`AnnotatorLabels` what one person's page saves, and `SavedLabels` what a run stores of both.
+
+Values in, values out: the caller knows where a file is and passes its place, which every message names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from math import ceil, isfinite
+from typing import Literal
+
+import msgspec
+
+from overton.calls import Draw
+from overton.errors import InputError, Problem, quoted
+from overton.judging.sheets import draw
+
+CANNOT_TELL = "cannot tell"
+"""What a person says of a unit for which they can choose no label; counted, and bounded both ways."""
+
+LabelDesign = Literal["plain", "stratified", "whole"]
+"""How units were drawn: all equally likely, each judged label as equally often as possible, or whole groups."""
+
+
+class LabelRequest(msgspec.Struct, frozen=True):
+    """One label that is requested.
+
+    `id` is the study's name of the unit, `judged` what the judge called it, `group` what it belongs to (a conversation,
+    a thread of one model) and `chance` the probability with which it was drawn, in (0, 1].
+    """
+
+    id: str
+    judged: str
+    group: str
+    chance: float
+
+
+class LabelTask(msgspec.Struct, frozen=True):
+    """What people are asked, including what they are not shown.
+
+    `name` follows from everything else. `what` is the label in question, `labels` the values that it can have, with
+    their definitions. `population` counts what the judge labelled, by label; `groups` how many groups there are. `rows`
+    are those that anybody labels; `people` has, for each page, the places in `rows` that it asks for, in its order.
+    """
+
+    name: str
+    study: str
+    what: str
+    judge: str
+    question: str
+    labels: dict[str, str]
+    seed: int
+    design: LabelDesign
+    population: dict[str, int]
+    groups: int
+    rows: tuple[LabelRequest, ...]
+    people: tuple[tuple[int, ...], ...]
+
+
+class AdjudicatedLabel(msgspec.Struct, frozen=True):
+    """What people agreed on after they had differed on the row at `place`; `by` is who says so."""
+
+    place: int
+    label: str
+    by: str
+
+
+class AnnotatorLabels(msgspec.Struct, frozen=True):
+    """What one person said: by the row's place, a label or `CANNOT_TELL`.
+
+    `task` is the task's name and `page` which of its pages it was, from 1 (0: the page on which people settle what they
+    differ on). `seconds` is how long each row was looked at. `taken_back` are rows whose label was removed, and `saved`
+    says when this was saved, in seconds since 1970: 0 if that is not known.
+    """
+
+    task: str
+    page: int
+    person: str
+    labels: dict[int, str]
+    remarks: dict[int, str] = {}
+    seconds: dict[int, float] = {}
+    taken_back: tuple[int, ...] = ()
+    saved: float = 0.0
+
+
+class SavedLabels(msgspec.Struct, frozen=True):
+    """What a run stores of one task: the task, each person's labels, and those that were settled."""
+
+    task: LabelTask
+    said: tuple[AnnotatorLabels, ...]
+    settled: tuple[AdjudicatedLabel, ...] = ()
+
+    def shares(self) -> dict[int, Mapping[str, float]]:
+        """People's value of each labelled row, by its place: the settled label, or until it is settled each person's
+        with equal weight. `CANNOT_TELL` is a label here."""
+        votes: dict[int, list[str]] = {}
+        for one in self.said:
+            for place, label in one.labels.items():
+                votes.setdefault(place, []).append(label)
+        votes |= {one.place: [one.label] for one in self.settled}
+        return {
+            place: {label: some.count(label) / len(some) for label in some} for place, some in sorted(votes.items())
+        }
+
+
+def task_of(task: LabelTask) -> LabelTask:
+    """The task under the name that follows from everything else in it."""
+    bare = msgspec.structs.replace(task, name="")
+    digest = sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()[:12]
+    return msgspec.structs.replace(task, name=f"t{digest}")
+
+
+def changed(task: LabelTask) -> bool:
+    """Whether a task differs from what it was when written, by accident."""
+    return task_of(task).name != task.name
+
+
+def choose_units(
+    given: Sequence[str | None], groups: Sequence[str], *, size: int = 100, seed: int = 0, design: LabelDesign = "plain"
+) -> list[tuple[int, float]]:
+    """The places of about `size` labelled units, each with the probability with which it was drawn, in (0, 1].
+
+    `given` are the judge's labels (None is never drawn), `groups` what each unit belongs to. 'plain' and 'stratified'
+    draw as `sheets.draw` does, in random order. 'whole' takes as many groups as have `size` rows on average, all
+    equally likely, with every labelled row in the order of `given`. How many groups that is follows from all of them:
+    if groups were drawn until there are `size` rows, long ones would be likelier by an unknown amount.
+
+    Raises:
+        InputError: `size` is less than one, or there is nothing to draw.
+    """
+    if design == "whole":
+        return _whole(given, groups, size, seed)
+    places = draw(given, size=size, seed=seed, stratified=design == "stratified")
+    if design == "plain":
+        labelled = sum(label is not None for label in given)
+        return [(place, len(places) / labelled) for place in places]
+    available, taken = Counter(given), Counter(given[place] for place in places)
+    return [(place, taken[given[place]] / available[given[place]]) for place in places]
+
+
+def _whole(given: Sequence[str | None], groups: Sequence[str], size: int, seed: int) -> list[tuple[int, float]]:
+    draw(given, size=size, seed=seed)  # which raises if the size is wrong, or nothing is labelled
+    rows: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        if given[place] is not None:
+            rows.setdefault(group, []).append(place)
+    labelled = sum(map(len, rows.values()))
+    count = min(len(rows), ceil(size * len(rows) / labelled))
+    taken = Draw(f"{seed}/groups").sample(sorted(rows), count)
+    return [(place, count / len(rows)) for group in taken for place in rows[group]]
+
+
+def deal_units(
+    groups: Sequence[str], *, people: int = 2, shared: int = 30, seed: int = 0, whole: bool = False
+) -> tuple[tuple[int, ...], ...]:
+    """For each person the places of their rows, in an order of their own.
+
+    `groups` says what each drawn row belongs to. The first `shared` rows go to everybody, the others to one person
+    each, evenly. With `whole`, groups are kept together: as many go to everybody as have `shared` rows, each other one
+    to the person with the fewest rows, and the rows of a group keep their order.
+
+    Raises:
+        InputError: there are no people, or `shared` is negative.
+    """
+    problems = [Problem("--people", str(people), "must be 1 or more")] if people < 1 else []
+    problems += [Problem("--shared", str(shared), "must be 0 or more")] if shared < 0 else []
+    if problems:
+        raise InputError(problems)
+    members: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        members.setdefault(group if whole else str(place), []).append(place)
+    everybody, others = _shared(members, shared)
+    hands = [list(everybody) for _ in range(people)]
+    rows = [0] * people
+    for name in others:
+        least = rows.index(min(rows))
+        hands[least].append(name)
+        rows[least] += len(members[name])
+    ordered = (Draw(f"{seed}/page/{number}").shuffle(hand) for number, hand in enumerate(hands, 1))
+    return tuple(tuple(place for name in hand for place in members[name]) for hand in ordered)
+
+
+def _shared(members: Mapping[str, Sequence[int]], shared: int) -> tuple[list[str], list[str]]:
+    """The names of the groups with the first `shared` rows, and those of the others."""
+    names, rows = list(members), 0
+    for number, name in enumerate(names):
+        if rows >= shared:
+            return names[:number], names[number:]
+        rows += len(members[name])
+    return names, []
+
+
+SETTLING = 0
+"""The page on which people settle what they differ on."""
+
+_LONGEST_NAME = 200
+_MOST_PROBLEMS = 20
+
+
+def check_task(task: LabelTask, place: str) -> None:
+    """Refuse a task that differs from what was written, or that no draw can have made.
+
+    Raises:
+        InputError: it does; says how.
+    """
+    problems = [Problem(place, key, reason) for key, reason in _odd(task)]
+    if problems:
+        raise InputError(problems[:_MOST_PROBLEMS])
+
+
+def _odd(task: LabelTask) -> Iterator[tuple[str, str]]:
+    if changed(task):
+        yield (
+            "name",
+            "does not fit the rest, which was changed after it was written: restore the original, or draw again",
+        )
+        return
+    if not task.labels or CANNOT_TELL in task.labels:
+        yield "labels", f"must not be empty, and not include {CANNOT_TELL!r}"
+    if len({row.id for row in task.rows}) < len(task.rows):
+        yield "rows", "have an id twice"
+    for place, row in enumerate(task.rows):
+        if not 0 < row.chance <= 1:
+            yield f"rows[{place}].chance", f"is {row.chance!r}; a chance is above 0 and at most 1"
+        if row.judged not in task.labels:
+            yield f"rows[{place}].judged", f"is {quoted(row.judged)}, which is none of the task's labels"
+    for page, places in enumerate(task.people, 1):
+        if len(set(places)) < len(places) or any(not 0 <= place < len(task.rows) for place in places):
+            yield f"people[{page - 1}]", "asks for a row twice, or for one that does not exist"
+
+
+def check_labels(labels: SavedLabels, place: str) -> None:
+    """Refuse stored labels that people cannot have given.
+
+    Raises:
+        InputError: every key that is wrong.
+    """
+    check_task(labels.task, place)
+    problems = []
+    for number, said in enumerate(labels.said):
+        problems += [Problem(place, f"said[{number}].{key}", reason) for key, reason in _wrong(labels.task, said)]
+        if said.page == SETTLING:
+            problems.append(Problem(place, f"said[{number}].page", "is the page to settle, whose labels are `settled`"))
+    labelled = {row for one in labels.said for row in one.labels}
+    for number, one in enumerate(labels.settled):
+        if one.place not in labelled or one.label not in (*labels.task.labels, CANNOT_TELL):
+            problems.append(Problem(place, f"settled[{number}]", "is for a row that nobody labelled, or is no label"))
+    if len({(one.page, one.person) for one in labels.said}) < len(labels.said):
+        problems.append(Problem(place, "said", "has a person's page twice"))
+    if len({one.place for one in labels.settled}) < len(labels.settled):
+        problems.append(Problem(place, "settled", "has a row twice"))
+    if problems:
+        raise InputError(problems[:_MOST_PROBLEMS])
+
+
+def checked(task: LabelTask, said: AnnotatorLabels, place: str) -> AnnotatorLabels:
+    """What one person said, if it belongs to this task and has nothing that its page did not ask for.
+
+    Raises:
+        InputError: every key that is wrong, and what to do.
+    """
+    problems = [Problem(place, key, reason) for key, reason in _wrong(task, said)]
+    if problems:
+        raise InputError(problems[:_MOST_PROBLEMS])
+    return msgspec.structs.replace(said, person=said.person.strip())
+
+
+def _wrong(task: LabelTask, said: AnnotatorLabels) -> Iterator[tuple[str, str]]:
+    if said.task != task.name:
+        yield "task", f"is {quoted(said.task)}, and the key that of {task.name}: name the key of these labels (--key)"
+        return
+    if not 0 < len(said.person.strip()) <= _LONGEST_NAME:
+        yield "person", f"must be a name of at most {_LONGEST_NAME} characters: write it into the file"
+    if not 0 <= said.page <= len(task.people):
+        yield "page", f"is {said.page}; the task has pages 1 to {len(task.people)} (and {SETTLING}, to settle)"
+        return
+    places = range(len(task.rows)) if said.page == SETTLING else task.people[said.page - 1]
+    asked = frozenset(places)
+    for row, label in said.labels.items():
+        if row not in asked:
+            yield f"labels.{row}", f"page {said.page} did not ask for that row: take it out"
+        elif label != CANNOT_TELL and label not in task.labels:
+            yield f"labels.{row}", f"is {quoted(label)}; it must be one of {', '.join([*task.labels, CANNOT_TELL])}"
+    for name, rows in (("remarks", said.remarks), ("seconds", said.seconds)):
+        yield from ((f"{name}.{row}", "is for a row that was not asked for") for row in rows if row not in asked)
+    yield from ((f"taken_back.{row}", "is for a row that was not asked for") for row in set(said.taken_back) - asked)
+    yield from ((f"taken_back.{row}", "has a label, too") for row in said.taken_back if row in said.labels)
+    if not (isfinite(said.saved) and said.saved >= 0):
+        yield "saved", f"is {said.saved!r}; it must be 0 or more"
+    for row, seconds in said.seconds.items():
+        if not (isfinite(seconds) and seconds >= 0):
+            yield f"seconds.{row}", f"is {seconds!r}; it must be 0 or more"
+
+
+def gather_labels(
+    task: LabelTask, new: Sequence[tuple[str, AnnotatorLabels]], before: SavedLabels | None = None
+) -> SavedLabels:
+    """All labels of a task: those known `before`, and those of `new` files, each with its place, already `checked`.
+
+    A person's labels of one page are merged: the file that was saved last prevails (if that is not known, the new
+    file), what it leaves out stays as it was, and what it takes back is removed. The same goes for settled labels.
+
+    Raises:
+        InputError: two files say different things about one page by one person, and which is newer is not known; two
+            settle a row differently; or a row is settled that nobody labelled.
+    """
+    pages: dict[tuple[int, str], tuple[str, AnnotatorLabels]] = {}
+    for place, said in new:
+        known = pages.get((said.page, said.person))
+        pages[said.page, said.person] = (place, said) if known is None else (place, _joined(known, place, said))
+    kept = {(one.page, one.person): one for one in before.said} if before else {}
+    for key, (_, said) in pages.items():
+        if said.page != SETTLING:
+            kept[key] = _over(kept[key], said) if key in kept else said
+    people = tuple(kept[key] for key in sorted(kept))
+    settled = {one.place: one for one in before.settled} if before else {}
+    files = [one for one in pages.values() if one[1].page == SETTLING]
+    labelled = {row for one in people for row in one.labels}
+    back = {row for _, said in files for row in said.taken_back}
+    settled = {row: one for row, one in settled.items() if row in labelled - back} | _settled(files, labelled)
+    return SavedLabels(task, people, tuple(settled[place] for place in sorted(settled)))
+
+
+def _joined(known: tuple[str, AnnotatorLabels], place: str, said: AnnotatorLabels) -> AnnotatorLabels:
+    """Two files of one page by one person, of which one continues the other."""
+    where, other = known
+    unlike = [row for row, label in said.labels.items() if other.labels.get(row, label) != label]
+    if unlike and not (said.saved and other.saved):
+        what = f"row {unlike[0]} is {quoted(said.labels[unlike[0]])} here, {quoted(other.labels[unlike[0]])} in {where}"
+        reason = f"{what}: both are page {said.page} by {quoted(said.person)}; name one of them"
+        raise InputError([Problem(place, f"labels.{unlike[0]}", reason)])
+    return _over(other, said)
+
+
+def _over(before: AnnotatorLabels, now: AnnotatorLabels) -> AnnotatorLabels:
+    """What a person said before, and now on the same page; the other way round if the times say so."""
+    if 0 < now.saved < before.saved:
+        before, now = now, before
+    labels = {row: label for row, label in before.labels.items() if row not in now.taken_back} | now.labels
+    return msgspec.structs.replace(
+        now,
+        labels=dict(sorted(labels.items())),
+        taken_back=tuple(sorted({*before.taken_back, *now.taken_back} - labels.keys())),
+        remarks=dict(sorted((before.remarks | now.remarks).items())),
+        seconds=dict(sorted((before.seconds | now.seconds).items())),
+    )
+
+
+def _settled(files: Iterable[tuple[str, AnnotatorLabels]], labelled: Collection[int]) -> dict[int, AdjudicatedLabel]:
+    found: dict[int, AdjudicatedLabel] = {}
+    for place, said in files:
+        for row, label in said.labels.items():
+            if row not in labelled:
+                raise InputError([Problem(place, f"labels.{row}", "settles a row that nobody labelled: take it out")])
+            known = found.setdefault(row, AdjudicatedLabel(row, label, said.person))
+            if known.label != label:
+                reason = f"settles as {quoted(label)} what {quoted(known.by)} settles as {quoted(known.label)}"
+                raise InputError([Problem(place, f"labels.{row}", f"{reason}: name one of the files")])
+    return found
+
+
+def coders_of(labels: SavedLabels) -> list[tuple[str, Mapping[int, str]]]:
+    """What each person said, by row. Pages of one person are joined; if they say two things about a row, each is under
+    the person's name with the page's number."""
+    by_person: dict[str, list[AnnotatorLabels]] = {}
+    for one in labels.said:
+        by_person.setdefault(one.person, []).append(one)
+    return [coder for name, pages in by_person.items() for coder in _coders(name, pages)]
+
+
+def _coders(name: str, pages: Sequence[AnnotatorLabels]) -> list[tuple[str, Mapping[int, str]]]:
+    given = [(row, label) for one in pages for row, label in one.labels.items()]
+    whole = dict(given)
+    if any(whole[row] != label for row, label in given):
+        return [(f"{name} (page {one.page})", one.labels) for one in pages]
+    return [(name, whole)]
+
+
+def open_places(labels: SavedLabels) -> list[int]:
+    """The rows on which people differ without having settled it."""
+    settled = {one.place for one in labels.settled}
+    votes: dict[int, set[str]] = {}
+    for one in labels.said:
+        for place, label in one.labels.items():
+            votes.setdefault(place, set()).add(label)
+    return sorted(place for place, said in votes.items() if len(said) > 1 and place not in settled)
