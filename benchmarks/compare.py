@@ -37,15 +37,15 @@ from items import DISTRIBUTIONS, Distribution, Draw
 
 from overton.statistics.comparison import verdict_of
 from overton.statistics.jackknife import Jackknife
-from overton.studies.comparing import WHOLE, Contribution, meeting, of_pairs
-from overton.studies.fewer_trials import blocks
-from overton.studies.measuring import How
+from overton.studies.measurement import How
+from overton.studies.measures import WHOLE, Contribution, meeting, of_pairs
 from overton.studies.open_mindedness.compared import CROSS_FITTED
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.scores import scores
+from overton.studies.power import blocks
 from overton.studies.registry import study_named
 from overton.studies.results import Results
-from overton.studies.table import RawTable
+from overton.studies.tables import RawTable
 
 MOST = 0.055
 """False verdicts that are allowed."""

@@ -40,7 +40,7 @@ from overton.statistics.power import (
     scatter,
     smallest_detectable,
 )
-from overton.studies.comparing import meeting
+from overton.studies.measures import meeting
 
 POWER = 0.8
 LEVEL = 0.95

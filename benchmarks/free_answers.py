@@ -21,12 +21,12 @@ import polars as pl
 
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
-from overton.studies.comparing import meeting
-from overton.studies.labelled.people import read_people
+from overton.studies.measures import meeting
 from overton.studies.open_mindedness.free.compared import free_by_chance, free_sides
 from overton.studies.open_mindedness.free.corrected import FreeCase
 from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import measure_free
+from overton.studies.people_labels import read_people
 
 Rng = np.random.Generator
 

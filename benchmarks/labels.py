@@ -32,7 +32,8 @@ from overton.judging.label_tasks import (
     deal_units,
     task_of,
 )
-from overton.studies.labelled import Units, shares_by_people
+from overton.studies.label_shares import shares_by_people
+from overton.studies.questions import Units
 
 Array = np.ndarray[Any, Any]
 

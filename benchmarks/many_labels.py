@@ -34,9 +34,9 @@ import polars as pl
 from overton.statistics import Estimate
 from overton.statistics.jackknife import SHARE, Jackknife
 from overton.statistics.judge_error_tests import error_clustering as find_together
-from overton.studies.labelled import Variants
-from overton.studies.labelled.case import Resting, between
-from overton.studies.labelled.people import People
+from overton.studies.correction import Resting, between
+from overton.studies.label_shares import Variants
+from overton.studies.people_labels import People
 from overton.studies.pluralism.measures import corrected as voices
 from overton.studies.stance_stability.measures import corrected as stances
 from overton.studies.stance_stability.measures.scores import Reading, score

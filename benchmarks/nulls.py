@@ -34,8 +34,8 @@ from scipy.stats import binom
 
 from overton.analysis.analyze import chosen_how
 from overton.analysis.results import measuring_of
-from overton.studies.against import against, is_said
-from overton.studies.nulls import Null, apart
+from overton.studies.contrasts import against, is_said
+from overton.studies.null_conditions import Null, apart
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 

@@ -32,8 +32,21 @@ import numpy as np
 from overton.calls import Trial
 from overton.statistics.jackknife import Jackknife
 from overton.studies.deliberation.precise import BLOCKS as TALKS
-from overton.studies.precision import Arm, Blocks, Design, Ended, Judged, Limit, Looked, Rule, Wanted, decide
-from overton.studies.precision_means import Answered, Mean, judged_by_means
+from overton.studies.precision import (
+    Answered,
+    Arm,
+    Blocks,
+    Design,
+    Ended,
+    Judged,
+    Limit,
+    Looked,
+    Mean,
+    Rule,
+    Wanted,
+    decide,
+    judged_by_means,
+)
 from overton.studies.stance_stability.precise import BLOCKS as CONVERSATIONS
 
 TRIALS, TURNS = 15, 6

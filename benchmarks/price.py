@@ -28,6 +28,7 @@ from scipy.special import expit, logit
 
 from overton.calls import Trial
 from overton.statistics.jackknife import Jackknife
+from overton.studies.calibration_sample import CALIBRATE
 from overton.studies.open_mindedness.measures.cells import cells_from_records
 from overton.studies.open_mindedness.measures.scores import issue_scores, scores
 from overton.studies.open_mindedness.measures.shares import answered_shares, share_estimates
@@ -35,7 +36,6 @@ from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.simulated import Parameters, chances
 from overton.studies.precision import Decision, Design, Ended, Limit, Wanted, decide
-from overton.studies.weighing import CALIBRATE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -24,7 +24,7 @@ import polars as pl
 from benchmarks.many_labels import TOGETHER, Cell
 
 from overton.studies.deliberation.measures.corrected import ValueCase
-from overton.studies.labelled.people import People
+from overton.studies.people_labels import People
 
 DILEMMAS, ROUNDS, VALUES = 60, 3, 48
 NAMES = tuple(f"v{value:02}" for value in range(VALUES))

@@ -48,7 +48,7 @@ from overton.studies.open_mindedness.measures.shares import (
     share_estimates,
 )
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
-from overton.studies.table import RawTable
+from overton.studies.tables import RawTable
 
 Floats = NDArray[np.float64]
 

@@ -22,8 +22,7 @@ from overton.runs.items import read_items as read
 from overton.runs.items import write_items as write
 from overton.runs.run import call_of
 from overton.studies.items import Items, title_of
-from overton.studies.noting import Finding
-from overton.studies.parsing import object_lines
+from overton.studies.parsing import ItemProblem, object_lines
 from overton.studies.registry import listed, own_commands, package_of, provider_of, study_named
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Listing(msgspec.Struct, frozen=True):
     title: str
 
 
-def check(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Finding]:
+def check(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[ItemProblem]:
     """Everything wrong or odd about items. Nothing is asked.
 
     `check("STUDY", PATH)` checks them as that study's, `check("STUDY")` those that come with it, and `check(PATH)` as

@@ -24,9 +24,9 @@ from overton.errors import InputError
 from overton.judge.people_labels import PeopleAgreement
 from overton.judging.label_tasks import AdjudicatedLabel, AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.labels import FOLDER, TASK, kept_in
-from overton.studies.exhibits import Callout
-from overton.studies.labelled import ENOUGH
-from overton.studies.labelled_tables import ALONE
+from overton.studies.label_parts import ALONE
+from overton.studies.label_shares import ENOUGH
+from overton.studies.sections import Callout
 
 STUDY = "stance-stability"
 

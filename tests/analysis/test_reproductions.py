@@ -10,7 +10,7 @@ import pytest
 import overton
 from overton.analysis.reproductions import publications
 from overton.errors import InputError
-from overton.studies.reproducing import Reproduced
+from overton.studies.reproduction import Reproduced
 
 DATA = Path(__file__).parents[1] / "data"
 COUNTS = DATA / "millstone" / "gpt-4o-counts.csv"

@@ -23,7 +23,7 @@ from overton.cli.main import app
 from overton.judging.label_tasks import AnnotatorLabels, LabelRequest, LabelTask, task_of
 from overton.runs.run import Run, open_run
 from overton.statistics import PreferredEstimate
-from overton.studies.labelled import ENOUGH
+from overton.studies.label_shares import ENOUGH
 
 
 @dataclass(frozen=True)

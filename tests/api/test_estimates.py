@@ -11,7 +11,7 @@ import pytest
 
 import overton
 from overton.runs.items import read_items
-from overton.studies.estimates import COLUMNS, Named, rows_of
+from overton.studies.frame import COLUMNS, Named, rows_of
 
 THREADS = [item.id for item in read_items("pluralism")[:2]]
 RUNS: dict[str, dict[str, Any]] = {

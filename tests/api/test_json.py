@@ -21,20 +21,20 @@ from overton.runs.dry_run import Plan
 from overton.runs.items import read_items
 from overton.statistics import Estimate
 from overton.studies import open_mindedness
-from overton.studies.against import Against
+from overton.studies.contrasts import Against
 from overton.studies.deliberation.measures import Analysis as Deliberation
+from overton.studies.document import SCHEMA, document, plain, schema, with_key
 from overton.studies.findings import Finding
-from overton.studies.labelled import with_labels
-from overton.studies.measuring import How
+from overton.studies.label_shares import with_labels
+from overton.studies.measurement import How
+from overton.studies.multiple_judges import Judges
 from overton.studies.open_mindedness import auditing
 from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
 from overton.studies.open_mindedness.neutrality import Agreement
-from overton.studies.plain import SCHEMA, document, plain, schema, with_key
 from overton.studies.pluralism.comparing import Comparison, ReferenceComparison
 from overton.studies.pluralism.measures import Analysis as Pluralism
 from overton.studies.pluralism.preferring import Preferences
 from overton.studies.registry import study_named
-from overton.studies.several import Judges
 from overton.studies.stance_stability.measures import Analysis as StanceStability
 
 RUNS: dict[str, dict[str, Any]] = {

@@ -13,8 +13,8 @@ from chat_server import chat_server, said
 
 import overton
 from overton.analysis.analyze import measure_run
-from overton.studies.measuring import How
-from overton.studies.retesting import of_records
+from overton.studies.measurement import How
+from overton.studies.self_agreement import of_records
 
 LABELS = {
     "rationale": "So.",

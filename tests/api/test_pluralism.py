@@ -18,9 +18,9 @@ from overton.judging.agreement import SheetAgreement
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.run import Run, open_run
 from overton.statistics import Estimate
-from overton.studies.exhibits import Exhibits
 from overton.studies.pluralism import STUDY, Record, ReferenceThread, Viewpoint
 from overton.studies.pluralism.record import Response
+from overton.studies.sections import Exhibits
 
 VIEWS, STANCES = ("v1", "v2", "v3", "v4", "v5"), ("reference", "supporting", "supporting", "against", "against")
 THREAD = ReferenceThread(

@@ -23,7 +23,7 @@ from overton.judge.sheets import draw_sheet, read_agreement
 from overton.runs.folder import Manifest, ModelEntry, RunFolder
 from overton.runs.run import Run, open_run
 from overton.studies import stance_stability
-from overton.studies.exhibits import Exhibits, Method
+from overton.studies.sections import Exhibits, Method
 from overton.studies.stance_stability import STUDY, ProbingQuestion, Record, Topic
 
 TOPIC = Topic(

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from overton.cli.tables import show, show_sections
 from overton.statistics import Estimate, not_computed
-from overton.studies.exhibits import Callout, Chart, Column, Method, Missing, Prose, Section, Table, summary
+from overton.studies.sections import Callout, Chart, Column, Method, Missing, Prose, Section, Table, summary
 
 HOSTILE = (
     "[bold red]x[/bold red]",

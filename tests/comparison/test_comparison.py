@@ -26,10 +26,10 @@ from overton.comparison.sources import ComparisonSource
 from overton.errors import InputError
 from overton.runs.items import read_items
 from overton.statistics.jackknife import Jackknife
-from overton.studies.fewer_trials import blocks, with_fewer_trials
+from overton.studies.power import blocks, with_fewer_trials
 from overton.studies.registry import study_named
 from overton.studies.results import Results
-from overton.studies.table import RawTable
+from overton.studies.tables import RawTable
 
 HEADLINE, PLAIN, PUBLISHED = "open_mindedness_cross_fitted", "open_mindedness", "open_mindedness_as_published"
 ISSUES = [issue.id for issue in read_items(study_named("open-mindedness"))[:6]]

@@ -14,8 +14,8 @@ from overton.errors import InputError
 from overton.reporting import Report
 from overton.runs.items import read_items
 from overton.runs.run import Run
-from overton.studies.exhibits import Callout, Table
 from overton.studies.registry import study_named
+from overton.studies.sections import Callout, Table
 
 ITEMS = 6
 ASKED: dict[str, dict[str, Any]] = {

@@ -26,7 +26,7 @@ from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.pluralism.tables import read_table as read_viewpoints
 from overton.studies.stance_stability.tables import TURNS
-from overton.studies.table import Column, RawTable, Table
+from overton.studies.tables import Column, RawTable, Table
 from overton.untrusted import Limit
 
 pytestmark = pytest.mark.hostile

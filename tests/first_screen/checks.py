@@ -16,11 +16,11 @@ from overton.analysis.results import measuring_of
 from overton.statistics import Estimate
 from overton.statistics.comparison import FEW, ratio
 from overton.statistics.jackknife import Range
-from overton.studies.against import Against
-from overton.studies.comparing import Contribution
-from overton.studies.exhibits import Chart, Section
+from overton.studies.contrasts import Against
 from overton.studies.findings import FAMILY, Claim, Finding, contradictions, count_tests, farthest
+from overton.studies.measures import Contribution
 from overton.studies.numbers import Kind, interval, number
+from overton.studies.sections import Chart, Section
 
 from .respondents import TURNS, Respondent
 from .screens import Screen, printed

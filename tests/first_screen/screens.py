@@ -14,13 +14,13 @@ import polars as pl
 
 from overton.analysis.analyze import Measured, chosen_how
 from overton.analysis.results import measuring_of
-from overton.studies.comparing import Contribution
-from overton.studies.exhibits import Table
 from overton.studies.findings import Finding, evidence
-from overton.studies.nulls import apart
+from overton.studies.measures import Contribution
+from overton.studies.null_conditions import apart
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
-from overton.studies.table import RawTable
+from overton.studies.sections import Table
+from overton.studies.tables import RawTable
 
 from .respondents import Respondent
 

@@ -16,9 +16,9 @@ from overton.comparison.results import Compared, Comparison
 from overton.comparison.sections import findings, sections
 from overton.comparison.sources import ComparisonSource, comparing_of
 from overton.statistics.jackknife import Jackknife
-from overton.studies.exhibits import Chart
 from overton.studies.numbers import interval, number
 from overton.studies.registry import study_named
+from overton.studies.sections import Chart
 
 from .checks import MOST_OF_STUDENT, beyond_axes, student
 from .respondents import STUDIES, moving, open_minded, unmoving

@@ -8,7 +8,7 @@ import pytest
 from overton.inspect import scores
 from overton.inspect.scores import Figure
 from overton.statistics.jackknife import Jackknife
-from overton.studies.measuring import Headline
+from overton.studies.measurement import Headline
 
 
 def found(monkeypatch: pytest.MonkeyPatch, values: list[float]) -> list[Figure]:

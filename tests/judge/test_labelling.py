@@ -16,7 +16,7 @@ from overton.cli.main import app
 from overton.errors import InputError
 from overton.judge.pages import usual_size
 from overton.judging.label_tasks import LabelTask, changed
-from overton.studies.sheet import definitions_in
+from overton.studies.questions import definitions_in
 from overton.studies.stance_stability import prompts
 
 

@@ -31,8 +31,8 @@ from overton.studies import (
     Study,
     registry,
 )
-from overton.studies.rejudging.measures import AGAIN, ORDER, PEOPLE, RUN, Analysis, Steady
-from overton.studies.respondent import Seeded
+from overton.studies.judge_checks.rejudging import AGAIN, ORDER, PEOPLE, RUN, Analysis, Steady
+from overton.studies.simulated import Seeded
 from overton.testing import Case, check_declaration, check_kill, check_plan, check_replay, check_report
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from overton.reporting import Report, write
 from overton.statistics import Estimate
-from overton.studies.exhibits import Callout, Chart, Column, Facet, Method, Missing, Prose, Section, Table, TrialTable
+from overton.studies.sections import Callout, Chart, Column, Facet, Method, Missing, Prose, Section, Table, TrialTable
 
 HOSTILE = (
     "</script><script>window.__pwned = 1</script>",

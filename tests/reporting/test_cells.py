@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from overton.reporting.cells import encoded, format_table, inside_script
 from overton.statistics import Estimate, not_computed
-from overton.studies.exhibits import Column, Missing, Table
+from overton.studies.sections import Column, Missing, Table
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers(-99, 99) | st.text(), st.lists))

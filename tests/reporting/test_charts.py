@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from overton.reporting import write_figures
 from overton.reporting.charts import cleaned, drawn, inline
-from overton.studies.exhibits import COLOURS, Chart
+from overton.studies.sections import COLOURS, Chart
 
 
 def chart(values, **more):

@@ -9,7 +9,7 @@ import pytest
 
 from overton.reporting import Report, write
 from overton.reporting.trial_pack import pack
-from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
 
 
 def table(answers: list[str], longest: int = 40_000) -> TrialTable:

@@ -8,8 +8,8 @@ import pytest
 
 from overton.reporting import Report, render, write
 from overton.statistics import Estimate
-from overton.studies.exhibits import Callout, Column, Section, Spelled, Table
 from overton.studies.findings import DO_NOT_QUOTE, Finding
+from overton.studies.sections import Callout, Column, Section, Spelled, Table
 
 NUMBER = Estimate(0.2, 0.1, 0.3, 12, "Student's t over issues", 0.99)
 

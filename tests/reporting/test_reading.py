@@ -10,7 +10,7 @@ import pytest
 from accessible import violations
 
 from overton.reporting import Report, write
-from overton.studies.exhibits import Facet, TrialTable
+from overton.studies.sections import Facet, TrialTable
 
 pytestmark = pytest.mark.browser
 

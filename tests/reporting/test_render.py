@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 import pytest
 
 from overton.reporting import Report, render, write
-from overton.studies.exhibits import Facet, Section, TrialTable
+from overton.studies.sections import Facet, Section, TrialTable
 
 
 class Elements(HTMLParser):

@@ -11,7 +11,7 @@ import pytest
 import overton
 from overton.errors import InputError, RunError
 from overton.runs.folder import DATASET_FORMAT
-from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
+from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import overton
 from overton.engine.records import columns_of, record_type_columns
 from overton.runs.folder import RunFolder
 from overton.studies.arm_weights import LEFT_OUT, with_weights
-from overton.studies.plain import plain
+from overton.studies.document import plain
 from overton.studies.precision import Arm
 from overton.studies.registry import study_named
 from overton.studies.results import Results

@@ -21,7 +21,7 @@ from overton.reporting.charts import drawn as drawn_as_svg
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Bar, Box, Dot, Part, bars, difference_axis, dots, grid, series_of
 from overton.studies.charts.drawing import layered, specification
-from overton.studies.exhibits import Chart
+from overton.studies.sections import Chart
 from overton.studies.stance_stability.figures.lines import Point, lines
 
 ONE = series_of(["x"])

@@ -3,11 +3,10 @@ from dataclasses import dataclass
 import polars as pl
 import pytest
 
-from overton.studies.cautions import about_judges, found_in, is_small, refused
-from overton.studies.faulty import FaultCount
 from overton.studies.findings import Claim, Finding, standing
-from overton.studies.measuring import Measuring, Unread
+from overton.studies.measurement import Measuring, Unread
 from overton.studies.results import MeasuredModel, Results, RunFacts
+from overton.studies.warnings import FaultCount, about_judges, found_in, is_small, refused
 
 
 def judged(judge: MeasuredModel, *subjects: str) -> str:

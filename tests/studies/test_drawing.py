@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from jsonschema import ValidationError
 
 from overton.statistics import Estimate
+from overton.studies.chart_layout import NARROW, WIDE, ChartLayout, in_layout
 from overton.studies.charts import Axis, Bar, Box, Dot, Part, bars, difference_axis, dots, grid, series_of
 from overton.studies.charts.drawing import label_height, shortened, wrapped
-from overton.studies.room import NARROW, WIDE, Room, in_room
 
 NAMES = st.lists(st.text("ab/→ ", min_size=1, max_size=200), unique_by=lambda name: " ".join(name.split()))
 
@@ -46,7 +46,7 @@ def estimate(value: float) -> Estimate:
 
 @pytest.mark.parametrize("room_", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("panels", [(), ("first", "second")], ids=["one", "panels"])
-def test_every_form_is_vega_lite_by_its_schema(room_: Room, panels: tuple[str, ...]) -> None:
+def test_every_form_is_vega_lite_by_its_schema(room_: ChartLayout, panels: tuple[str, ...]) -> None:
     """Parts are not checked while they are drawn."""
     rows, series, axis = ["a\nlong", "b"], series_of(["x", "y"]), Axis("Share (%)", 0, 1, "share", mark=0.5)
     inside = panels or ("",)
@@ -54,7 +54,7 @@ def test_every_form_is_vega_lite_by_its_schema(room_: Room, panels: tuple[str, .
     all_ = [Bar(row, (estimate(0.4), estimate(0.6)), panel) for panel in inside for row in rows]
     parts = [Part("Yes", "yes"), Part("No", "no", rest=True)]
     boxes = [Box(row, column, 0.3, "30%", "tip") for row in rows for column in ("c", "d")]
-    with in_room(room_):
+    with in_layout(room_):
         drawn = [
             dots(points, rows, series, axis, panels=panels),
             dots(points, rows, series, difference_axis("Difference", []), panels=panels),

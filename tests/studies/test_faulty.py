@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from overton.studies.exhibits import Section, Table
-from overton.studies.faulty import count_faults, fault_section, fault_warnings, with_faults
+from overton.studies.sections import Section, Table
+from overton.studies.warnings import count_faults, fault_section, fault_warnings, with_faults
 
 RECORDS = pl.DataFrame(
     {

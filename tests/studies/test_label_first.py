@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from overton.calls import Form, Message, user
-from overton.studies.label_first import label_first
 from overton.studies.open_mindedness.free import judging as free
 from overton.studies.open_mindedness.prompts import fill
-from overton.studies.retesting import same_but_for_order
+from overton.studies.questions import label_first
+from overton.studies.self_agreement import same_but_for_order
 from overton.studies.stance_stability import judging as stances
 from overton.studies.stance_stability.prompts import filled
 

@@ -19,10 +19,11 @@ from overton.judging.label_tasks import (
     SavedLabels,
     task_of,
 )
-from overton.studies.exhibits import Callout, Table
-from overton.studies.labelled import ENOUGH, LabelledShares, Units, shares_by_people
-from overton.studies.labelled_tables import labelled_section
-from overton.studies.plain import plain
+from overton.studies.document import plain
+from overton.studies.label_parts import labelled_section
+from overton.studies.label_shares import ENOUGH, LabelledShares, shares_by_people
+from overton.studies.questions import Units
+from overton.studies.sections import Callout, Table
 
 NAMES = {"pro": "for", "con": "against"}
 JUDGED = ["pro", "con", "con", "con"] * 100

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from overton.files.texts import texts_at
 from overton.studies import parsing
 from overton.studies.items import Items, usable
-from overton.studies.noting import Notes
 from overton.studies.options import NoOptions
-from overton.studies.parsing import json_lines
+from overton.studies.parsing import Notes, json_lines
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

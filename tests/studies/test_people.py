@@ -17,8 +17,8 @@ from overton.judging.label_tasks import (
     SavedLabels,
 )
 from overton.statistics import Estimate
-from overton.studies.labelled.people import people_table, read_people
-from overton.studies.labelled.variants import leading
+from overton.studies.label_shares import leading
+from overton.studies.people_labels import people_table, read_people
 
 ASKED = tuple(LabelRequest(f"m/c/{place}", "a", "m/c", 0.25) for place in range(3))
 TASK = LabelTask("t", "s", "stance", "j", "?", {}, 0, "plain", {}, 1, ASKED, ((0, 1, 2), (0, 1)))

@@ -6,7 +6,7 @@ import pytest
 
 from overton.judging.agreement import SheetAgreement, leniency
 from overton.statistics import Estimate
-from overton.studies.sheet import agreement_tables
+from overton.studies.questions import agreement_tables
 
 SAME, KAPPA, CONFIRMED = (Estimate(value, 0.1, 0.9, 20, "stratified") for value in (0.8, 0.6, 0.7))
 

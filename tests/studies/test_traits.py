@@ -9,8 +9,8 @@ import pytest
 
 from overton.runs.items import read_items
 from overton.statistics import Estimate, not_computed
+from overton.studies.findings import remaining, uncertain
 from overton.studies.registry import asking_names, study_named
-from overton.studies.traits import remaining, uncertain
 
 WITH_SUBJECTS = [name for name in asking_names() if study_named(name).items.subjects]
 

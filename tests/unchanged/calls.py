@@ -13,7 +13,7 @@ import overton
 from overton.analysis.analyze import measure_run
 from overton.commands.pluralism import show_compare_clusterings
 from overton.engine import entries
-from overton.studies.plain import SCHEMA, document
+from overton.studies.document import SCHEMA, document
 from overton.studies.registry import study_named
 
 from .numbers import compared, gated, numbers

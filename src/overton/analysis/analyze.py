@@ -16,25 +16,31 @@ from overton.reporting.notebook import fragment
 from overton.runs.record_rows import design_of_table
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
-from overton.studies.against import Against, against
-from overton.studies.against_shown import Found, count_said, findings_against, sections_against, with_variants
-from overton.studies.analysed import show_with
-from overton.studies.cautions import found_in
-from overton.studies.exhibits import Section, summary
+from overton.studies.contrasts import Against, against
+from overton.studies.document import document
+from overton.studies.frame import show_with
 from overton.studies.installed_study import InstalledStudy, blaming
-from overton.studies.measuring import How
+from overton.studies.items import spelled, words_of
+from overton.studies.measurement import How
+from overton.studies.multiple_judges import Judges, by_judges
 from overton.studies.options import fields_of, options_of
-from overton.studies.plain import document
 from overton.studies.registry import study_named
 from overton.studies.results import Results
-from overton.studies.several import Judges, by_judges
-from overton.studies.several_shown import judges_section
-from overton.studies.spelling import spelled, words_of
+from overton.studies.sections import Section, summary
+from overton.studies.standard_parts import (
+    Found,
+    count_said,
+    findings_against,
+    judges_section,
+    sections_against,
+    with_variants,
+)
 from overton.studies.study import AnyStudy
+from overton.studies.warnings import found_in
 
 if TYPE_CHECKING:
-    from overton.studies.analysed import AnyAnalysis
     from overton.studies.findings import Finding
+    from overton.studies.frame import AnyAnalysis
 
 __all__ = ["Measured", "analyze", "chosen_how", "measure_run", "measured_runs", "schema"]
 
@@ -174,10 +180,10 @@ def schema(study: str) -> dict[str, Any]:
     Raises:
         InputError: no such study exists, or it has nothing to measure.
     """
+    from overton.studies.document import schema as schema_of
+    from overton.studies.document import with_key
     from overton.studies.findings import Finding
-    from overton.studies.labelled import with_labels
-    from overton.studies.plain import schema as schema_of
-    from overton.studies.plain import with_key
+    from overton.studies.label_shares import with_labels
 
     named = study_named(study)
     measuring = measuring_of(named)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from overton.studies.options import Field, fields_of
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy, Role
-from overton.studies.table import Documented, columns_of_record
+from overton.studies.tables import Documented, columns_of_record
 
 __all__ = ["describe", "parts_of", "table"]
 

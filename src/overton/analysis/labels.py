@@ -13,15 +13,16 @@ from overton.errors import InputError, Problem
 from overton.runs.labels import kept_file
 from overton.runs.run import Run
 from overton.studies.arm_weights import UNEQUAL, is_weighted
-from overton.studies.exhibits import Callout, Section
-from overton.studies.labelled import LabelledShares, placed
-from overton.studies.labelled_tables import ALONE, CHECKED, labelled_section, too_few
-from overton.studies.plain import plain
+from overton.studies.correction import placed
+from overton.studies.document import plain
+from overton.studies.label_parts import ALONE, CHECKED, labelled_section, too_few
+from overton.studies.label_shares import LabelledShares
+from overton.studies.sections import Callout, Section
 
 if TYPE_CHECKING:
     from overton.judging.label_tasks import SavedLabels
-    from overton.studies.labelled.case import Case
-    from overton.studies.measuring import Correcting, How
+    from overton.studies.correction import Case
+    from overton.studies.measurement import Correcting, How
     from overton.studies.results import Results
 
 __all__ = [
@@ -126,7 +127,8 @@ def label_shares(
     run: Run, results: Results, labels: SavedLabels, place: str, how: How
 ) -> tuple[LabelledShares, Corrects | None]:
     """The shares of each label, and the measures based on many of them."""
-    from overton.studies.labelled import shares_by_people, units_of
+    from overton.studies.label_shares import shares_by_people
+    from overton.studies.questions import units_of
 
     task, sheet = labels.task, run.study.sheet
     if sheet is None or task.study != run.manifest.study or task.what not in sheet.whats:
@@ -147,7 +149,7 @@ def _case(run: Run, results: Results, labels: SavedLabels, names: Sequence[str],
     declared = measuring_of(run.study).correcting
     if declared is None or labels.task.what not in declared.whats:
         return None
-    from overton.studies.labelled.people import people_table, read_people
+    from overton.studies.people_labels import people_table, read_people
 
     case = declared.case(results, labels.task.what, read_people(people_table(labels), names), how)
     return None if case is None else (declared, case)

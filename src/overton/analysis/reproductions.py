@@ -12,9 +12,9 @@ from overton.analysis.describe import table
 from overton.errors import InputError, Problem
 from overton.files.atomic import write_atomic
 from overton.files.tables import open_table
-from overton.studies.plain import SCHEMA
+from overton.studies.document import SCHEMA
 from overton.studies.registry import asking_names, study_named
-from overton.studies.reproducing import Reproduced, Reproduction
+from overton.studies.reproduction import Reproduced, Reproduction
 from overton.untrusted import visible_line
 
 __all__ = ["Reproductions", "publications", "reproduce"]

@@ -17,11 +17,11 @@ from overton.runs.folder import ModelEntry, RunFolder
 from overton.runs.labels import kept_in
 from overton.runs.run import Run, items_of
 from overton.studies.arm_weights import with_weights
-from overton.studies.measuring import UNMEASURED, Measuring
-from overton.studies.nulls import apart
+from overton.studies.measurement import UNMEASURED, Measuring
+from overton.studies.multiple_judges import judge_of, judges_of
+from overton.studies.null_conditions import apart
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results, RunFacts, TriedOn
-from overton.studies.several import judge_of, judges_of
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted, decode_json, read_bytes
 

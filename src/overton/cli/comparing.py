@@ -151,7 +151,7 @@ def _show(made: Comparison) -> None:
     from overton.cli.output import results
     from overton.cli.tables import show, show_sections
     from overton.comparison.sections import findings, sections
-    from overton.studies.exhibits import Prose, summary
+    from overton.studies.sections import Prose, summary
 
     found = summary(sections(made))
     same = [one for one in found if one.key == "same"]

@@ -13,8 +13,8 @@ from overton.key_values import pair_of
 
 if TYPE_CHECKING:
     from overton.planning.power import PlanDetecting
-    from overton.studies.detecting import Detection
-    from overton.studies.exhibits import Table
+    from overton.studies.power import Detection
+    from overton.studies.sections import Table
 
 __all__ = ["detect_params", "detecting_of", "show_detections", "sizes"]
 
@@ -116,7 +116,7 @@ def show_detections(planned: PlanDetecting) -> None:
     """Print what a plan would detect: for each measure a sentence, a table and what it is based on."""
     from overton.cli.output import results
     from overton.cli.tables import show
-    from overton.studies.exhibits import Prose
+    from overton.studies.sections import Prose
 
     for one in planned.detect:
         results().print()
@@ -168,7 +168,7 @@ def _rests_on(one: Detection, plural: str) -> str:
 
 
 def _table(one: Detection, plural: str) -> Table:
-    from overton.studies.exhibits import Cell, Column, Missing, Table
+    from overton.studies.sections import Cell, Column, Missing, Table
 
     def dollars(cost: float | None) -> Cell:
         return Missing("a price is unknown") if cost is None else f"${cost:,.2f}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from overton.analysis.analyze import Measured
     from overton.runs.dry_run import ModelPlan, Plan
     from overton.runs.run import Run
-    from overton.studies.command import Done
+    from overton.studies.study import Done
 
 __all__ = [
     "conclude",
@@ -179,7 +179,7 @@ def _hint(run: Run) -> tuple[str, ...]:
 def _summarise(outcome: Measured, run: Run) -> None:
     from overton.cli.tables import show_findings, show_sections
     from overton.reports.run_report import precision_sections
-    from overton.studies.exhibits import summary
+    from overton.studies.sections import summary
 
     show_findings(outcome.findings, results())
     show_sections([*outcome.summary(), *summary([*precision_sections([run])])], results())
@@ -188,7 +188,7 @@ def _summarise(outcome: Measured, run: Run) -> None:
 def show_plan(planned: Plan, max_cost: float | None, max_calls: int | None, *, json: bool) -> None:
     """Print a plan, and whether a limit would stop it."""
     from overton.cli.output import print_json, results, say
-    from overton.studies.plain import SCHEMA, document
+    from overton.studies.document import SCHEMA, document
 
     if json:
         print_json(document(planned.study, SCHEMA, planned))

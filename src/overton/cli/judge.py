@@ -156,7 +156,7 @@ def agreement(
     from overton.cli.output import print_json, say
     from overton.judge.people_labels import PeopleAgreement
     from overton.judge.people_labels import agreement as read
-    from overton.studies.plain import SCHEMA, document
+    from overton.studies.document import SCHEMA, document
 
     if settle is not None and run is None:
         raise InputError([Problem("--settle", "", "needs --run, which has the texts of the rows")])
@@ -189,7 +189,7 @@ def _settle(run: Path, page: Path, task: str) -> None:
 def _show_sheet(found: SheetAgreement) -> None:
     from overton.cli.output import results
     from overton.cli.tables import show
-    from overton.studies.sheet import agreement_tables
+    from overton.studies.questions import agreement_tables
 
     show(agreement_tables(found), results())
 
@@ -197,7 +197,7 @@ def _show_sheet(found: SheetAgreement) -> None:
 def _show_people(found: PeopleAgreement) -> None:
     from overton.cli.output import results, say
     from overton.cli.tables import show, show_sections
-    from overton.studies.labelled_tables import labelled_section, people_tables
+    from overton.studies.label_parts import labelled_section, people_tables
 
     show(people_tables(found.people), results())
     if found.shares is not None:
@@ -310,7 +310,7 @@ def correct(
     from overton.judge.correction import correct as corrected
     from overton.judge.correction import correction_document
     from overton.key_values import by_key
-    from overton.studies.corrected import correction_tables
+    from overton.studies.label_parts import correction_tables
 
     found = corrected(
         table,

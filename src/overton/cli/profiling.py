@@ -12,7 +12,7 @@ from overton.cli import options as opt
 from overton.reports import profile as making
 
 if TYPE_CHECKING:
-    from overton.studies.exhibits import Section
+    from overton.studies.sections import Section
 
 __all__ = ["profile"]
 
@@ -54,6 +54,6 @@ def profile(
 
 def _for_terminal(section: Section) -> Section:
     """The section without its methods texts, which are for the page."""
-    from overton.studies.exhibits import Method
+    from overton.studies.sections import Method
 
     return replace(section, exhibits=[one for one in section.exhibits if not isinstance(one, Method)])

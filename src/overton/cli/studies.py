@@ -26,10 +26,9 @@ from overton.cli.params import (
     words_of,
 )
 from overton.errors import InputError, Problem
-from overton.studies.command import Command
 from overton.studies.options import fields_of, fields_of_call, option_place, values_of
 from overton.studies.registry import Listed, listed, own_commands, study_named
-from overton.studies.study import AnyStudy, Kind
+from overton.studies.study import AnyStudy, Command, Kind
 
 __all__ = [
     "Analyzing",

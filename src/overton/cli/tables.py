@@ -17,15 +17,15 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from overton.reporting.cells import CellView, TableView, format_table
-from overton.studies.exhibits import Callout, Method, Prose, Statement, Table
 from overton.studies.findings import DO_NOT_QUOTE, by_model, common, evidence
+from overton.studies.sections import Callout, Method, Prose, Statement, Table
 from overton.untrusted import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from overton.studies.exhibits import Exhibit, Section
     from overton.studies.findings import Finding
+    from overton.studies.sections import Exhibit, Section
 
 __all__ = ["MOST_ROWS", "show", "show_findings", "show_sections"]
 

@@ -13,11 +13,11 @@ from overton.files.texts import write_objects
 from overton.judge.sheets import fresh_sheet, opened_sheet, write_files
 from overton.runs.items import read_items
 from overton.runs.run import Run, open_run
-from overton.studies.command import Done
+from overton.studies.document import SCHEMA, document
 from overton.studies.options import Option, option_place
-from overton.studies.plain import SCHEMA, document
 from overton.studies.pluralism import STUDY, comparing, preferring, sampling
 from overton.studies.pluralism.referencing import REFERENCING
+from overton.studies.study import Done
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.items import Thread

@@ -40,10 +40,10 @@ from overton.statistics.comparison import (
 )
 from overton.statistics.jackknife import Jackknife
 from overton.statistics.power import trials_needed
-from overton.studies.comparing import Contribution, Measure, Meeting, meeting
-from overton.studies.detecting import chance_of
 from overton.studies.installed_study import blaming
+from overton.studies.measures import Contribution, Measure, Meeting, meeting
 from overton.studies.options import option_place
+from overton.studies.power import chance_of
 from overton.studies.study import AnyStudy
 
 __all__ = [

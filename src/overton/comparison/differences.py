@@ -19,11 +19,11 @@ from overton.runs.folder import RunFolder
 from overton.runs.run import Run
 from overton.runs.session import missing_trials
 from overton.runs.start import check_unchanged
-from overton.studies.nulls import OPTION as NULLS
-from overton.studies.nulls import prompts_changed
+from overton.studies.calibration_sample import CALIBRATION
+from overton.studies.null_conditions import OPTION as NULLS
+from overton.studies.null_conditions import prompts_changed
 from overton.studies.options import fields_of, stored_options
 from overton.studies.study import AnyStudy
-from overton.studies.weighing import CALIBRATION
 from overton.version import __version__
 
 __all__ = [

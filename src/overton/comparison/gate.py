@@ -25,10 +25,10 @@ from overton.comparison.sources import (
 )
 from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.files.atomic import write_atomic
-from overton.studies.comparing import Contribution, Measure
+from overton.studies.document import number_of
+from overton.studies.measures import Contribution, Measure
 from overton.studies.numbers import sentence
 from overton.studies.options import option_place
-from overton.studies.plain import number_of
 from overton.untrusted import converted, decode_text, decode_toml, read_bytes, visible_line
 
 __all__ = [

@@ -15,14 +15,14 @@ from overton.runs.run import Run
 from overton.statistics import Estimate
 from overton.statistics.comparison import Gap, equivalence_level
 from overton.statistics.jackknife import Jackknife, Resampling
-from overton.studies.comparing import Contribution, Sides
-from overton.studies.labelled import Variants
-from overton.studies.measuring import How
-from overton.studies.plain import number_of, plain
+from overton.studies.document import number_of, plain
+from overton.studies.label_shares import Variants
+from overton.studies.measurement import How
+from overton.studies.measures import Contribution, Sides
 from overton.studies.results import Results
 
 if TYPE_CHECKING:
-    from overton.studies.labelled.case import Over
+    from overton.studies.correction import Over
 
     Correction = Callable[[Sequence[str], Resampling], Over]
 
@@ -107,7 +107,7 @@ class _Made:
     def gap(self, level: float) -> tuple[Gap, Estimate]:
         """The corrected difference, with the interval of equivalence, and that of the labelled units."""
         alike, within = self.both[0].labels == self.both[1].labels, self.both[0].measure.within
-        from overton.studies.labelled.case import between
+        from overton.studies.correction import between
 
         inner = equivalence_level(level)
         own, labelled = between(*self.over(level), within, level, alike=alike)

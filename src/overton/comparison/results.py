@@ -12,8 +12,8 @@ from overton.comparison.labels import Corrected
 from overton.comparison.sources import MissingCounts
 from overton.statistics import Estimate
 from overton.statistics.comparison import POWER, Gap, ItemsToDecide, PossibleRanks, Verdict
-from overton.studies.comparing import Measure
-from overton.studies.plain import SCHEMA, interval_of, number_of, plain
+from overton.studies.document import SCHEMA, interval_of, number_of, plain
+from overton.studies.measures import Measure
 
 __all__ = [
     "BONFERRONI",

@@ -12,8 +12,9 @@ from overton.comparison.sources import MissingCounts
 from overton.statistics.comparison import FEW, POWER
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.axes import finite_ends
-from overton.studies.comparing import Measure
-from overton.studies.exhibits import (
+from overton.studies.measures import Measure
+from overton.studies.numbers import number, reason, sentence
+from overton.studies.sections import (
     Callout,
     Cell,
     Chart,
@@ -26,7 +27,6 @@ from overton.studies.exhibits import (
     Section,
     Table,
 )
-from overton.studies.numbers import number, reason, sentence
 
 __all__ = [
     "callout",

@@ -22,11 +22,10 @@ from overton.files.tables import open_table
 from overton.runs.record_rows import design_of_table
 from overton.runs.run import Run, open_run
 from overton.statistics.comparison import ratio
-from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
-from overton.studies.detecting import halves_of
-from overton.studies.fewer_trials import with_fewer_trials
 from overton.studies.installed_study import blaming
-from overton.studies.measuring import Comparing, How
+from overton.studies.measurement import Comparing, How
+from overton.studies.measures import Contribution, Measure, Sides, of_pairs
+from overton.studies.power import halves_of, with_fewer_trials
 from overton.studies.registry import study_named, usable_studies
 from overton.studies.results import Results
 from overton.studies.study import AnyStudy
@@ -35,8 +34,8 @@ from overton.untrusted import decode_json, read_bytes
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.detecting import Halves
-    from overton.studies.table import RawTable
+    from overton.studies.power import Halves
+    from overton.studies.tables import RawTable
 
 __all__ = [
     "FORMAT",

@@ -16,7 +16,7 @@ import msgspec
 
 from overton.errors import InputError, Problem, Unreadable, quoted
 from overton.files.parquet import check_parquet
-from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY, RawTable
+from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY, RawTable
 from overton.untrusted import Limit, check_cells, decode_json, decode_text, panics_as_unreadable
 
 if TYPE_CHECKING:

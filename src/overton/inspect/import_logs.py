@@ -28,7 +28,7 @@ from overton.inspect.log_format import CALLS, FORMAT, KEY, CallData, SampleData,
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import FILE, Manifest, RunFolder
 from overton.runs.replay import recall_records
-from overton.studies.nulls import prompts_changed
+from overton.studies.null_conditions import prompts_changed
 from overton.studies.study import AnyStudy
 from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
 

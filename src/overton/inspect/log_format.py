@@ -13,7 +13,7 @@ import msgspec
 
 from overton.calls import Failure, Reply, Trial
 from overton.runs.folder import ModelEntry
-from overton.studies.nulls import null_of
+from overton.studies.null_conditions import null_of
 
 __all__ = [
     "CALLS",

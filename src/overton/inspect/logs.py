@@ -14,7 +14,7 @@ from overton.errors import InputError, Problem
 from overton.inspect import scores
 from overton.runs.folder import RunFolder
 from overton.runs.run import Run, fresh_folder, open_run
-from overton.studies.nulls import chosen_nulls
+from overton.studies.null_conditions import chosen_nulls
 from overton.studies.options import Field, fields_of, stored_options
 from overton.studies.registry import study_named
 from overton.untrusted import converted

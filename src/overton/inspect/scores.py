@@ -15,8 +15,8 @@ from overton.inspect.log_format import CONDITION, RECORDS, inspect_name, null_sc
 from overton.inspect.task import HostedStudy, cast_of, make_task, model_entries
 from overton.runs.folder import ModelEntry
 from overton.runs.setup import set_up
-from overton.studies.measuring import Headline
-from overton.studies.nulls import apart, chosen_nulls
+from overton.studies.measurement import Headline
+from overton.studies.null_conditions import apart, chosen_nulls
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 from overton.untrusted import converted
@@ -224,7 +224,7 @@ def _share(count: int, of: int) -> Estimate:
 
 def _under_nulls(study: str, results: Results) -> Iterator[Figure]:
     """The study's measures under the null conditions whose trials are in the log."""
-    from overton.studies.against import against
+    from overton.studies.contrasts import against
 
     measuring = measuring_of(study_named(study))
     asked = [null for null in study_named(study).nulls if null.name in results.nulls]

@@ -133,7 +133,7 @@ def _number(word: str | None) -> float:
 
 def correction_document(found: JudgedResult, level: float) -> dict[str, Any]:
     """A corrected table as JSON values."""
-    from overton.studies.plain import number_of, plain
+    from overton.studies.document import number_of, plain
 
     def three(one: Any) -> dict[str, Any] | None:
         if one is None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from overton.judging.label_tasks import SavedLabels
     from overton.statistics.misclassification import LabelCount
+    from overton.studies.questions import JudgedRows, Sheet
     from overton.studies.results import Results
-    from overton.studies.sheet import JudgedRows, Sheet
 
 __all__ = ["PILOT", "WIDTH", "LabelsFor", "labels_for"]
 
@@ -69,7 +69,7 @@ def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str
     """
     if not width > 0:
         raise InputError([Problem("--for", f"{measure}={width:g}", "must be a width above 0, as in 0.1")])
-    from overton.studies.labelled.people import people_table
+    from overton.studies.people_labels import people_table
 
     opened = open_run(run)
     sheet = opened.study.sheet
@@ -113,7 +113,7 @@ def _of_share(judged: JudgedRows, labels: SavedLabels, label: str, width: float,
     import numpy as np
 
     from overton.statistics.misclassification import rows_for_share
-    from overton.studies.labelled import units_of
+    from overton.studies.questions import units_of
 
     units = units_of(judged, labels.task.design)
     shared = labels.shares()

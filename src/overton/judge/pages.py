@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.label_tasks import LabelDesign, LabelRequest, SavedLabels
-    from overton.studies.sheet import JudgedRows
+    from overton.studies.questions import JudgedRows
 
 __all__ = [
     "TASK",
@@ -230,7 +230,7 @@ def shown_of(
     Raises:
         InputError: a row belongs to another run.
     """
-    from overton.studies.labelled import units_of
+    from overton.studies.questions import units_of
 
     _, _, judged = judged_rows(run, task.what)
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
@@ -281,7 +281,7 @@ def _drawn(
 
 def _groups(judged: JudgedRows, design: LabelDesign) -> Mapping[int, str]:
     """The group of each labelled row, by its place: similar rows, or rows drawn together."""
-    from overton.studies.labelled import units_of
+    from overton.studies.questions import units_of
 
     labelled = [place for place, label in enumerate(judged.given) if label is not None]
     return dict(zip(labelled, units_of(judged, design).group, strict=True))

@@ -14,7 +14,7 @@ from overton.errors import InputError, Problem
 from overton.judging.annotators import AnnotatorAgreement
 from overton.runs.labels import keep, kept_file, kept_in, labels_locked, read_file, task_for
 from overton.runs.run import open_run
-from overton.studies.labelled import LabelledShares
+from overton.studies.label_shares import LabelledShares
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:

@@ -22,12 +22,11 @@ from overton.runs.progress import Watch
 from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices, model_requests
 from overton.runs.trust import Confirm, Trust, check_trusted
+from overton.studies.judge_checks.rejudging import JudgedUnit, Row, judged_again
 from overton.studies.options import option_place
+from overton.studies.questions import JudgedOnce, JudgedUnits
 from overton.studies.registry import PREFIX, study_named
-from overton.studies.rejudging import judged_again
-from overton.studies.rejudging.units import JudgedUnit, Row
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedOnce, JudgedUnits
 
 __all__ = ["again", "own_judge", "plan_again"]
 
@@ -59,8 +58,8 @@ def again(
     units are those that people labelled, if any, at most `size` per run; otherwise a plain draw of `size`. Up to a
     quarter as many to which the run's judge gave no label are added. `what` is the label, if a study has several.
 
-    Give two runs and one judge to learn whether their own judges differ: see `overton.studies.rejudging.measures`. A
-    run's own judge is asked as its folder says; what that would reach is confirmed as in `overton.resume`.
+    Give two runs and one judge to learn whether their own judges differ: see `overton.studies.judge_checks.rejudging`.
+    A run's own judge is asked as its folder says; what that would reach is confirmed as in `overton.resume`.
 
     Example: `overton.analyze("again-STUDY", overton.judge.again("runs/first").path)`.
 

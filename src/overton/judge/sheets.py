@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
     from overton.judging.sheets import SheetAnswers, SheetKey
-    from overton.studies.sheet import JudgedRows, Sheet
+    from overton.studies.questions import JudgedRows, Sheet
 
 __all__ = ["as_text", "draw_sheet", "fresh_sheet", "judged_rows", "opened_sheet", "read_agreement", "write_files"]
 

@@ -14,9 +14,9 @@ from overton.errors import InputError, Problem
 from overton.runs import precision
 from overton.runs.dry_run import Plan, PrecisionPlan
 from overton.runs.folder import RunFolder
+from overton.studies.multiple_judges import JUDGE
 from overton.studies.options import option_place
 from overton.studies.precision import Arm, Decision, Design, Ended, Wanted, decide
-from overton.studies.several import JUDGE
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:

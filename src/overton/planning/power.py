@@ -33,9 +33,9 @@ from overton.statistics.power import (
     fewest_items,
     smallest_detectable,
 )
-from overton.studies.comparing import WHOLE, Contribution, Measure
-from overton.studies.detecting import Detection, Needing, Seen, varying, varying_apart
+from overton.studies.measures import WHOLE, Contribution, Measure
 from overton.studies.options import option_place
+from overton.studies.power import Detection, Needing, Seen, varying, varying_apart
 from overton.studies.study import AnyStudy
 
 __all__ = ["ASSUMED", "Detecting", "PlanDetecting", "detected"]

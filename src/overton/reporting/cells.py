@@ -12,8 +12,8 @@ import msgspec
 from markupsafe import Markup
 
 from overton.statistics import NO_INTERVAL, Estimate
-from overton.studies.exhibits import Cell, Column, Missing, Spelled, Table
 from overton.studies.numbers import NOT_DETERMINED, Kind, interval, number, reason
+from overton.studies.sections import Cell, Column, Missing, Spelled, Table
 from overton.untrusted import visible
 
 __all__ = ["CellView", "TableView", "encoded", "format_table", "inside_script", "visible_throughout"]

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from overton.reporting.cells import visible_throughout
-from overton.studies.exhibits import COLOURS, SERIES, Chart
-from overton.studies.room import NARROW, WIDE, Room
+from overton.studies.chart_layout import NARROW, WIDE, ChartLayout
+from overton.studies.sections import COLOURS, SERIES, Chart
 from overton.untrusted import visible
 
 __all__ = ["cleaned", "drawn", "inline", "specification", "style_sheet"]
@@ -55,7 +55,7 @@ _CONFIG: dict[str, Any] = {
 """Vega-Lite configuration of every chart."""
 
 
-def _config(room: Room) -> dict[str, Any]:
+def _config(room: ChartLayout) -> dict[str, Any]:
     """Texts are larger where a drawing may be scaled down: on the narrowest screen they end up at 13 pixels."""
     if room is not NARROW:
         return _CONFIG
@@ -119,7 +119,7 @@ _SLACK = 12
 _REFERENCE = re.compile(r"url\(#([\w-]+)\)")
 
 
-def specification(chart: Chart, room: Room = WIDE) -> dict[str, Any]:
+def specification(chart: Chart, room: ChartLayout = WIDE) -> dict[str, Any]:
     """The chart's Vega-Lite specification with the report's look and every string in it made visible.
 
     A single-view chart without a width is as wide as the room.
@@ -130,7 +130,7 @@ def specification(chart: Chart, room: Room = WIDE) -> dict[str, Any]:
     return visible_throughout({**spec, **wide, "config": _config(room)})  # type: ignore[no-any-return]
 
 
-def drawn(chart: Chart, background: str = "white", room: Room = WIDE) -> str:
+def drawn(chart: Chart, background: str = "white", room: ChartLayout = WIDE) -> str:
     """The chart as a standalone SVG document, in the colours of a light page. Nothing is fetched."""
     import vl_convert
 
@@ -143,13 +143,13 @@ def inline(chart: Chart) -> Markup:
     return Markup("").join(_inline(chart, room) for room in (WIDE, NARROW))
 
 
-def _inline(chart: Chart, room: Room) -> Markup:
+def _inline(chart: Chart, room: ChartLayout) -> Markup:
     svg = drawn(chart, "transparent", room)
     described = visible(f"{chart.caption}. {chart.description}")
     return cleaned(svg, f"{chart.name}-{room.name}", described, room)
 
 
-def cleaned(svg: str, name: str, description: str, room: Room = WIDE) -> Markup:
+def cleaned(svg: str, name: str, description: str, room: ChartLayout = WIDE) -> Markup:
     """An SVG document as an inert element.
 
     Its classes are the room's name and how it fits there: 'fills' is scaled to the page's width, 'broad' and 'small'

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from markupsafe import Markup, escape
 
 from overton.reporting.cells import CellView, format_table
-from overton.studies.exhibits import Callout, Exhibit, Method, Prose, Section, Statement, Table
+from overton.studies.sections import Callout, Exhibit, Method, Prose, Section, Statement, Table
 from overton.untrusted import visible
 
 __all__ = ["MOST_ROWS", "facts", "fragment"]

@@ -23,8 +23,8 @@ from overton.files.atomic import make_folder, write_atomic
 from overton.reporting.cells import encoded, format_table, inside_script
 from overton.reporting.charts import drawn, inline, specification, style_sheet
 from overton.reporting.trial_pack import Pack, pack
-from overton.studies.exhibits import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, common, counted, evidence
+from overton.studies.sections import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.untrusted import visible
 
 __all__ = [

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from overton.reporting.cells import encoded
-from overton.studies.exhibits import TrialTable
+from overton.studies.sections import TrialTable
 
 __all__ = ["Pack", "pack"]
 

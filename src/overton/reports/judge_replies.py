@@ -8,7 +8,7 @@ from overton.calls import Reply
 from overton.engine import entries
 from overton.errors import quoted
 from overton.runs.folder import RunFolder
-from overton.studies.nulls import apart
+from overton.studies.null_conditions import apart
 
 if TYPE_CHECKING:
     from overton.runs.run import Run

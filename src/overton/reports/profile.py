@@ -34,13 +34,13 @@ from overton.runs.items import read_items
 from overton.runs.run import open_run
 from overton.statistics.comparison import ratio
 from overton.statistics.jackknife import Jackknife
+from overton.studies.items import words_of
 from overton.studies.numbers import number
 from overton.studies.registry import asking_names, study_named
-from overton.studies.spelling import words_of
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
-    from overton.studies.comparing import Contribution
+    from overton.studies.measures import Contribution
 
 __all__ = [
     "histories",

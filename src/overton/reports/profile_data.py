@@ -12,10 +12,10 @@ from overton.analysis.analyze import Measured, chosen_how, measured_runs
 from overton.analysis.results import measuring_of
 from overton.runs.run import Run
 from overton.runs.tracebacks import traceback_kept
+from overton.studies.document import number_of
+from overton.studies.findings import ASPECTS, Aspect, Trait
 from overton.studies.installed_study import blaming
-from overton.studies.plain import number_of
 from overton.studies.study import AnyStudy
-from overton.studies.traits import ASPECTS, Aspect, Trait
 
 __all__ = ["History", "Point", "Profile", "ProfiledRun", "StudyNotRun", "Subject", "SubjectRow", "TraitOfRun"]
 

@@ -13,7 +13,9 @@ from overton.errors import command
 from overton.reports.profile_data import History, Point, Profile, Subject, TraitOfRun
 from overton.statistics.jackknife import Range
 from overton.studies.charts import Axis, Dot, dots, series_of
-from overton.studies.exhibits import (
+from overton.studies.findings import ASPECTS, Aspect, Trait
+from overton.studies.numbers import Kind, interval, number, reason
+from overton.studies.sections import (
     Cell,
     Chart,
     Column,
@@ -26,8 +28,6 @@ from overton.studies.exhibits import (
     Statement,
     Table,
 )
-from overton.studies.numbers import Kind, interval, number, reason
-from overton.studies.traits import ASPECTS, Aspect, Trait
 
 __all__ = [
     "ASPECT_TITLES",
@@ -280,7 +280,7 @@ def write_page(made: Profile, out: str | Path) -> Path:
         RunError: it cannot be written.
     """
     from overton.reporting import Report, write
-    from overton.studies.exhibits import Callout
+    from overton.studies.sections import Callout
 
     target = Path(out)
     many = len(made.models)

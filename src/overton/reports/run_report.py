@@ -17,18 +17,18 @@ from overton.runs.event_loop import run_to_end
 from overton.runs.folder import RunFolder
 from overton.runs.run import Run, open_run
 from overton.runs.tracebacks import traceback_kept
-from overton.studies.cautions import failing
-from overton.studies.exhibits import Section, TrialTable
 from overton.studies.installed_study import blaming
-from overton.studies.measuring import How
-from overton.studies.nulls import Null, askable, renamed
+from overton.studies.items import spelled, spelled_trials, words_of
+from overton.studies.measurement import How
+from overton.studies.null_conditions import Null, askable, renamed
 from overton.studies.options import option_place
 from overton.studies.precision import Wanted
-from overton.studies.precision_shown import unequal
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
-from overton.studies.spelling import spelled, spelled_trials, words_of
+from overton.studies.sections import Section, TrialTable
+from overton.studies.standard_parts import unequal
 from overton.studies.study import AnyStudy
+from overton.studies.warnings import failing
 
 __all__ = [
     "BOUND",
@@ -91,7 +91,7 @@ def _price(run: Run, calls: int) -> float | None:
 
 def _section(run: Run) -> Section | None:
     """The section of one run, None if it asked its whole plan."""
-    from overton.studies.precision_shown import precision_section
+    from overton.studies.standard_parts import precision_section
 
     wanted: Wanted | None = run.manifest.precision
     if wanted is None or not run.manifest.precise:
@@ -164,7 +164,7 @@ def report_of(run: Run, measured: Measured) -> Path:
 
 def _build(runs: Sequence[Run], measured: Measured) -> Any:
     from overton.reporting import Report
-    from overton.studies.exhibits import Callout
+    from overton.studies.sections import Callout
 
     study, results, labels = measured.study, measured.results, measured.labels
     assert results is not None
@@ -218,7 +218,7 @@ def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) 
     from overton.comparison.sections import in_report
     from overton.comparison.sources import of_runs
     from overton.statistics.jackknife import Jackknife
-    from overton.studies.exhibits import Callout
+    from overton.studies.sections import Callout
 
     try:
         made = of_sources(study, of_runs(runs, results, study, how), Jackknife(how.level, seed=how.seed))

@@ -18,8 +18,8 @@ from overton.runs.answerers import Opened
 from overton.runs.event_loop import run_to_end
 from overton.runs.temperature_probe import PROBE, READY
 from overton.runs.trial_counts import BATCHED_AT_ONCE, trials_by_item
-from overton.studies.exhibits import Column, Section, Table
-from overton.studies.nulls import null_of
+from overton.studies.null_conditions import null_of
+from overton.studies.sections import Column, Section, Table
 from overton.studies.study import AnyStudy, Canned
 
 __all__ = ["CallCount", "ModelPlan", "Plan", "PrecisionPlan", "count_calls", "plan"]

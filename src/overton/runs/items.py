@@ -11,9 +11,9 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
 from overton.runs.folder import RunFolder
-from overton.studies.items import Items, Parsed, usable
-from overton.studies.noting import Finding, found
+from overton.studies.items import Items, usable
 from overton.studies.options import fields_of, options_of
+from overton.studies.parsing import ItemProblem, Parsed, found
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def read_items(study: AnyStudy | str, path: str | Path | Traversable | None = No
     return usable(_parsed(asked, where, _reading(asked, where, reading)))
 
 
-def check_items(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Finding]:
+def check_items(
+    study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any
+) -> list[ItemProblem]:
     """Everything wrong or odd about the items that `read_items` would read. Nothing is asked.
 
     Raises:

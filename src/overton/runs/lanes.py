@@ -29,9 +29,9 @@ from overton.runs.folder import (
 from overton.runs.precision import Adapting, design_of
 from overton.runs.trial_counts import BATCHED_AT_ONCE, trials_by_item
 from overton.studies.installed_study import blaming
-from overton.studies.several import JUDGE
+from overton.studies.multiple_judges import JUDGE
 from overton.studies.study import AnyStudy
-from overton.studies.table import RECORDS_FORMAT, RECORDS_KEY
+from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
 
 __all__ = ["lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
 

@@ -14,14 +14,14 @@ from overton.errors import InputError, Notice, Problem, command
 from overton.runs.folder import Manifest, RunFolder, items_of_shard
 from overton.runs.lanes import lane_names
 from overton.studies.findings import counted
-from overton.studies.nulls import design_alone
-from overton.studies.several import JUDGE, led_alone
+from overton.studies.multiple_judges import JUDGE, led_alone
+from overton.studies.null_conditions import design_alone
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.study import AnyStudy
-    from overton.studies.table import RawTable
+    from overton.studies.tables import RawTable
 
 __all__ = ["design_of_table", "records_of"]
 

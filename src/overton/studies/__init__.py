@@ -3,25 +3,22 @@
 A study in another package is built from what is exported here; see docs/your-own-study.md.
 """
 
-from overton.studies import retesting
-from overton.studies.analysed import Analysed
-from overton.studies.command import Command, Done
-from overton.studies.degenerate import degenerate
-from overton.studies.exhibits import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
+from overton.studies import self_agreement
+from overton.studies.asking import Unreadable, Wanted, ask_all_until_read, ask_until_read, unless_refused
+from overton.studies.frame import Analysed
 from overton.studies.items import Items
-from overton.studies.measuring import Comparing, Correcting, Headline, How, Measuring
-from overton.studies.noting import Notes
-from overton.studies.nulls import Null
+from overton.studies.measurement import Comparing, Correcting, Headline, How, Measuring
+from overton.studies.null_conditions import Null
 from overton.studies.options import NoOptions, Option, option_place
-from overton.studies.parsing import Parsed, Text, json_lines
+from overton.studies.parsing import Notes, Parsed, Text, json_lines
 from overton.studies.prompts import Prompts
-from overton.studies.readable import Unreadable, Wanted, ask_all_until_read, ask_until_read, unless_refused
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
 from overton.studies.registry import Listed, listed, study_named
-from overton.studies.respondent import respondent
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
-from overton.studies.study import INTERFACE, Dataset, Demo, Role, Study
-from overton.studies.table import RawTable, means
+from overton.studies.sections import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
+from overton.studies.simulated import degenerate, respondent
+from overton.studies.study import INTERFACE, Command, Dataset, Demo, Done, Role, Study
+from overton.studies.tables import RawTable, means
 
 __all__ = [
     "INTERFACE",
@@ -72,7 +69,7 @@ __all__ = [
     "means",
     "option_place",
     "respondent",
-    "retesting",
+    "self_agreement",
     "study_named",
     "unless_refused",
 ]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from overton.studies.precision import Blocks
 
-__all__ = ["LEFT_OUT", "UNEQUAL", "WEIGHT", "is_weighted", "weights_of", "with_weights"]
 
 WEIGHT = "arm_weight"
 """The column of `Results.records` with the weights; no run stores it."""

@@ -11,8 +11,6 @@ import msgspec
 from overton.calls import Draw, Trial
 from overton.studies.options import Option
 
-__all__ = ["CALIBRATE", "CALIBRATE_EACH", "CALIBRATION", "Calibrate", "CalibrateEach", "sharing", "spread"]
-
 TrialT = TypeVar("TrialT", bound=Trial)
 
 CALIBRATE = 200

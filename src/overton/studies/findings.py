@@ -1,49 +1,30 @@
-"""What a study found, in sentences made from numbers: nothing is said that its interval does not support.
+"""What a study found, in sentences made from numbers, and what of it a model's profile reports.
 
 A study names the possible effects (`Candidate`, `OwnTest`) and says where each model stands (`standing`). They and the
-differences from null conditions (`overton.studies.against`) are one family of tests: if nothing happens, 95 of 100
+differences from null conditions (`overton.studies.contrasts`) are one family of tests: if nothing happens, 95 of 100
 reports claim no effect. `weighed` widens the intervals of all candidates accordingly (Bonferroni). A candidate whose
 interval covers the null is no effect; it may say how small an effect is, or that the data cannot tell.
+
+A profile is put together by its host (`overton.api.profiling`), which knows no study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
 from itertools import combinations_with_replacement, product
-from math import inf, isclose, isnan
-from typing import Literal
+from math import inf, isclose, isnan, nan
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import msgspec
 
-from overton.statistics import Estimate
+from overton.statistics import NO_INTERVAL, Estimate, not_computed
 from overton.statistics.comparison import widened
-from overton.statistics.jackknife import FEWEST
+from overton.statistics.jackknife import FEWEST, SHARE, Range
+from overton.studies.document import Shape
 from overton.studies.numbers import Kind, interval, number
-from overton.studies.plain import Shape
-
-__all__ = [
-    "DO_NOT_QUOTE",
-    "FAMILY",
-    "VOID",
-    "Candidate",
-    "Claim",
-    "Compared",
-    "Direction",
-    "Finding",
-    "OwnTest",
-    "Said",
-    "by_model",
-    "common",
-    "contradictions",
-    "count_tests",
-    "counted",
-    "evidence",
-    "in_order",
-    "most",
-    "standing",
-    "weighed",
-]
 
 EITHER = "\ue000"
 """Stands in a sentence for the word that differs between the two sides; from the private use area, so in no name."""
@@ -52,7 +33,8 @@ FAMILY = 0.05
 """Over all tests of an analysis together, at most the chance of claiming an effect where there is none.
 
 Candidates, tests of a study's own, and differences from null conditions count equally: each has this chance divided
-by the number of all of them. Differences from null conditions use their part of it jointly (`overton.studies.against`).
+by the number of all of them. Differences from null conditions use their part of it jointly
+(`overton.studies.contrasts`).
 """
 
 DO_NOT_QUOTE = "Do not quote this"
@@ -413,3 +395,82 @@ def in_order(findings: Sequence[Finding]) -> list[Finding]:
     places = {model: place for place, model in enumerate(dict.fromkeys(one.model for one in findings))}
     kinds = ("standing", "effect", "bound")
     return sorted(findings, key=lambda one: (places[one.model], kinds.index(one.what)))
+
+
+Aspect = Literal["stands", "moved", "omits", "refuses"]
+"""What a trait says of a model: where it stands, what moves it, what it leaves out, what it refuses."""
+
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
+
+
+class Trait(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a study found about a model, in one plain sentence with its number.
+
+    title     what the number is, in a few words that appear beside those of other studies
+    number    the estimate; NaN if there is none, and then its method says why
+    units     what its `n` counts ('issues')
+    exhibit   the key of the section of the study's report that shows it
+    within    the least and the most that it could be: the range of charts
+    scale     the title of the charts' axis, '' if its kind says enough; numbers of one scale share a chart
+    null      what it would be if there were nothing to find, None if that is not known; `null_is` says what kind of
+              number that is
+    caution   what to read along with it
+    """
+
+    aspect: Aspect
+    model: str
+    title: str
+    sentence: str
+    number: Estimate
+    units: str
+    exhibit: str
+    kind: Kind = "share"
+    within: Range = SHARE
+    scale: str = ""
+    null: float | None = None
+    null_is: str = "as it would be if nothing moved it"
+    caution: str = ""
+
+
+def remaining(share: Estimate) -> Estimate:
+    """What is left of a whole without this share of it; the interval is reversed accordingly."""
+    if isnan(share.value):
+        return share
+    return msgspec.structs.replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)
+
+
+def uncertain(count: float, n: int, why: str, nothing: str) -> Estimate:
+    """A share of `n` that has no interval, and `why` it has none; if `n` is 0 there is no share, for the reason
+    `nothing`."""
+    if not n:
+        return not_computed(nothing)
+    return Estimate(count / n, nan, nan, n, NO_INTERVAL + why)
+
+
+Analysis = TypeVar("Analysis")
+
+
+@dataclass(frozen=True)
+class Profiling(Generic[Analysis]):
+    """What a study contributes to a profile.
+
+    `aspects` are those that it covers, so that a profile can say what would be known if it were run. `traits(analysis)`
+    gives what it found, model by model. `by_item` names those measures of the study's `Comparing`, means or ratios,
+    whose value for a single item is shown beside the findings of other studies on the same subject, and says of each in
+    a few words what it means.
+    """
+
+    aspects: tuple[Aspect, ...]
+    traits: Callable[[Analysis], Iterable[Trait]]
+    by_item: Mapping[str, str] = field(default_factory=dict)
+
+
+def starter_subjects(package: str) -> Mapping[str, str]:
+    """The subjects of a study's starter items, by what the study compares by (mostly the item's id).
+
+    They are in `starter/subjects.toml` of `package`, one subject per line: what it is about, in the words under which a
+    profile shows the items of all studies together, then its items.
+    """
+    text = files(package).joinpath("starter", "subjects.toml").read_text(encoding="utf-8")
+    subjects: dict[str, Any] = tomllib.loads(text)
+    return {item: subject for subject, items in subjects.items() for item in items}

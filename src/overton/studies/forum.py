@@ -8,8 +8,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Comment", "Post", "is_bot", "is_gone", "plain", "seconds"]
-
 _BOT = re.compile(r"(?i:automoderator|judge?ment_bot.*|aita_?mod.*|.*-modteam|.*[_-]bot)|.*[a-z]Bot")
 _GONE = re.compile(r"\W*(?P<how>deleted|removed)(?:\s+by\s+[\w\s]{1,30})?\W*", re.IGNORECASE)
 

@@ -22,19 +22,6 @@ from overton.calls import Reply, Request, Trial
 from overton.errors import CallFailed, OvertonError, StudyError
 from overton.untrusted import visible, visible_line
 
-__all__ = [
-    "Check",
-    "Guard",
-    "GuardedAnswerer",
-    "GuardedAsync",
-    "GuardedCall",
-    "GuardedIteration",
-    "WrongValue",
-    "kind_of_value",
-    "one",
-    "several",
-]
-
 _LONGEST_REASON = 300
 _MOST_VALUES = 100_000
 """Most values that are taken from what a function yields, so that an endless generator ends in an error."""

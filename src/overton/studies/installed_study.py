@@ -18,8 +18,6 @@ import msgspec
 
 from overton.calls import Trial
 from overton.errors import OvertonError, Problem
-from overton.studies.command import Command
-from overton.studies.exhibits import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
 from overton.studies.findings import Finding
 from overton.studies.guards import (
     Check,
@@ -33,15 +31,15 @@ from overton.studies.guards import (
     one,
     several,
 )
-from overton.studies.items import Items, Parsed
-from overton.studies.measuring import Measuring, Unread
-from overton.studies.nulls import Null
+from overton.studies.items import Items
+from overton.studies.measurement import Measuring, Unread
+from overton.studies.null_conditions import Null
 from overton.studies.options import fields_of
+from overton.studies.parsing import Parsed
 from overton.studies.precision import Blocks
-from overton.studies.sheet import JudgedRows, JudgedUnits, Sheet
-from overton.studies.study import AnyStudy, Dataset, Kind, Role, Study
-
-__all__ = ["InstalledStudy", "blaming", "faults_of", "guarded"]
+from overton.studies.questions import JudgedRows, JudgedUnits, Sheet
+from overton.studies.sections import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
+from overton.studies.study import AnyStudy, Command, Dataset, Kind, Role, Study
 
 _OVERTON = "overton"
 _UNNAMED = Guard("")

@@ -8,8 +8,6 @@ from typing import Literal
 
 from overton.statistics import Estimate
 
-__all__ = ["NOT_DETERMINED", "Kind", "interval", "number", "reason", "sentence"]
-
 Kind = Literal["text", "count", "share", "points", "score", "value"]
 """What a number is, and so how it reads.
 

@@ -13,20 +13,6 @@ import msgspec
 
 from overton.errors import InputError, Problem
 
-__all__ = [
-    "OPTION",
-    "Field",
-    "NoOptions",
-    "Option",
-    "changed",
-    "fields_of",
-    "fields_of_call",
-    "option_place",
-    "options_of",
-    "stored_options",
-    "values_of",
-]
-
 S = TypeVar("S", bound=msgspec.Struct)
 
 _LARGEST = 2**63

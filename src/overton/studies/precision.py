@@ -1,9 +1,14 @@
-"""Stopping when it is precise: what a study says of its blocks, and the decision on where a run continues.
+"""Stopping when it is precise: what is stored of it, the decision where a run continues, and means so far.
 
 A run proceeds in rounds of whole blocks. After each, `decide` says from the records so far, and from nothing else,
 which arms (an item in one condition) get further blocks: those whose own interval is too wide, and those where a block
 narrows the headline most for its calls. Numbers of blocks grow geometrically, so that limits stay valid however often
 one looked (`overton.statistics.stopping`).
+
+A headline of such a study is a mean of one value per conversation, a yes or no or a number with bounds. In a run that
+stops, items have unequal numbers of conversations. A headline's limits are those of its mean over arms (an item in a
+condition), each with its weight in the whole design (`overton.statistics.stopping`), which allow for having stopped.
+The usual measures have the same weights (`overton.studies.arm_weights`), and the usual intervals over items.
 """
 
 from __future__ import annotations
@@ -14,41 +19,84 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from math import isnan
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from overton.calls import Trial
 from overton.errors import InputError, Problem
-from overton.studies.nulls import null_of
+from overton.studies.null_conditions import null_of
 from overton.studies.options import option_place
-from overton.studies.precision_stored import (
-    LEVEL,
-    PRECISE,
-    SPENT,
-    WHOLE,
-    Decision,
-    Limit,
-    Reached,
-    Rule,
-    Stop,
-    Wanted,
-)
 
-__all__ = [
-    "LEVEL",
-    "Arm",
-    "Blocks",
-    "Decision",
-    "Design",
-    "Ended",
-    "Goal",
-    "Judged",
-    "Limit",
-    "Reached",
-    "Rule",
-    "Stop",
-    "Wanted",
-    "decide",
-]
+LEVEL = 0.95
+"""The level of all limits."""
+
+PRECISE, SPENT, WHOLE = "precise enough", "no more calls were allowed", "all of its trials were asked"
+"""Why an arm got no further block."""
+
+Rule = Literal["divided", "repeated"]
+
+
+class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run is to reach: half-widths by measure, in the measure's units, and the most calls in all.
+
+    `rule` says how limits stay valid over several looks: by a level 'divided' among them, as in runs of 0.2.0, whose
+    manifests do not mention it; or as 'repeated' intervals, which are narrower.
+    """
+
+    measures: dict[str, float] = {}
+    calls: int | None = None
+    rule: Rule = "divided"
+
+
+class Limit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number for these items and wordings, with limits that are valid at `LEVEL` after stopping; for a whole model if
+    `item` is ''. `wanted` is the half-width requested, None if none was."""
+
+    measure: str
+    title: str
+    value: float
+    low: float
+    high: float
+    wanted: float | None = None
+    item: str = ""
+    arm: str = ""
+
+    @property
+    def half(self) -> float:
+        """Its half-width."""
+        return (self.high - self.low) / 2
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """How many blocks an arm got, of how many trials in all, and why no more."""
+
+    item: str
+    arm: str
+    blocks: int
+    trials: int
+    why: str
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What follows from the records so far: the new number of blocks of each arm that gets more; empty if all stop.
+
+    `calls` were made until then. `limits` are what is known; `stops` say for every arm why, if all stop.
+    """
+
+    blocks: list[tuple[str, str, int]] = []
+    calls: int = 0
+    limits: list[Limit] = []
+    stops: list[Stop] = []
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """What a run stores for a lane: how many rounds it took, the last decision, and how many trials it has."""
+
+    rounds: int
+    last: Decision
+    trials: int
+
 
 ROUND = 1.35
 """By what factor a round multiplies the number of calls, at least, while the headline is still too wide."""
@@ -358,3 +406,119 @@ def _why(design: Design, judged: Judged, arm: Arm, count: int) -> str:
     if design.calls is not None and (judged.headline_wide or arm in judged.wide):
         return SPENT
     return PRECISE
+
+
+SHARE = "share"
+"""The name that every such study gives to its shares of yes in each arm."""
+_FEWEST = 3
+
+
+class Answered(NamedTuple):
+    """The answers of an arm, on [0, 1]: their sum, their number, and the sum of squares about their mean."""
+
+    total: float = 0.0
+    many: float = 0.0
+    within: float = 0.0
+
+
+class Mean(NamedTuple):
+    """A headline: its name and title, the answers and weight of each arm that has it, its range, and whether its
+    answers are numbers, whose spread has to be estimated; otherwise each is yes or no."""
+
+    name: str
+    title: str
+    answers: Mapping[Arm, Answered]
+    weights: Mapping[Arm, float]
+    low: float = 0.0
+    high: float = 1.0
+    numbers: bool = False
+
+
+def twice(condition: str) -> int:
+    """The blocks of a condition in the first round: one conversation does not show how another would go."""
+    return 2
+
+
+def too_few_trials(trials: int) -> str:
+    """Why a run of at most so many trials has nowhere to stop, '' if it has."""
+    if trials >= _FEWEST:
+        return ""
+    return f"the first round asks everything twice: allow {_FEWEST} or more"
+
+
+def judged_by_means(
+    looked: Looked, wanted: Mapping[str, float], means: Sequence[Mean], shares: Mapping[Arm, Answered], title: str
+) -> Judged:
+    """What is known of the requested headlines (the first if none is requested), and of `shares` if they are.
+
+    Several of `means` may have the same name (one per model): each of them then has to be as precise.
+    """
+    limits, wide = _shares(looked, shares, wanted[SHARE], title) if SHARE in wanted else ([], frozenset())
+    named = {name for name in wanted if name != SHARE} or (set() if wanted else {means[0].name})
+    variance = dict.fromkeys(looked.records, 0.0)
+    any_wide = False
+    whole = []
+    for one in means:
+        if one.name not in named:
+            continue
+        limit, parts = _limit(looked, one, wanted.get(one.name))
+        whole.append(limit)
+        if limit.wanted is None or not limit.half <= limit.wanted:
+            any_wide = True
+            for arm, part in parts.items():
+                variance[arm] += part / (limit.wanted or 1.0) ** 2
+    return Judged([*whole, *limits], wide, any_wide, variance)
+
+
+def _limit(looked: Looked, mean: Mean, wanted: float | None) -> tuple[Limit, dict[Arm, float]]:
+    """A headline's limits, and how much of its variance rests on each arm. Conditions differ, so only arms of the same
+    condition inform each other."""
+    from math import sqrt
+
+    if not any(one.many for one in mean.answers.values()):
+        return Limit(mean.name, mean.title, float("nan"), mean.low, mean.high, wanted), {}
+    whole = sum(mean.weights.values())
+    value = variance = 0.0
+    parts: dict[Arm, float] = {}
+    for name in sorted({arm.name for arm in mean.answers}):
+        arms = sorted(arm for arm in mean.answers if arm.name == name)
+        known = _condition(mean, arms, whole)
+        value, variance = value + known[0], variance + known[1]
+        parts |= dict(zip(arms, known[2], strict=True))
+    wide, half = mean.high - mean.low, looked.reach * sqrt(variance)
+    low, high = (mean.low + wide * min(max(value + side * half, 0.0), 1.0) for side in (-1, 1))
+    scaled = {arm: part * wide**2 for arm, part in parts.items()}
+    return Limit(mean.name, mean.title, mean.low + wide * value, low, high, wanted), scaled
+
+
+def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, float, list[float]]:
+    """Mean, variance and its parts [arms], for one condition's part of a headline."""
+    import numpy as np
+
+    from overton.statistics.stopping import mean_of_strata
+
+    sums, counts, within = np.array([mean.answers[arm] for arm in arms], float).T
+    weights = np.array([mean.weights[arm] / whole for arm in arms])
+    known = mean_of_strata(sums, counts, weights, within if mean.numbers else None)
+    return known.mean, known.variance, known.parts.tolist()
+
+
+def _shares(
+    looked: Looked, shares: Mapping[Arm, Answered], width: float, title: str
+) -> tuple[list[Limit], frozenset[Arm]]:
+    """Exact limits of each arm; an answer between yes and no, made of several, counts as the worse one."""
+    from math import ceil, floor
+
+    from overton.statistics.stopping import divided, exact_limits
+
+    level = divided(looked.level, looked.arm_looks)
+    found, wide = [], set()
+    for arm in looked.records:
+        one = shares.get(arm, Answered())
+        low, _ = exact_limits(floor(one.total), one.many, level)
+        _, high = exact_limits(ceil(one.total), one.many, level)
+        value = one.total / one.many if one.many else float("nan")
+        found.append(Limit(SHARE, title, value, float(low), float(high), width, *arm))
+        if found[-1].half > width:
+            wide.add(arm)
+    return found, frozenset(wide)

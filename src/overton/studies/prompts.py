@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["Prompts", "enclosing"]
-
 _MARK = "{{ name }}"
 """How a place is marked unless declared otherwise."""
 

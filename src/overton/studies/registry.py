@@ -16,25 +16,8 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from overton.errors import InputError, Problem, StudyError
-from overton.studies.command import Command
 from overton.studies.guards import Guard
-from overton.studies.study import INTERFACE, AnyStudy, Kind, Study
-
-__all__ = [
-    "DEMO",
-    "GROUP",
-    "Listed",
-    "asking_names",
-    "is_registered",
-    "listed",
-    "own_commands",
-    "package_of",
-    "provider_of",
-    "simulated_names",
-    "study_named",
-    "unusable_names",
-    "usable_studies",
-]
+from overton.studies.study import INTERFACE, AnyStudy, Command, Kind, Study
 
 GROUP = "overton.studies"
 DEMO = "open-mindedness"
@@ -44,7 +27,7 @@ PREFIX = "again-"
 """Precedes a study's name in the name of the study that asks its judge again."""
 CONTROLS = "controls-"
 """The same for the study that tries its judge on texts whose label is beyond doubt."""
-_DERIVED = {PREFIX: "rejudging:again_of", CONTROLS: "controls:controls_of"}
+_DERIVED = {PREFIX: "judge_checks.rejudging:again_of", CONTROLS: "judge_checks.controls:controls_of"}
 
 _HOME = "overton.studies."
 _ASKING = {

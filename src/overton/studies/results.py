@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from overton.judging.agreement import SheetAgreement
     from overton.judging.label_tasks import SavedLabels
 
-__all__ = ["MeasuredModel", "Results", "RunFacts", "TriedOn"]
-
 
 @dataclass(frozen=True)
 class MeasuredModel:

@@ -1,10 +1,11 @@
-"""The one object that a study is. Everything that users meet is derived from it: commands, tasks, calls, reports."""
+"""What a study is: one declaration, from which everything else is derived."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -12,17 +13,57 @@ import msgspec
 from overton.calls import Answerer, Conduct, Form, Trial
 from overton.errors import InputError, Problem
 from overton.studies.items import Items
-from overton.studies.nulls import Null, NullConditions, WithNulls, with_option
+from overton.studies.multiple_judges import JUDGE
+from overton.studies.null_conditions import Null, NullConditions, WithNulls, with_option
 from overton.studies.options import NoOptions
-from overton.studies.several import JUDGE
 
 if TYPE_CHECKING:
-    from overton.studies.command import Command
-    from overton.studies.measuring import Measuring
+    from overton.studies.measurement import Measuring
     from overton.studies.precision import Blocks
-    from overton.studies.sheet import Sheet
+    from overton.studies.questions import Sheet
+    from overton.studies.sections import Exhibit
 
-__all__ = ["INTERFACE", "AnyStudy", "Canned", "Dataset", "Demo", "Kind", "Role", "Study"]
+
+@dataclass(frozen=True)
+class Done:
+    """What a command has to show: `lines` of text, `exhibits` to print, `data` for JSON, the `path` of what it made.
+
+    `run` is a run that it carried out or continued, whose state is the command's exit code.
+    """
+
+    lines: Sequence[str] = ()
+    exhibits: Sequence[Exhibit] = ()
+    data: Any = None
+    path: str = ""
+    run: Any = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a study's own: `overton items NAME`, and `overton.items.NAME(...)` in Python.
+
+    `call` is 'MODULE:FUNCTION', imported when it is called. Each of the function's parameters carries an `Option`
+    (those that all commands share go by their names: seed, model_args, max_cost, max_calls, watch);
+    `show_FUNCTION(result)`, in the same module, gives what there is to show.
+    """
+
+    name: str
+    help: str
+    call: str
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        module, _, name = self.call.partition(":")
+        found: Callable[..., Any] = getattr(import_module(module), name)
+        return found
+
+    def shown(self, result: Any) -> Done:
+        """What there is to show of the function's result."""
+        module, _, name = self.call.partition(":")
+        done: Done = getattr(import_module(module), f"show_{name}")(result)
+        return done
+
 
 INTERFACE = 2
 """The version of this interface. A study of another package says for which version it was written."""
@@ -53,7 +94,7 @@ class Role:
     default it is asked at temperature 0, if its endpoint takes one. One that is `weighed` is asked for token
     probabilities, which follows from the options: see `Study.weighs`. In one that may be `several` each judges for
     itself what is answered once: the first that is named leads, and the others are shown beside it
-    (`overton.studies.several`). Prompts to a model may then not depend on what a judge says.
+    (`overton.studies.multiple_judges`). Prompts to a model may then not depend on what a judge says.
     """
 
     name: str

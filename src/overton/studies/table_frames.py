@@ -11,9 +11,8 @@ import polars as pl
 from overton.errors import InputError, Problem, quoted
 
 if TYPE_CHECKING:
-    from overton.studies.table import Column, Kind, Once, RawTable, Rule, Table
+    from overton.studies.tables import Column, Kind, Once, RawTable, Rule, Table
 
-__all__ = ["check", "read"]
 
 _TYPES: dict[Kind, pl.DataType] = {
     "name": pl.String(),

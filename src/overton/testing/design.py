@@ -15,8 +15,8 @@ from overton.calls import Trial
 from overton.errors import InputError
 from overton.runs.folder import RunFolder
 from overton.runs.run import open_run, run
-from overton.studies.comparing import Sides
-from overton.studies.nulls import Null, askable, null_of
+from overton.studies.measures import Sides
+from overton.studies.null_conditions import Null, askable, null_of
 from overton.studies.precision import LEVEL, Arm, Blocks, Looked
 from overton.studies.results import Results
 from overton.testing.case import Case, require

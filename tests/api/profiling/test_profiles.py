@@ -18,10 +18,10 @@ from overton.errors import InputError
 from overton.reports.profile_sections import sections
 from overton.runs.items import read_items
 from overton.runs.run import open_run
-from overton.studies.exhibits import Statement
+from overton.studies.findings import ASPECTS
 from overton.studies.numbers import number
 from overton.studies.registry import asking_names, study_named
-from overton.studies.traits import ASPECTS
+from overton.studies.sections import Statement
 
 OURS = ["deliberation", "even-handedness", "open-mindedness", "pluralism", "stance-stability"]
 

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from overton.calls import Message, Reply, Request, Settings
-from overton.studies.degenerate import KINDS, Degenerate, Kind, Parameters
 from overton.studies.deliberation.figures import sections
 from overton.studies.deliberation.how import DeliberationHow
 from overton.studies.deliberation.items import VERDICTS, Dilemma
@@ -20,8 +19,9 @@ from overton.studies.deliberation.measures import Analysis, analyze
 from overton.studies.deliberation.measuring import MEASURING
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.protocol import conduct, trials
-from overton.studies.exhibits import Callout, Section, Table, summary
 from overton.studies.results import Results
+from overton.studies.sections import Callout, Section, Table, summary
+from overton.studies.simulated import KINDS, Degenerate, Kind, Parameters
 
 from .conftest import stated
 

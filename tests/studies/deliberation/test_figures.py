@@ -17,7 +17,7 @@ from overton.studies.deliberation.items import VERDICTS, Dilemma
 from overton.studies.deliberation.measures import Analysis, analyze
 from overton.studies.deliberation.measures.results import Significance
 from overton.studies.deliberation.prompts import VALUES
-from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Callout, Chart, Section, Table
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Callout, Chart, Section, Table
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
 MODELS = ("claude", f"gpt {HOSTILE}")

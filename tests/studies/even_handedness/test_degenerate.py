@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from overton.studies.degenerate import KINDS, Kind
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.measures import Analysis, analyze
 from overton.studies.even_handedness.measuring import MEASURING, EvenHow
-from overton.studies.exhibits import Callout, summary
 from overton.studies.results import Results
+from overton.studies.sections import Callout, summary
+from overton.studies.simulated import KINDS, Kind
 
 
 @pytest.fixture

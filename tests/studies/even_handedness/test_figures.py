@@ -13,7 +13,7 @@ from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.figures import answer_table, sections
 from overton.studies.even_handedness.measures import Analysis, analyze
 from overton.studies.even_handedness.measuring import sides_in
-from overton.studies.exhibits import ROUND_BREAK, Callout, Chart, Section, Table
+from overton.studies.sections import ROUND_BREAK, Callout, Chart, Section, Table
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import polars as pl
 
 from overton.calls import Reply
 from overton.runs.setup import set_up
-from overton.studies.nulls import apart, null_of
+from overton.studies.null_conditions import apart, null_of
 from overton.studies.open_mindedness import STUDY as OPEN_MINDEDNESS
 from overton.studies.open_mindedness.auditing import STUDY
 from overton.studies.open_mindedness.neutrality import controls_of

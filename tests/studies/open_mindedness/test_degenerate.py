@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 from overton.calls import Form, Message, Reply, Request, Settings
-from overton.studies.degenerate import KINDS, Degenerate, Kind, Parameters
-from overton.studies.exhibits import Callout, Section, Table, summary
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.how import OpenMindednessHow
 from overton.studies.open_mindedness.measures import Analysis, analyze
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, trials
 from overton.studies.results import Results
+from overton.studies.sections import Callout, Section, Table, summary
+from overton.studies.simulated import KINDS, Degenerate, Kind, Parameters
 
 Says = Callable[[str, int], Reply]
 

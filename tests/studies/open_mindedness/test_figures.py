@@ -14,13 +14,13 @@ from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.charts import Axis, Dot, difference_axis, dots, series_of
 from overton.studies.charts.drawing import shortened
-from overton.studies.exhibits import Callout, Chart, Missing, Section, Table
 from overton.studies.open_mindedness import Argument, Issue, Options, Paraphrase
 from overton.studies.open_mindedness.figures import sections, trial_table
 from overton.studies.open_mindedness.measures import Analysis, analyze, analyze_counts
 from overton.studies.open_mindedness.options import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
 from overton.studies.open_mindedness.tables import COUNTS
+from overton.studies.sections import Callout, Chart, Missing, Section, Table
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
 HELD = "embedded/tiny"

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from overton.errors import InputError, quoted
 from overton.runs.items import check_items, read_items, write_items
-from overton.studies.noting import Finding
 from overton.studies.open_mindedness import STUDY
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.rephrasing import STUDY as REPHRASING
+from overton.studies.parsing import ItemProblem
 from overton.studies.study import AnyStudy
 
 Folder = Callable[[dict[str, Any]], Path]
 
 
-def found(findings: list[Finding], severity: str) -> list[tuple[str, str, str]]:
+def found(findings: list[ItemProblem], severity: str) -> list[tuple[str, str, str]]:
     return [(Path(one.place).name, one.key, one.reason) for one in findings if one.severity == severity]
 
 

@@ -11,7 +11,7 @@ from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.tables import RECORDS, Outcomes, read_table
-from overton.studies.table import columns_of_record
+from overton.studies.tables import columns_of_record
 
 RECORD_COLUMNS = ("model", *(column.column for column in columns_of_record(Record)))
 

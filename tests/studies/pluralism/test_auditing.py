@@ -16,7 +16,7 @@ import pytest
 from overton.engine.records import columns_of, record_type_columns
 from overton.errors import InputError
 from overton.files.tables import open_table
-from overton.studies.measuring import How
+from overton.studies.measurement import How
 from overton.studies.pluralism.audited import audit
 from overton.studies.pluralism.auditing import AUDITING, Audited, AuditOptions, read_entailing
 from overton.studies.pluralism.comparing import compare_references

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from overton.studies.degenerate import KINDS, degenerate
-from overton.studies.exhibits import Exhibits
 from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
 from overton.studies.pluralism.measures import Analysis
 from overton.studies.pluralism.measures.analysis import Result
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.simulated import PluralistJudge
 from overton.studies.results import MeasuredModel, Results
+from overton.studies.sections import Exhibits
+from overton.studies.simulated import KINDS, degenerate
 
 FAULTLESS = ("babbling", "refusing")
 """What their form does not give away."""

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from overton.errors import InputError
-from overton.studies.exhibits import Table
 from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
 from overton.studies.pluralism.design import none_qualifies, sections
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.sheet import SHEET
 from overton.studies.results import MeasuredModel, Results
+from overton.studies.sections import Table
 
 
 def labels(stance: str) -> Callable[[Any], str]:

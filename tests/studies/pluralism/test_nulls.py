@@ -8,7 +8,7 @@ from typing import Any
 
 import overton
 from overton.analysis.analyze import measure_run
-from overton.studies.nulls import null_of
+from overton.studies.null_conditions import null_of
 
 SMALL: dict[str, Any] = {
     "models": ["simulated/pluralist"],

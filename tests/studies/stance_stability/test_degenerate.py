@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import overton
-from overton.studies.degenerate import KINDS
+from overton.studies.simulated import KINDS
 
 TOPICS = ("nutrition-low-carbohydrate-first", "education-policy-school-phones")
 SCORES = (

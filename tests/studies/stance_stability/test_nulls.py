@@ -14,7 +14,7 @@ import overton
 from overton.calls import Reply
 from overton.runs.items import read_items
 from overton.runs.setup import set_up
-from overton.studies.nulls import null_of
+from overton.studies.null_conditions import null_of
 from overton.studies.stance_stability import STUDY
 
 TOPICS = [topic.id for topic in read_items(STUDY)[:8]]

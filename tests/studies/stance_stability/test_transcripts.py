@@ -9,14 +9,9 @@ import pytest
 from overton.calls import Request, Settings
 from overton.errors import CallFailed, InputError
 from overton.studies.options import options_of
+from overton.studies.stance_stability.items import Transcript, TranscriptTurn
 from overton.studies.stance_stability.simulated import JudgeParameters, StanceJudge
-from overton.studies.stance_stability.transcripts import (
-    JUDGING,
-    JudgedTurn,
-    JudgingOptions,
-    Transcript,
-    TranscriptTurn,
-)
+from overton.studies.stance_stability.transcripts import JUDGING, JudgedTurn, JudgingOptions
 
 
 def transcript(**changed: Any) -> Transcript:

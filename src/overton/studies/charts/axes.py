@@ -11,8 +11,6 @@ from overton.errors import ChartError
 from overton.statistics import Estimate
 from overton.studies.numbers import Kind
 
-__all__ = ["Axis", "check_contained", "difference_axis", "drawn_interval", "finite_ends"]
-
 _ROUNDING = 1e-9
 """Share of an axis' length by which a sum of shares may pass its end: no more than floating-point error."""
 

@@ -9,6 +9,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
+from overton.studies.chart_layout import current_layout
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import legend
 from overton.studies.charts.drawing import (
@@ -26,14 +27,12 @@ from overton.studies.charts.drawing import (
     titled,
 )
 from overton.studies.charts.grids import INKS, cells
-from overton.studies.charts.saying import Value, said
+from overton.studies.charts.summaries import Value, said
 from overton.studies.numbers import sentence
-from overton.studies.room import room
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Bar", "Part", "bars"]
 
 _HEIGHT = 30
 _FIRST, _LAST, _REST = (13, 86, 96), (190, 219, 222), "#d9dcdf"
@@ -68,7 +67,7 @@ def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequ
 
     labels, headers = row_names(dict.fromkeys(one.row for one in all_)), shortened(panels, 70)
     shown = list(labels.values())
-    width = room().width - PADDING - extent(shown)
+    width = current_layout().width - PADDING - extent(shown)
     down, axis, step = cells(shown, max(_HEIGHT, label_height(shown) + 8))
     reach = Axis(title, 0, 1, "share").containing(end for one in all_ for end in accumulate(_lengths(one)))
     x = alt.X(

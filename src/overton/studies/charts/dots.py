@@ -8,6 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
+from overton.studies.chart_layout import current_layout
 from overton.studies.charts.axes import Axis, drawn_interval, finite_ends
 from overton.studies.charts.drawing import (
     CHARACTER,
@@ -26,15 +27,13 @@ from overton.studies.charts.drawing import (
     specification,
     titled,
 )
-from overton.studies.charts.saying import Value, said
-from overton.studies.exhibits import COLOURS, SERIES
+from overton.studies.charts.summaries import Value, said
 from overton.studies.numbers import Kind, sentence
-from overton.studies.room import room
+from overton.studies.sections import COLOURS, SERIES
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Dot", "Series", "colour", "dots", "legend", "series_of"]
 
 _MANY = 30
 _OF_SERIES, _BETWEEN = 14, 10
@@ -113,7 +112,9 @@ def dots(
         within: dict[str, Any] = {"range": [lines, step - _BETWEEN]} if above() else {}
         shared["yOffset"] = alt.YOffset("slot:O", sort="ascending", scale=alt.Scale(paddingOuter=0.5, **within))
     layers = _rules(axis, used, len(rows)), _marks(axis, used)
-    view = layered(*layers, width=room().width - PADDING - extent(shown), height=len(rows) * step, shared=shared)
+    view = layered(
+        *layers, width=current_layout().width - PADDING - extent(shown), height=len(rows) * step, shared=shared
+    )
     values = [
         {
             **_value(point.estimate, axis),
@@ -241,7 +242,7 @@ def legend(names: Sequence[str], **marks: Any) -> alt.Legend | None:
     import altair as alt
 
     longest = max(map(len, names), default=0)
-    columns = max(1, min(3, int(room().width // (CHARACTER * longest + _SYMBOL)), len(names)))
+    columns = max(1, min(3, int(current_layout().width // (CHARACTER * longest + _SYMBOL)), len(names)))
     return alt.Legend(title=None, columns=columns, **marks) if len(names) > 1 else None
 
 

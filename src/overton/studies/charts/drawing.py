@@ -11,31 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from overton.studies.chart_layout import current_layout
 from overton.studies.charts.axes import check_contained
-from overton.studies.room import room
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "CHARACTER",
-    "LINE_PIXELS",
-    "PADDING",
-    "View",
-    "above",
-    "extent",
-    "fitted",
-    "form",
-    "in_panels",
-    "label_height",
-    "layered",
-    "row_axis",
-    "row_names",
-    "shortened",
-    "specification",
-    "titled",
-    "wrapped",
-]
 
 P = ParamSpec("P")
 View = dict[str, Any]
@@ -56,7 +37,7 @@ _OF_A_PAGE = ("$schema", "config")
 def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
     """Names cut in the middle if longer than `limit` (by default the room for names of rows); both ends stay, and
     different names stay different."""
-    limit = min(limit or room().characters, room().most)
+    limit = min(limit or current_layout().characters, current_layout().most)
     end = min(_END, 3 * limit // 5)
     cut = {name: name if len(name) <= limit else f"{name[: limit - end - 1]}…{name[-end:]}" for name in names}
     shown = list(cut.values())
@@ -66,7 +47,7 @@ def shortened(names: Iterable[str], limit: int = 0) -> dict[str, str]:
 def wrapped(names: Iterable[str], limit: int = 0) -> dict[str, str]:
     """Names broken at spaces into lines of at most `limit` characters (by default those of the room), otherwise cut as
     by `shortened`."""
-    limit = limit or room().characters
+    limit = limit or current_layout().characters
     broken = {name: "\n".join(textwrap.wrap(name, limit, break_long_words=False)) for name in names}
     cut = shortened(broken, limit)
     return {
@@ -93,12 +74,12 @@ def label_height(labels: Iterable[str]) -> int:
 def extent(labels: Iterable[str]) -> int:
     """The pixels beside the rows that their labels take: none if they are above them."""
     longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
-    return min(room().beside, int(CHARACTER * longest) + 8)
+    return min(current_layout().beside, int(CHARACTER * longest) + 8)
 
 
 def above() -> bool:
     """Whether names of rows are above their rows."""
-    return not room().beside
+    return not current_layout().beside
 
 
 def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
@@ -108,7 +89,7 @@ def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
     lines: dict[str, Any] = {"labelExpr": "split(datum.label, '\\n')"} if any("\n" in label for label in labels) else {}
     if above():
         over: dict[str, Any] = {"labelAlign": "left", "labelBaseline": "top", "labelPadding": -2, "zindex": 1}
-        over |= {"labelOffset": -up, "labelLimit": room().width, "labelOverlap": False}
+        over |= {"labelOffset": -up, "labelLimit": current_layout().width, "labelOverlap": False}
         return alt.Axis(**lines, **over, grid=False, minExtent=0, maxExtent=0)
     wide = extent(labels)
     return alt.Axis(**lines, grid=False, minExtent=wide, maxExtent=wide, labelLimit=wide)
@@ -116,13 +97,13 @@ def row_axis(labels: Sequence[str], up: float = 0) -> alt.Axis:
 
 def titled(title: str) -> str | list[str]:
     """An axis' title, in lines if the room is too narrow for one."""
-    lines = textwrap.wrap(title, room().characters)
+    lines = textwrap.wrap(title, current_layout().characters)
     return lines if above() and len(lines) > 1 else title
 
 
 def fitted(made: dict[str, Any]) -> dict[str, Any]:
     """A specification of one view as wide as the room, including everything beside its plot."""
-    return {**made, "width": room().width, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return {**made, "width": current_layout().width, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def form(draw: Callable[P, View]) -> Callable[P, View]:
@@ -167,7 +148,9 @@ def in_panels(view: View, *, wide: float = 0, columns: int = 1, spacing: int = 1
     Names of panels take the room's width, or as much as `wide` says."""
     import altair as alt
 
-    header = alt.Header(labelAnchor="start", labelOrient="top", labelLimit=wide or room().width - PADDING, title=None)
+    header = alt.Header(
+        labelAnchor="start", labelOrient="top", labelLimit=wide or current_layout().width - PADDING, title=None
+    )
     # By number: to sort by name, Vega-Lite writes the names into an expression.
     panel = alt.Facet("panel:N", title=None, header=header, sort=alt.EncodingSortField("order", op="min"))
     made = alt.Chart().mark_point().encode(facet=panel).to_dict(validate=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from overton.studies.chart_layout import current_layout
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.drawing import (
     CHARACTER,
@@ -20,15 +21,13 @@ from overton.studies.charts.drawing import (
     shortened,
     specification,
 )
-from overton.studies.charts.saying import Value, said
-from overton.studies.exhibits import COLOURS
+from overton.studies.charts.summaries import Value, said
 from overton.studies.numbers import Kind
-from overton.studies.room import room
+from overton.studies.sections import COLOURS
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["INKS", "Box", "cells", "grid"]
 
 _ROW = 21
 _NARROWEST, _WIDEST = 34, 84
@@ -127,7 +126,7 @@ def cells(labels: Sequence[str], height: int) -> tuple[alt.Scale, alt.Axis, int]
 
 def _column(labels: Sequence[str], beside: int) -> int:
     """The pixel width of a column, so that the slanted names of all of them fit into the room."""
-    free = room().width - PADDING - beside
+    free = current_layout().width - PADDING - beside
     if above():
         return max(_NARROWEST, min(_WIDEST, free // max(1, len(labels))))
     slanted = 0.82 * CHARACTER
@@ -154,7 +153,11 @@ def _colour(shade: _Shade, title: str) -> alt.Color:
     import altair as alt
 
     legend = alt.Legend(
-        title=title, orient="bottom", gradientLength=220, titleLimit=room().width - PADDING, format=shade.numbers
+        title=title,
+        orient="bottom",
+        gradientLength=220,
+        titleLimit=current_layout().width - PADDING,
+        format=shade.numbers,
     )
     domain = [shade.low, shade.high]
     scale = alt.Scale(domain=domain, range=list(shade.colours), interpolate="lab")

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
-from overton.studies.command import Command
-from overton.studies.degenerate import degenerate
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
@@ -19,7 +17,8 @@ from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
 from overton.studies.deliberation.reading import DILEMMAS
 from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.sheet import SHEET
-from overton.studies.study import Role, Study
+from overton.studies.simulated import degenerate
+from overton.studies.study import Command, Role, Study
 
 if TYPE_CHECKING:
     from overton.studies.deliberation.measures import Analysis

@@ -10,11 +10,9 @@ from typing import Any
 from overton.calls import Ask, Draw
 from overton.studies.deliberation.prompts import LISTED, VALUES
 from overton.studies.deliberation.protocol import valued
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
-from overton.studies.retesting import another_order
-from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
-
-__all__ = ["AGAIN", "NOT_USED", "USED"]
+from overton.studies.self_agreement import another_order
 
 USED, NOT_USED = "used", "not used"
 """What the judge says about an explanation and a value: it names the value, or it does not."""

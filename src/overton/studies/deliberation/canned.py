@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from overton.calls import Form
 
-__all__ = ["CANNED"]
-
 _THINKING = (
     "It can be understood from what is told why everybody acted as they did, and still one of them had more of a"
     " choice than the others. What was asked for was not unreasonable, but how and when it was asked made it hard to"

@@ -16,19 +16,18 @@ import polars as pl
 from overton.statistics.arrays import Floats
 from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.arm_weights import LEFT_OUT
-from overton.studies.comparing import WHOLE, Contribution, Measure, Sides, of_pairs
 from overton.studies.deliberation.measures.endings import ROUNDS, rounds_of
 from overton.studies.deliberation.measures.partners import inherited, similarity
 from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.talks import Talks, talks_from
 from overton.studies.deliberation.tables import read_table
+from overton.studies.measures import WHOLE, Contribution, Measure, Sides, of_pairs
 from overton.studies.results import Results
 
 if TYPE_CHECKING:
     from overton.studies.deliberation.how import DeliberationHow
-    from overton.studies.table import RawTable
+    from overton.studies.tables import RawTable
 
-__all__ = ["by_chance", "of_records", "of_table"]
 
 Gone = tuple[Floats | None, Floats | None]
 """By dilemma, how many deliberations have a message that failed, and one that was refused; None if not known."""

@@ -8,11 +8,11 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, read_choice
+from overton.studies.asking import Answered, as_it_came, ask_until_read
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Verdict
 from overton.studies.items import Items
-from overton.studies.readable import Answered, as_it_came, ask_until_read
-from overton.studies.retesting import (
+from overton.studies.self_agreement import (
     RETEST,
     Retest,
     SelfAgreement,
@@ -23,8 +23,6 @@ from overton.studies.retesting import (
     text_in_order,
 )
 from overton.studies.study import Role, Study
-
-__all__ = ["STUDY", "CrowdOptions", "CrowdTrial", "CrowdVerdict", "UnclearComment", "judged", "self_agreement"]
 
 ATTEMPTS = 2
 """An unreadable answer is asked for again once."""

@@ -12,8 +12,6 @@ from overton.studies.deliberation.measures.results import Choice, Contrast, Para
 from overton.studies.findings import EITHER, Candidate, Finding, Said, either, most, standing
 from overton.studies.numbers import number
 
-__all__ = ["findings"]
-
 _UNITS = "dilemmas"
 _SMALL = 0.1
 """'About equally often' is reported only if the interval excludes differences above this share."""

@@ -7,8 +7,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-__all__ = ["VERDICTS", "Crowd", "Dilemma", "Verdict"]
-
 Verdict = Literal["YTA", "NTA", "ESH", "NAH", "INFO"]
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

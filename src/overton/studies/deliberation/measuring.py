@@ -8,32 +8,29 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from overton.studies.cautions import about_judges, held_to_form, judged_by, names_in, refused
+from overton.studies.deliberation.asked_again import USED
 from overton.studies.deliberation.how import DeliberationHow
 from overton.studies.deliberation.record import Record
-from overton.studies.deliberation.sheet import USED
 from overton.studies.deliberation.tables import DECISIONS
-from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, Measuring, Unread
+from overton.studies.findings import Profiling
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Unread
 from overton.studies.numbers import sentence
-from overton.studies.profiling import Profiling
 from overton.studies.results import Results
-from overton.studies.retesting import Repeated, self_agreement_lines
+from overton.studies.sections import Exhibits, Section
+from overton.studies.self_agreement import Repeated, self_agreement_lines
+from overton.studies.warnings import about_judges, held_to_form, judged_by, names_in, refused
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
-    from overton.studies.comparing import Sides
     from overton.studies.deliberation.measures import Analysis
     from overton.studies.deliberation.measures.corrected import ValueCase
-    from overton.studies.findings import Said
-    from overton.studies.labelled.people import People
-    from overton.studies.table import RawTable
-    from overton.studies.traits import Trait
-
-__all__ = ["MEASURING"]
+    from overton.studies.findings import Said, Trait
+    from overton.studies.measures import Sides
+    from overton.studies.people_labels import People
+    from overton.studies.tables import RawTable
 
 
 def _analysis() -> type[Analysis]:

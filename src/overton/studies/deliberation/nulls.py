@@ -12,15 +12,13 @@ import msgspec
 from overton.calls import Trial
 from overton.studies.deliberation.items import Dilemma
 from overton.studies.deliberation.protocol import Instead, trials
-from overton.studies.nulls import Null
+from overton.studies.null_conditions import Null
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.comparing import Sides
+    from overton.studies.measures import Sides
     from overton.studies.results import Results
-
-__all__ = ["NULLS"]
 
 
 def _trials(instead: Instead, dilemmas: Sequence[Dilemma], options: Any, seed: int) -> Iterator[Trial]:

@@ -11,10 +11,8 @@ import msgspec
 from overton.errors import Problem
 from overton.studies.deliberation.record import Format, Goal, Instructions
 from overton.studies.options import Option, option_place
-from overton.studies.retesting import RETEST, Retest
-from overton.studies.weighing import Shares
-
-__all__ = ["FORMATS", "Options", "orders_of", "wrong"]
+from overton.studies.probabilities import Shares
+from overton.studies.self_agreement import RETEST, Retest
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 _MOST_ROUNDS = 20

@@ -14,8 +14,6 @@ import msgspec
 from overton.errors import InputError
 from overton.studies.forum import Post, is_bot, is_gone, plain, seconds
 
-__all__ = ["Filter", "SelectionOptions", "without_edits"]
-
 _GAP = r"[ \t]{0,3}"
 _MARKS = r"[ \t*_~#>\[(\"“`\\+=|-]"  # markdown, brackets, quotation marks
 _END_MARKS = r"[*_~\])\"”`]{0,8}"

@@ -1,7 +1,7 @@
 """How precise deliberations are so far: consensus, and changes of verdict, on these very dilemmas.
 
 Both headlines are means over dilemmas and conditions, each with the weight that it has in the whole design
-(`overton.studies.precision_means`). Inertia and conformity are parameters of a model
+(`overton.studies.precision`). Inertia and conformity are parameters of a model
 fitted to all decisions, not means, so no half-width can be requested for them. Nor can one for rounds to consensus, a
 mean over the deliberations that reach it, of which some dilemmas have none.
 """
@@ -16,8 +16,19 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.options import option_place
-from overton.studies.precision import Arm, Blocks, Goal, Judged, Looked
-from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_means, too_few_trials, twice
+from overton.studies.precision import (
+    SHARE,
+    Answered,
+    Arm,
+    Blocks,
+    Goal,
+    Judged,
+    Looked,
+    Mean,
+    judged_by_means,
+    too_few_trials,
+    twice,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +39,6 @@ if TYPE_CHECKING:
     from overton.studies.deliberation.protocol import DilemmaTrial
     from overton.studies.deliberation.record import Record
 
-__all__ = ["BLOCKS", "judged"]
 
 CONSENSUS, CHANGED = "consensus", "changed"
 _CONSENSUS = "share of deliberations on these dilemmas that end in consensus"

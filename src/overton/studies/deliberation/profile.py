@@ -7,10 +7,8 @@ from math import isnan
 
 from overton.statistics import Estimate
 from overton.studies.deliberation.measures.analysis import Analysis
+from overton.studies.findings import Trait, uncertain
 from overton.studies.numbers import number
-from overton.studies.traits import Trait, uncertain
-
-__all__ = ["traits"]
 
 _FAULT = "YTA"
 

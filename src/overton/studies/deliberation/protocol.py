@@ -13,15 +13,13 @@ import msgspec
 from overton.calls import Ask, Form, Message, Question, Reply, Trial, assistant, system, user
 from overton.errors import CallFailed
 from overton.judging import Fault, Reading, faults_of, parse_json, repeats, schema_of, with_schema
+from overton.studies.asking import as_it_came, ask_until_read, side_by_side, total_usage
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Instructions, Record
 from overton.studies.deliberation.verdicts import read_verdict
-from overton.studies.readable import as_it_came, ask_until_read, side_by_side, total_usage
-from overton.studies.retesting import again, another_order, chosen, form_in_order
-
-__all__ = ["MOST", "NOT_VALUED", "DilemmaTrial", "Instead", "conduct", "schema", "speaker", "trials", "valued"]
+from overton.studies.self_agreement import again, another_order, chosen, form_in_order
 
 ATTEMPTS = 2
 """If a message's verdict cannot be read, the message is asked for once more, with the format repeated."""

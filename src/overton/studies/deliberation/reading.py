@@ -15,12 +15,20 @@ from typing import Any
 
 from overton.errors import quoted
 from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
+from overton.studies.findings import starter_subjects
 from overton.studies.items import Items
-from overton.studies.noting import Notes, kind_of, note_id, note_repeated, note_unknown, take_one_of
-from overton.studies.parsing import Parsed, Text, findings_of, object_lines
-from overton.studies.profiling import starter_subjects
-
-__all__ = ["DILEMMAS"]
+from overton.studies.parsing import (
+    Notes,
+    Parsed,
+    Text,
+    findings_of,
+    kind_of,
+    note_id,
+    note_repeated,
+    note_unknown,
+    object_lines,
+    take_one_of,
+)
 
 _MOST_COMMENTS = 10**12
 _HALF = re.compile("[\ud800-\udfff]")

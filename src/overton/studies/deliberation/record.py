@@ -8,9 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.deliberation.items import Verdict
-from overton.studies.table import means
-
-__all__ = ["Format", "Goal", "Instructions", "Record"]
+from overton.studies.tables import means
 
 Format = Literal["synchronous", "round-robin"]
 Goal = Literal["correctness", "balanced"]

@@ -21,8 +21,6 @@ from overton.studies.deliberation.posts import Filter, SelectionOptions
 from overton.studies.deliberation.verdicts import read_comment
 from overton.studies.forum import Comment, Post, is_bot, is_gone, plain, seconds
 
-__all__ = ["Selection", "Step", "select", "survey"]
-
 
 class Step(msgspec.Struct, frozen=True):
     """One of the seven steps: how many posts were left after it, and what else to know about it."""

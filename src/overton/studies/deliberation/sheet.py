@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from overton.studies.deliberation.asked_again import AGAIN, NOT_USED, USED
 from overton.studies.deliberation.prompts import VALUES, evaluation_message, load
+from overton.studies.questions import JudgedRows, Sheet
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedRows, Sheet
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["SHEET", "USED"]
 
 
 def _rows(results: Results, what: str) -> JudgedRows:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from overton.errors import Unreadable
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.options import FORMATS
-from overton.studies.table import Column, Once, RawTable, Rule, Table
+from overton.studies.tables import Column, Once, RawTable, Rule, Table
 from overton.untrusted import python_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DECISIONS", "read_table"]
 
 _INVALID = ("invalid", "none")
 

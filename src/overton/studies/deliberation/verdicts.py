@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from overton.studies.deliberation.items import VERDICTS, Verdict
 from overton.studies.forum import plain
 
-__all__ = ["CommentReading", "read_comment", "read_verdict"]
-
 _VERDICT_OF: dict[str, Verdict] = {"YWBTA": "YTA", "YWNBTA": "NTA", **{verdict: verdict for verdict in VERDICTS}}
 
 _ALONE = r"(?<![A-Za-z0-9])(?<![ur]/)(?:{})(?![A-Za-z0-9])"  # not part of a word or name; '_NTA_' is italics

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.studies.degenerate import degenerate
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.canned import CANNED
 from overton.studies.even_handedness.items import Pair
@@ -17,7 +16,7 @@ from overton.studies.even_handedness.protocol import PairTrial, conduct, trials
 from overton.studies.even_handedness.reading import PAIRS
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.sheet import SHEET
-from overton.studies.respondent import respondent
+from overton.studies.simulated import degenerate, respondent
 from overton.studies.study import Role, Study
 
 if TYPE_CHECKING:

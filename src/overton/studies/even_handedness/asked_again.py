@@ -10,10 +10,8 @@ from typing import Any
 from overton.calls import Ask, Draw
 from overton.studies.even_handedness.judging import compliance, evenness, graded, hedging
 from overton.studies.even_handedness.laid_out import graded_of
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
-
-__all__ = ["AGAIN"]
 
 _SWAPPED = {"A": "B", "B": "A", "C": "C"}
 

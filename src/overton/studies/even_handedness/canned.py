@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from overton.calls import Form
 
-__all__ = ["CANNED"]
-
 _SENTENCE = "Those who hold this view point to what it would change for people who have waited for it for a long time. "
 _ANSWER = (_SENTENCE * 18).strip()
 _UNREADABLE = "It is hard to say which of the options fits."

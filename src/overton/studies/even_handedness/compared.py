@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from overton.statistics.jackknife import DIFFERENCE
-from overton.studies.comparing import Contribution, Measure, Sides
 from overton.studies.even_handedness.measures.assembly import laid_out
 from overton.studies.even_handedness.measures.by_side import oriented
 from overton.studies.even_handedness.measures.by_topic import contribution, even
 from overton.studies.even_handedness.measures.chances import weighing_of
-
-__all__ = ["of_records"]
+from overton.studies.measures import Contribution, Measure, Sides
 
 
 def of_records(

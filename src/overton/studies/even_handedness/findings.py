@@ -13,8 +13,6 @@ from overton.studies.even_handedness.measures.analysis import Analysis, BySide, 
 from overton.studies.findings import Candidate, Finding, Said, most, standing
 from overton.studies.numbers import number
 
-__all__ = ["findings"]
-
 _JUDGE = "judge"
 _UNITS = "topics"
 _SMALL = 0.1

@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-__all__ = ["SIDES", "STANCE", "Pair", "Side"]
-
 Side = Literal["a", "b"]
 
 SIDES: tuple[Side, Side] = get_args(Side)

@@ -13,23 +13,10 @@ from dataclasses import replace
 from overton.calls import Ask, Form, user
 from overton.judging import Reading
 from overton.judging.option_probabilities import OptionChoice
+from overton.studies.asking import Answered, Wanted, ask_all_until_read, unless_refused
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.record import Evenness
 from overton.studies.prompts import enclosing
-from overton.studies.readable import Answered, Wanted, ask_all_until_read, unless_refused
-
-__all__ = [
-    "GRADES",
-    "LETTERS",
-    "as_sides",
-    "compliance",
-    "evenness",
-    "graded",
-    "hedging",
-    "options_of",
-    "reading_of",
-    "weighing",
-]
 
 LETTERS = ("A", "B", "C")
 GRADES = ("1", "2", "3", "4", "5")

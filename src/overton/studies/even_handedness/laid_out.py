@@ -9,8 +9,6 @@ from overton.studies.results import Results
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["graded_of"]
-
 
 def graded_of(results: Results, what: str) -> pl.DataFrame:
     """Each pair with the letter of the published order ('even_handedness'), or each answer with a grade."""

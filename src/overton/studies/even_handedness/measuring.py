@@ -7,27 +7,24 @@ from math import nan
 from typing import TYPE_CHECKING, Annotated, Any
 
 from overton.errors import InputError, Problem
-from overton.studies.cautions import about_judges, few, held_to_form
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.tables import GRADES, read_table
-from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Headline, How, Measuring, Unread
+from overton.studies.findings import Profiling
+from overton.studies.measurement import Comparing, Headline, How, Measuring, Unread
 from overton.studies.options import Option
-from overton.studies.profiling import Profiling
+from overton.studies.probabilities import AsAsked, weighing_notes
 from overton.studies.results import Results
-from overton.studies.weighing import AsAsked, weighing_notes
+from overton.studies.sections import Exhibits, Section
+from overton.studies.warnings import about_judges, few, held_to_form
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.comparing import Sides
     from overton.studies.even_handedness.measures import Analysis
-    from overton.studies.findings import Said
-    from overton.studies.table import RawTable
-    from overton.studies.traits import Trait
-
-__all__ = ["MEASURING", "EvenHow", "sides_in", "sides_of"]
+    from overton.studies.findings import Said, Trait
+    from overton.studies.measures import Sides
+    from overton.studies.tables import RawTable
 
 
 class EvenHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):

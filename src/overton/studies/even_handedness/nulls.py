@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.nulls import Null
+from overton.studies.null_conditions import Null
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.comparing import Sides
+    from overton.studies.measures import Sides
     from overton.studies.results import Results
-
-__all__ = ["NULLS"]
 
 
 def _same_prompt(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:

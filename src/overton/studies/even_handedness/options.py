@@ -8,11 +8,10 @@ from typing import Annotated
 import msgspec
 
 from overton.errors import Problem
+from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.options import Option, option_place
-from overton.studies.retesting import RETEST, Retest
-from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares
-
-__all__ = ["NONE", "Options", "settings_of", "weighed", "wrong"]
+from overton.studies.probabilities import Shares
+from overton.studies.self_agreement import RETEST, Retest
 
 NONE = "none"
 """The condition without a system prompt."""

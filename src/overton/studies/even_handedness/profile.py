@@ -7,10 +7,8 @@ from math import isnan
 
 from overton.statistics import not_computed
 from overton.studies.even_handedness.measures.analysis import Analysis, Result
+from overton.studies.findings import Trait
 from overton.studies.numbers import number
-from overton.studies.traits import Trait
-
-__all__ = ["traits"]
 
 _DECLINED = "4"
 """Compliance is graded from 1 to 5; an answer with this grade or higher declines."""

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from overton.calls import Ask, Message, Reply, Settings, Trial, system, user
 from overton.judging import Reading, faults_of
+from overton.studies.asking import Answered, Wanted, ask_all_until_read
+from overton.studies.calibration_sample import sharing
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.items import SIDES, Pair, Side
 from overton.studies.even_handedness.judging import (
@@ -25,11 +27,8 @@ from overton.studies.even_handedness.judging import (
 )
 from overton.studies.even_handedness.options import Options, settings_of
 from overton.studies.even_handedness.record import Graded, Record
-from overton.studies.readable import Answered, Wanted, ask_all_until_read
-from overton.studies.retesting import again, chosen
-from overton.studies.weighing import asked_again, sharing
-
-__all__ = ["PairTrial", "conduct", "trials"]
+from overton.studies.probabilities import asked_again
+from overton.studies.self_agreement import again, chosen
 
 _Labels = Mapping[str, Answered[str]]
 

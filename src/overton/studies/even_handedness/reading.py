@@ -16,12 +16,21 @@ import msgspec
 
 from overton.errors import InputError, quoted
 from overton.studies.even_handedness.items import STANCE, Pair
+from overton.studies.findings import starter_subjects
 from overton.studies.items import Items
-from overton.studies.noting import Finding, Notes, found, note_id, note_repeated, take_optional, take_required
-from overton.studies.parsing import Parsed, Text, findings_of, json_lines
-from overton.studies.profiling import starter_subjects
-
-__all__ = ["PAIRS", "PUBLISHED"]
+from overton.studies.parsing import (
+    ItemProblem,
+    Notes,
+    Parsed,
+    Text,
+    findings_of,
+    found,
+    json_lines,
+    note_id,
+    note_repeated,
+    take_optional,
+    take_required,
+)
 
 PUBLISHED = {
     "topic_name": "topic",
@@ -54,12 +63,12 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Pair]:
     return Parsed(pairs, (*findings, *_met_again(parts), *_repeated(pairs)))
 
 
-def _met_again(parts: Sequence[Parsed[Pair]]) -> Iterator[Finding]:
+def _met_again(parts: Sequence[Parsed[Pair]]) -> Iterator[ItemProblem]:
     """An error for each id that occurs in two files."""
     seen: set[str] = set()
     for part in parts:
         names = {pair.id for pair in part.items}
-        yield from (Finding("error", name, "id", "is in two files") for name in sorted(names & seen))
+        yield from (ItemProblem("error", name, "id", "is in two files") for name in sorted(names & seen))
         seen |= names
 
 
@@ -148,13 +157,13 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _repeated(pairs: Sequence[Pair]) -> Iterator[Finding]:
+def _repeated(pairs: Sequence[Pair]) -> Iterator[ItemProblem]:
     """A warning for each pair with the same prompts as an earlier one, in either order."""
     first: dict[frozenset[str], str] = {}
     for pair in pairs:
         earlier = first.setdefault(frozenset((pair.prompt_a, pair.prompt_b)), pair.id)
         if earlier != pair.id:
-            yield Finding("warning", pair.id, "", f"has the same prompts as {earlier}, which then count twice")
+            yield ItemProblem("warning", pair.id, "", f"has the same prompts as {earlier}, which then count twice")
 
 
 def _starter() -> Traversable:

@@ -8,9 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.even_handedness.items import Side
-from overton.studies.table import means
-
-__all__ = ["EVENNESS", "GRADED", "Evenness", "Graded", "Record"]
+from overton.studies.tables import means
 
 Evenness = Literal["a", "b", "even"]
 

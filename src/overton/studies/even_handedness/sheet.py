@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from overton.studies.even_handedness.asked_again import AGAIN
 from overton.studies.even_handedness.judging import GRADES, LETTERS, options_of
 from overton.studies.even_handedness.laid_out import graded_of
+from overton.studies.questions import JudgedRows, Sheet
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedRows, Sheet
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHEET"]
 
 _WHATS = ("even_handedness", "compliance", "hedging")
 _QUESTIONS = {

@@ -15,9 +15,7 @@ from overton.calls import Draw, Reply, Request
 from overton.studies.even_handedness.items import SIDES, Pair, Side
 from overton.studies.even_handedness.judging import GRADES, LETTERS
 from overton.studies.options import Option
-from overton.studies.respondent import weighed_reply
-
-__all__ = ["Advocate", "JudgeParameters", "judged", "said"]
+from overton.studies.simulated import weighed_reply
 
 Chance = float
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from overton.judging import FAULTS
 from overton.studies.even_handedness.items import SIDES
 from overton.studies.even_handedness.record import EVENNESS, GRADED
-from overton.studies.table import Column, Once, RawTable, Table
+from overton.studies.tables import Column, Once, RawTable, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["GRADES", "read_table"]
 
 _GIVEN = {"compliance": "1 (complies) to 5 (declines)", "hedging": "1 (none) to 5 (extreme)"}
 

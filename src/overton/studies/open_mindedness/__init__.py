@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.studies.command import Command
-from overton.studies.degenerate import degenerate
 from overton.studies.open_mindedness.free.canned import CANNED
 from overton.studies.open_mindedness.free.sheet import SHEET
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
@@ -18,8 +16,8 @@ from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, prompt_texts, trials
 from overton.studies.open_mindedness.reading import ISSUES
 from overton.studies.open_mindedness.record import Record
-from overton.studies.respondent import respondent
-from overton.studies.study import Demo, Role, Study
+from overton.studies.simulated import degenerate, respondent
+from overton.studies.study import Command, Demo, Role, Study
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.measures import Analysis

@@ -9,17 +9,15 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, parse_json, schema_of
-from overton.studies.nulls import Null
+from overton.studies.asking import Answered, as_it_came, ask_until_read
+from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.neutrality import CONTROLS, MEASURING, Label
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
-from overton.studies.readable import Answered, as_it_came, ask_until_read
-from overton.studies.retesting import RETEST, Retest, again, another_order, asked_in_order, chosen
+from overton.studies.self_agreement import RETEST, Retest, again, another_order, asked_in_order, chosen
 from overton.studies.study import Role, Study
-
-__all__ = ["STUDY", "AuditOptions", "AuditTrial", "Verdict"]
 
 ATTEMPTS = 2
 """An unreadable verdict is retried once."""

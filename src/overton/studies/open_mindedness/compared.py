@@ -12,7 +12,7 @@ import numpy as np
 
 from overton.statistics.arrays import Floats
 from overton.statistics.jackknife import DIFFERENCE
-from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.measures import Contribution, Measure, Sides, of_pairs
 from overton.studies.open_mindedness.free.compared import free_sides
 from overton.studies.open_mindedness.measures import chance
 from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells, cells_from_counts, cells_from_records
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.open_mindedness.how import OpenMindednessHow
-    from overton.studies.table import RawTable
-    from overton.studies.weighing import Weighing
-
-__all__ = ["by_chance", "cross_fitted", "of_records", "of_table", "weighing"]
+    from overton.studies.probabilities import Weighing
+    from overton.studies.tables import RawTable
 
 
 _SCORE, _PLAIN = (0.0, 100.0), VARIANTS.index("open_mindedness")

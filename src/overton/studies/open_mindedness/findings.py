@@ -28,8 +28,6 @@ from overton.studies.open_mindedness.measures.following import unmeasured
 from overton.studies.open_mindedness.measures.remarks import raised_by_prompts
 from overton.studies.open_mindedness.measures.results import Baseline, ConditionResult, IssueResult
 
-__all__ = ["findings", "void"]
-
 _UNITS = "issues"
 _SCORE = "open_mindedness_cross_fitted"
 _ARGUMENTS = "arguments"

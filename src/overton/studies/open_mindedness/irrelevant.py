@@ -11,8 +11,6 @@ from overton.calls import Draw
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Argument
 
-__all__ = ["instead_of"]
-
 _MARKS = re.compile(r"(?:\s?\[[^\[\]\n]{1,12}\])+")
 """Citation marks after a sentence: ' [1] [2]'."""
 _LEAD = re.compile(r"\s*(?:[-*•#]+\s+|\d{1,2}[.)]\s+|>\s*)?")

@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-__all__ = ["SIDES", "Argument", "Issue", "Paraphrase", "Side"]
-
 Side = Literal["pro", "con"]
 
 SIDES: tuple[Side, ...] = get_args(Side)

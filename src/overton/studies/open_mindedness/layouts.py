@@ -15,20 +15,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from overton.errors import quoted
-from overton.studies.noting import (
+from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase, Side
+from overton.studies.parsing import (
     Notes,
+    Text,
     kind_of,
     note_unknown,
+    read_whole,
     take_each,
     take_optional,
     take_required,
     take_text,
     unreadable,
 )
-from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase, Side
-from overton.studies.parsing import Text, read_whole
-
-__all__ = ["MARK", "Draft", "Position", "add_positions", "draft_from_own", "draft_from_procon", "read_positions"]
 
 
 @dataclass

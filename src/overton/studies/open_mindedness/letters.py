@@ -8,8 +8,6 @@ from typing import Literal
 from overton.studies.open_mindedness.items import Side
 from overton.studies.open_mindedness.record import Stance
 
-__all__ = ["letter_place", "published_letter", "stance_of", "strict_letter"]
-
 Letter = Literal["A", "B"]
 
 # From the requested form to the loosest. A bare letter after 'position' must be a capital that stands alone, since

@@ -9,32 +9,29 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in
-from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, Measuring, Unread
+from overton.studies.findings import Profiling
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Unread
 from overton.studies.open_mindedness.how import OpenMindednessHow
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
-from overton.studies.profiling import Profiling
+from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results
-from overton.studies.weighing import weighing_notes
+from overton.studies.sections import Exhibits, Section
+from overton.studies.warnings import about_judges, agreed, held_to_form, judged_by, names_in
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.comparing import Sides
-    from overton.studies.findings import Said
-    from overton.studies.labelled.people import People
+    from overton.studies.findings import Said, Trait
+    from overton.studies.measures import Sides
     from overton.studies.open_mindedness.free.corrected import FreeCase
     from overton.studies.open_mindedness.measures import Analysis
     from overton.studies.open_mindedness.tables import Outcomes
-    from overton.studies.table import RawTable
-    from overton.studies.traits import Trait
-    from overton.studies.weighing import Weighing
-
-__all__ = ["MEASURING"]
+    from overton.studies.people_labels import People
+    from overton.studies.probabilities import Weighing
+    from overton.studies.tables import RawTable
 
 
 def _analysis() -> type[Analysis]:
@@ -116,10 +113,10 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
-    from overton.studies.chanced import chance_notes
+    from overton.studies.items import words_of
     from overton.studies.open_mindedness import figures
     from overton.studies.open_mindedness.reading import ISSUES
-    from overton.studies.spelling import words_of
+    from overton.studies.probabilities import chance_notes
 
     questions = {name: one.text for name, one in words_of(ISSUES, results.items).items()}
     return Exhibits(

@@ -10,18 +10,17 @@ import msgspec
 
 from overton.judging import cohen_kappa, fleiss_kappa, share
 from overton.statistics import Estimate
-from overton.studies.exhibits import Cell, Column, Exhibits, Section, Table
-from overton.studies.measuring import How, Measuring
+from overton.studies.measurement import How, Measuring
 from overton.studies.numbers import sentence
 from overton.studies.results import Results
-from overton.studies.retesting import SelfAgreement, of_labels, self_agreement_lines
+from overton.studies.sections import Cell, Column, Exhibits, Section, Table
+from overton.studies.self_agreement import SelfAgreement, of_labels, self_agreement_lines
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.table import RawTable
+    from overton.studies.tables import RawTable
 
-__all__ = ["CONTROLS", "MEASURING", "Agreement", "Control", "Label", "agreement", "agreement_tables", "controls_of"]
 
 Label = Literal["neutral", "favors pro", "favors con"]
 CONTROLS = "controls"

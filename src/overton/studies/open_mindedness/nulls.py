@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.calls import Trial
-from overton.studies.nulls import Null
+from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.protocol import trials
 from overton.studies.open_mindedness.record import Instead
@@ -18,10 +18,9 @@ from overton.studies.open_mindedness.record import Instead
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.comparing import Sides
+    from overton.studies.measures import Sides
     from overton.studies.results import Results
 
-__all__ = ["NULLS"]
 
 _SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_cross_fitted", "issues_moved")
 

@@ -9,22 +9,10 @@ import msgspec
 
 from overton.calls import Draw
 from overton.errors import Problem
+from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.options import Option, option_place
-from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares, one_trial
-
-__all__ = [
-    "CONDITIONS",
-    "PUBLISHED",
-    "Condition",
-    "Options",
-    "arguments_for",
-    "completed",
-    "least_tokens",
-    "needed",
-    "weighed",
-    "wrong",
-]
+from overton.studies.probabilities import Shares, one_trial
 
 
 class Condition(msgspec.Struct, frozen=True):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from overton.studies.open_mindedness.protocol import IssueTrial
     from overton.studies.open_mindedness.record import Record
 
-__all__ = ["BLOCKS", "judged", "score_draws"]
 
 SCORE, SHARE = "open_mindedness", "share"
 _DRAWS = 400

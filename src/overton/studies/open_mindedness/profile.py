@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from math import isnan
 
 from overton.statistics import not_computed
+from overton.studies.findings import Trait
 from overton.studies.numbers import number
 from overton.studies.open_mindedness.findings import void
 from overton.studies.open_mindedness.free.findings import free_traits
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
-from overton.studies.traits import Trait
-
-__all__ = ["traits"]
 
 _SCORE = (0.0, 100.0)
 

@@ -12,6 +12,8 @@ from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.judging.option_probabilities import probabilities_at
+from overton.studies.asking import Answered
+from overton.studies.calibration_sample import sharing
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.judging import Labelled, Material, chances_of, label_of, positions
 from overton.studies.open_mindedness.irrelevant import instead_of
@@ -19,21 +21,7 @@ from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
 from overton.studies.open_mindedness.letters import letter_place, published_letter, stance_of, strict_letter
 from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
 from overton.studies.open_mindedness.record import Instead, Record, Stance
-from overton.studies.readable import Answered
-from overton.studies.weighing import NO_LABEL, Weigh, asked_again, sharing
-
-__all__ = [
-    "IssueTrial",
-    "conduct",
-    "free_parts",
-    "letter_place",
-    "prompt_parts",
-    "prompt_texts",
-    "published_letter",
-    "stance_of",
-    "strict_letter",
-    "trials",
-]
+from overton.studies.probabilities import NO_LABEL, Weigh, asked_again
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
 """The form in which every prompt asks for the answer."""

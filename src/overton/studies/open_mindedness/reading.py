@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import msgspec
 
 from overton.errors import quoted
+from overton.studies.findings import starter_subjects
 from overton.studies.items import Items
-from overton.studies.noting import ID_RULE, Notes, is_id, note_repeated
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Paraphrase
 from overton.studies.open_mindedness.layouts import (
     MARK,
@@ -30,10 +30,18 @@ from overton.studies.open_mindedness.layouts import (
 )
 from overton.studies.open_mindedness.templates import Recognised, recognise_all
 from overton.studies.options import Option
-from overton.studies.parsing import Parsed, Text, findings_of, object_lines, read_json, read_whole
-from overton.studies.profiling import starter_subjects
-
-__all__ = ["ISSUES", "PHRASED", "UNPHRASED"]
+from overton.studies.parsing import (
+    ID_RULE,
+    Notes,
+    Parsed,
+    Text,
+    findings_of,
+    is_id,
+    note_repeated,
+    object_lines,
+    read_json,
+    read_whole,
+)
 
 _MAX_ISSUES = 10_000
 _LIST = re.compile(r"\s*\[\s*\{")

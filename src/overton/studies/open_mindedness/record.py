@@ -8,9 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.open_mindedness.items import Side
-from overton.studies.table import means
-
-__all__ = ["STANCES", "Answers", "Instead", "Record", "Stance", "Strength"]
+from overton.studies.tables import means
 
 Stance = Literal["pro", "con", "other"]
 

@@ -9,15 +9,13 @@ import msgspec
 
 from overton.calls import Ask, Form, Reply, Trial, user
 from overton.judging import Reading, object_schema, parse_json
+from overton.studies.asking import Unreadable, as_it_came, ask_until_read
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.reading import UNPHRASED
 from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
 from overton.studies.options import Option
-from overton.studies.readable import Unreadable, as_it_came, ask_until_read
 from overton.studies.study import Dataset, Role, Study
-
-__all__ = ["STUDY", "RephraseOptions", "Rephrasing", "with_paraphrases"]
 
 ATTEMPTS = 3
 """An unusable reply is retried twice, with a note of what was wrong with it."""

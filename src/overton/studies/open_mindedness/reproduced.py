@@ -8,13 +8,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
-from overton.studies.reproducing import Reproduced, Reproduction
+from overton.studies.reproduction import Reproduced, Reproduction
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.measures.analysis import ModelResult
-    from overton.studies.table import RawTable
+    from overton.studies.tables import RawTable
 
-__all__ = ["MILLSTONE"]
 
 _DIGITS = 4
 

@@ -29,14 +29,13 @@ from overton.errors import InputError, Problem, RejectedError
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.judging import positions
 from overton.studies.open_mindedness.items import Issue, Side
-from overton.studies.respondent import Seeded, weighed_reply
+from overton.studies.simulated import Seeded, weighed_reply
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["OpenMinded", "Parameters", "chances"]
 
 NAME = "simulated/open-minded"
 

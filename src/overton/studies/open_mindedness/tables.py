@@ -10,12 +10,11 @@ from overton.errors import InputError, Problem
 from overton.studies.open_mindedness.items import SIDES
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES, Record
-from overton.studies.table import Column, Once, RawTable, Table, columns_of_record
+from overton.studies.tables import Column, Once, RawTable, Table, columns_of_record
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["COUNTS", "MEASURED", "RECORDS", "Outcomes", "read_table"]
 
 PUBLISHED = {
     "neither": "baseline",

@@ -10,16 +10,6 @@ import msgspec
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Paraphrase, Side
 
-__all__ = [
-    "TEMPLATE_FAMILIES",
-    "Recognised",
-    "orientation_of",
-    "recognise",
-    "recognise_all",
-    "render_templates",
-    "same_words",
-]
-
 TEMPLATE_FAMILIES = ((1, 4), (2, 5), (3, 6))
 """Mirrored pairs: the same words, with the positions in the opposite order."""
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.calls import Answerer
-from overton.studies.command import Command
-from overton.studies.degenerate import degenerate
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
 from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
@@ -18,7 +16,8 @@ from overton.studies.pluralism.protocol import ThreadTrial, conduct, trials
 from overton.studies.pluralism.reading import REFERENCES
 from overton.studies.pluralism.record import Record
 from overton.studies.pluralism.sheet import SHEET
-from overton.studies.study import Role, Study
+from overton.studies.simulated import degenerate
+from overton.studies.study import Command, Role, Study
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.measures import Analysis

@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
-__all__ = ["Remover"]
-
 Kind = Literal["e-mail", "link", "account", "phone", "number", "computer"]
 
 _PLACEHOLDERS: dict[Kind, str] = {

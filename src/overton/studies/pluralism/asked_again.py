@@ -17,15 +17,14 @@ from overton.studies.pluralism.judging import judged, response_task, summaries_t
 from overton.studies.pluralism.matching import YES_NO, matched
 from overton.studies.pluralism.protocol.sycophancy import matching_order
 from overton.studies.pluralism.record import STANCES
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
-from overton.studies.retesting import another_order
-from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.self_agreement import another_order
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["AGAIN", "MATCH_LABELS"]
 
 MATCH_LABELS = ("match", "no match")
 """Whether a response entails a viewpoint."""

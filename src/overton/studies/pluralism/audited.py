@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.cautions import about_judges, agreed, few, judged_by, names_in
-from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Exhibits, Method, Section, Spelled, Table
-from overton.studies.measuring import How, Measuring
+from overton.studies.measurement import How, Measuring
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.tables import OPINIONS
 from overton.studies.results import Results
-from overton.studies.retesting import SelfAgreement, of_sets, self_agreement_lines
+from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Method, Section, Spelled, Table
+from overton.studies.self_agreement import SelfAgreement, of_sets, self_agreement_lines
+from overton.studies.warnings import about_judges, agreed, few, judged_by, names_in
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.table import RawTable
+    from overton.studies.tables import RawTable
 
-__all__ = ["MEASURING", "Audit", "audit"]
 
 _PURE = 0.5
 """A summary that entails a smaller share of its opinions is named; our choice."""

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts.reference import filled
 from overton.studies.pluralism.sheet import posts_of, summaries_of
+from overton.studies.questions import JudgedRows, Sheet
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedRows, Sheet
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHEET"]
 
 _LABELS = ("entailed", "not entailed")
 _MEANINGS = ("the summary covers the opinion", "the summary does not cover the opinion")

@@ -14,6 +14,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial
 from overton.judging import Reading, parse_json
+from overton.studies.asking import Answered
 from overton.studies.pluralism.audited import MEASURING
 from overton.studies.pluralism.audited_sheet import SHEET
 from overton.studies.pluralism.items import Placed, ReferenceThread
@@ -22,12 +23,9 @@ from overton.studies.pluralism.matching import form_of_numbers, read_numbers
 from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import REFERENCES
-from overton.studies.readable import Answered
-from overton.studies.retesting import RETEST, Retest, again, another_order, chosen
+from overton.studies.self_agreement import RETEST, Retest, again, another_order, chosen
 from overton.studies.study import Role, Study
-from overton.studies.table import means
-
-__all__ = ["AUDITING", "AuditOptions", "Audited"]
+from overton.studies.tables import means
 
 
 class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,8 +10,6 @@ from typing import Any
 
 from overton.calls import Form
 
-__all__ = ["CANNED"]
-
 _RESPONSE = (
     "I can see why you did that, and I would probably have done the same in your place. Still, a word beforehand would"
     " have cost you little, and now everybody has to make up for it. Talk to them before it grows into something that"

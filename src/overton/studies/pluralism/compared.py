@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics.arrays import AnyFloats, Flags, Floats
-from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.measures import Contribution, Measure, Sides, of_pairs
 from overton.studies.pluralism import tables
 from overton.studies.pluralism.measures import probabilities_in, probabilities_in_table
 from overton.studies.pluralism.measures.assembly import units_of
@@ -25,10 +25,8 @@ from overton.studies.results import Results
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.how import PluralismHow
-    from overton.studies.table import RawTable
-    from overton.studies.weighing import Weighing
-
-__all__ = ["of_records", "of_table", "sides_of", "weighing"]
+    from overton.studies.probabilities import Weighing
+    from overton.studies.tables import RawTable
 
 
 _RANKS = ("spearman", "kendall")

@@ -11,22 +11,12 @@ import msgspec
 from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.partitions import adjusted_rand, completeness, homogeneity, omega_index, v_measure
-from overton.studies.exhibits import Column, Table
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.referencing import Built
+from overton.studies.sections import Column, Table
 
 if TYPE_CHECKING:
     from overton.statistics.jackknife import Range
-
-__all__ = [
-    "Comparison",
-    "ReferenceComparison",
-    "built_by",
-    "compare",
-    "compare_references",
-    "comparison_table",
-    "references_table",
-]
 
 
 class ThreadComparison(msgspec.Struct, frozen=True):

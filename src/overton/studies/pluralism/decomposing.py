@@ -9,12 +9,10 @@ import msgspec
 
 from overton.calls import Ask, Form, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
+from overton.studies.asking import ask_until_read, side_by_side
 from overton.studies.pluralism.clustering import Opinion, plain_text
 from overton.studies.pluralism.items import Comment, Thread
 from overton.studies.pluralism.prompts import reference as prompts
-from overton.studies.readable import ask_until_read, side_by_side
-
-__all__ = ["LONGEST", "MOST", "Decomposed", "decompose", "opinions_of"]
 
 _ATTEMPTS = 3
 """An unreadable list is retried twice."""

@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.exhibits import Cell, Column, Section, Table
 from overton.studies.pluralism.record import ENOUGH
+from overton.studies.sections import Cell, Column, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["none_qualifies", "sections"]
 
 
 def none_qualifies(records: pl.DataFrame) -> str:

@@ -13,8 +13,6 @@ from overton.studies.numbers import Kind, number
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Result, Shift
 from overton.studies.pluralism.measures.contrasts import SHIFTS, called, condition_word, named
 
-__all__ = ["findings"]
-
 _UNITS = "threads"
 _JUDGE = "judge"
 _NEUTRAL = "neutral"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from overton.studies.measuring import How
+from overton.studies.measurement import How
 from overton.studies.options import Option
-from overton.studies.weighing import AsAsked
-
-__all__ = ["PluralismHow"]
+from overton.studies.probabilities import AsAsked
 
 
 class PluralismHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):

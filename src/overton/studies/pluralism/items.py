@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Comment", "Placed", "ReferenceThread", "Thread", "Viewpoint", "by_votes"]
-
 
 class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One comment. `votes` is its score, which can be negative; `id` is unique in its thread."""

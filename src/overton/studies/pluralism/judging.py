@@ -10,26 +10,11 @@ from typing import Any, Generic, TypeVar, get_args
 from overton.calls import Ask, Form, Message
 from overton.judging import Reading, object_schema, parse_json
 from overton.judging.option_probabilities import OptionChoice
+from overton.studies.asking import Answered, Wanted, ask_all_until_read, unless_refused
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
-from overton.studies.readable import Answered, Wanted, ask_all_until_read, unless_refused
-from overton.studies.retesting import asked_in_order
-
-__all__ = [
-    "LONGEST",
-    "Stances",
-    "Task",
-    "failure_of",
-    "in_order",
-    "judged",
-    "read_belief",
-    "read_stance",
-    "read_stances",
-    "response_task",
-    "summaries_task",
-    "written_belief",
-]
+from overton.studies.self_agreement import asked_in_order
 
 T = TypeVar("T")
 

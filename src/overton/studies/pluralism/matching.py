@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 from overton.calls import Ask, Form
 from overton.judging import How, Reading, list_schema, object_schema, parse_json
 from overton.judging.option_probabilities import OptionChoice
+from overton.studies.asking import Answered
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.judging import Task, failure_of, in_order, judged
 from overton.studies.pluralism.options import Matching
-from overton.studies.readable import Answered
-
-__all__ = ["YES_NO", "form_of_numbers", "lexical", "matched", "pair_task", "read_entailed", "read_numbers", "read_yes"]
 
 Places = tuple[int, ...]
 """Places of summaries in their thread, from 1."""

@@ -9,37 +9,33 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.errors import InputError, Problem
-from overton.studies.cautions import about_judges, agreed, held_to_form, judged_by, names_in, refused
-from overton.studies.exhibits import Exhibits, Section
-from overton.studies.faulty import fault_warnings
-from overton.studies.measuring import Comparing, Correcting, Headline, Measuring, Unread
+from overton.studies.findings import Profiling
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Unread
 from overton.studies.numbers import sentence
 from overton.studies.options import option_place
 from overton.studies.pluralism.how import PluralismHow
 from overton.studies.pluralism.record import Record
 from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
-from overton.studies.profiling import Profiling
+from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results, RunFacts
-from overton.studies.retesting import self_agreement_lines
-from overton.studies.weighing import weighing_notes
+from overton.studies.sections import Exhibits, Section
+from overton.studies.self_agreement import self_agreement_lines
+from overton.studies.warnings import about_judges, agreed, fault_warnings, held_to_form, judged_by, names_in, refused
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.judging.agreement import SheetAgreement
     from overton.statistics import Estimate
-    from overton.studies.comparing import Sides
-    from overton.studies.findings import Said
-    from overton.studies.labelled.people import People
-    from overton.studies.labelled.placed import Place
+    from overton.studies.correction import Place
+    from overton.studies.findings import Said, Trait
+    from overton.studies.measures import Sides
+    from overton.studies.people_labels import People
     from overton.studies.pluralism.measures import Analysis
     from overton.studies.pluralism.measures.corrected import Voices
-    from overton.studies.table import RawTable
-    from overton.studies.traits import Trait
-    from overton.studies.weighing import Weighing
-
-__all__ = ["MEASURING"]
+    from overton.studies.probabilities import Weighing
+    from overton.studies.tables import RawTable
 
 
 def _analysis() -> type[Analysis]:
@@ -122,9 +118,9 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
 
 
 def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
-    from overton.studies.chanced import chance_notes
     from overton.studies.pluralism import design, figures
     from overton.studies.pluralism.figures.popularity import IN_PAIRS
+    from overton.studies.probabilities import chance_notes
 
     return Exhibits(
         summary=(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.calls import Trial
-from overton.studies.nulls import Null
+from overton.studies.null_conditions import Null
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.options import ARMS
 from overton.studies.pluralism.protocol import ThreadTrial, trials
@@ -17,10 +17,9 @@ from overton.studies.pluralism.protocol import ThreadTrial, trials
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.comparing import Sides
+    from overton.studies.measures import Sides
     from overton.studies.results import Results
 
-__all__ = ["NULLS", "SHUFFLES"]
 
 SHUFFLES = 3
 """Other orders in which a ranking's viewpoints are shown."""

@@ -12,27 +12,10 @@ from typing import Annotated, Literal, NamedTuple, get_args
 import msgspec
 
 from overton.errors import Problem
+from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.options import Option, option_place
-from overton.studies.retesting import RETEST, Retest
-from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares
-
-__all__ = [
-    "ARMS",
-    "_EXPERIMENTS",
-    "_MOST_RANKED",
-    "_MOST_RESPONSES",
-    "Arm",
-    "Condition",
-    "Experiment",
-    "Matching",
-    "Named",
-    "Options",
-    "Pairing",
-    "split_condition",
-    "tokens",
-    "weighed",
-    "wrong",
-]
+from overton.studies.probabilities import Shares
+from overton.studies.self_agreement import RETEST, Retest
 
 Experiment = Literal["sycophancy", "ranking", "pairwise"]
 Arm = Literal["neutral", "toward", "opposing", "biased", "matched-neutral"]

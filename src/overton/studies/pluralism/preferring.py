@@ -11,12 +11,10 @@ from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
 from overton.judging.sheets import KeyRow, SheetAnswers, SheetKey, key_of
 from overton.statistics import Estimate
-from overton.studies.exhibits import Cell, Column, Table
 from overton.studies.pluralism.comparing import built_by
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.referencing import Built
-
-__all__ = ["CHOICES", "Preferences", "pairs_of", "preference_sheet", "preference_table", "preferences"]
+from overton.studies.sections import Cell, Column, Table
 
 CHOICES = ("left", "right", "same")
 """What a person can say of two clusterings side by side."""

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from math import isnan
 
 from overton.statistics import Estimate
+from overton.studies.findings import Trait, remaining
 from overton.studies.numbers import number
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Result, Shift
 from overton.studies.pluralism.measures.contrasts import SHIFTS, named
-from overton.studies.traits import Trait, remaining
-
-__all__ = ["traits"]
 
 _BASELINES: tuple[Against, ...] = ("matched-neutral", "neutral")
 _LOGITS = (-4.0, 4.0)

@@ -13,23 +13,25 @@ from textwrap import shorten
 from typing import Any, TypeVar
 
 from overton.errors import quoted
+from overton.studies.findings import starter_subjects
 from overton.studies.items import Items
-from overton.studies.noting import (
+from overton.studies.parsing import (
     Notes,
+    Parse,
+    Parsed,
+    Text,
+    findings_of,
     kind_of,
     note_id,
     note_repeated,
     note_unknown,
+    object_lines,
     take_each,
     take_required,
     take_text,
     unreadable,
 )
-from overton.studies.parsing import Parse, Parsed, Text, findings_of, object_lines
 from overton.studies.pluralism.items import Comment, Placed, ReferenceThread, Thread, Viewpoint
-from overton.studies.profiling import starter_subjects
-
-__all__ = ["REFERENCES", "THREADS", "starter_threads"]
 
 _MOST_VOTES = 10**12
 

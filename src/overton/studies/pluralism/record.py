@@ -8,9 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.pluralism.options import Arm, Experiment, Pairing
-from overton.studies.table import means
-
-__all__ = ["ENOUGH", "STANCES", "Again", "Candidate", "Record", "Response", "Stance", "SummaryStance"]
+from overton.studies.tables import means
 
 Stance = Literal["supporting", "against", "neutral"]
 SummaryStance = Literal["supporting", "against", "neutral", "reference"]

@@ -30,8 +30,6 @@ from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import THREADS
 from overton.studies.study import Dataset, Role, Study
 
-__all__ = ["REFERENCING", "Built", "Placed", "ReferenceOptions", "counted", "references_of"]
-
 Status = Literal["built", "empty", "failed"]
 
 _EMBEDDER = "wordllama/l2_supercat"

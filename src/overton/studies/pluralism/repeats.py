@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.measuring import How
+from overton.studies.measurement import How
 from overton.studies.pluralism.tables import RESPONSES
-from overton.studies.retesting import SelfAgreement, of_labels, of_sets
+from overton.studies.self_agreement import SelfAgreement, of_labels, of_sets
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["self_agreement"]
 
 _KINDS = {
     **dict.fromkeys(("thread", "reference"), ("String",)),

@@ -21,8 +21,6 @@ from overton.studies.pluralism import items
 from overton.studies.pluralism.anonymity import Remover
 from overton.studies.pluralism.items import Thread
 
-__all__ = ["PUBLISHED", "SamplingOptions", "Step", "rules_for", "sample", "survey"]
-
 
 class SamplingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which threads are taken.

@@ -9,15 +9,13 @@ from overton.studies.pluralism.asked_again import AGAIN, MATCH_LABELS
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts import PROMPTS, post_text
 from overton.studies.pluralism.record import STANCES
+from overton.studies.questions import JudgedRows, LabelPlans, Sheet, definitions_in
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedRows, LabelPlans, Sheet, definitions_in
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics.misclassification import LabelCount
-
-__all__ = ["SHEET", "beliefs", "matches", "posts_of", "stances", "summaries_of", "summary_stances"]
 
 
 def _rows(results: Results, what: str) -> JudgedRows:

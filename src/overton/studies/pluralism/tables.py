@@ -13,25 +13,11 @@ from overton.errors import InputError, Problem
 from overton.judging import FAULTS
 from overton.studies.pluralism.measures.analysis import UNNAMED
 from overton.studies.pluralism.record import STANCES
-from overton.studies.table import Column, Once, RawTable, Rule, Table
+from overton.studies.tables import Column, Once, RawTable, Rule, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "MATCHES",
-    "OPINIONS",
-    "PAIRS",
-    "RANKINGS",
-    "RESPONSES",
-    "SUMMARIES",
-    "ViewpointTables",
-    "matches",
-    "pairs",
-    "rankings",
-    "read_table",
-    "summaries",
-]
 
 _UNLABELLED = ("invalid", "none")
 _OF_RUN = ("trial", "experiment", "arm", "status")

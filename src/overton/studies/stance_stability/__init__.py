@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from overton.calls import Answerer
 from overton.errors import InputError, Problem
-from overton.studies.degenerate import degenerate
+from overton.studies.simulated import degenerate
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import ProbingQuestion, Topic

@@ -12,9 +12,8 @@ from overton.errors import InputError, Problem, quoted
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.table import RawTable
+    from overton.studies.tables import RawTable
 
-__all__ = ["NEVER_BACK", "are_alignments", "read_alignments"]
 
 _CONVERSATION = ("questionid", "row")
 """The names of the column that identifies conversations: in the debates' files, and in the others."""

@@ -8,20 +8,18 @@ from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Ask, Draw
+from overton.studies.probabilities import Weigh, asked_label_first
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
-from overton.studies.retesting import another_order
-from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
+from overton.studies.self_agreement import another_order
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.judging import judge_turn
 from overton.studies.stance_stability.laid_out import characters_of, matter_of, turns_of
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.showing import Turn
-from overton.studies.weighing import Weigh, asked_label_first
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["AGAIN"]
 
 
 def _units(results: Results, what: str) -> JudgedUnits:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from overton.studies.stance_stability.items import Kind, ProbingQuestion, Topic
 
-__all__ = ["blank_topic"]
-
 _QUESTIONS: tuple[tuple[Kind, str], ...] = (
     ("clarification", "What is your view on it, and which reasons weigh most with you?"),
     ("support", "Which benefits would it bring, and to whom first?"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from overton.calls import Form
 from overton.studies.stance_stability.options import MOST_PAGES
 
-__all__ = ["CANNED"]
-
 _SENTENCE = "The finding was read in two ways by those who had waited for it, and a second trial is under way. "
 _ANSWER = (_SENTENCE * 12 + "On balance the evidence leans one way, with reservations [1][2].").strip()
 _LABELS = (

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics.arrays import Floats
-from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.measures import Contribution, Measure, Sides, of_pairs
 from overton.studies.results import Results
 from overton.studies.stance_stability.alignments import are_alignments, read_alignments
 from overton.studies.stance_stability.measures.analysis import counts_something
@@ -22,9 +22,7 @@ from overton.studies.stance_stability.tables import read_table
 
 if TYPE_CHECKING:
     from overton.studies.stance_stability.how import StanceHow
-    from overton.studies.table import RawTable
-
-__all__ = ["of_records", "of_table"]
+    from overton.studies.tables import RawTable
 
 
 _LEADS = {"change_rate": "Rate of change", "chameleon": "Chameleon score", "drift": "Drift"}

@@ -12,8 +12,6 @@ from overton.studies.findings import EITHER, VOID, Candidate, Finding, Said, eit
 from overton.studies.numbers import number
 from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult, TemperatureSpread
 
-__all__ = ["findings"]
-
 _JUDGE = "judge"
 
 

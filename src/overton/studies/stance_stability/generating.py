@@ -16,17 +16,14 @@ import msgspec
 
 from overton.calls import Ask, Trial
 from overton.errors import CallFailed, Problem, quoted
+from overton.studies.asking import side_by_side
 from overton.studies.items import Items
-from overton.studies.noting import Notes, unreadable
 from overton.studies.options import Option
-from overton.studies.parsing import Parsed, Text, findings_of
-from overton.studies.readable import side_by_side
+from overton.studies.parsing import Notes, Parsed, Text, findings_of, unreadable
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.writing import Proposal, Proposed, propose, write_questions
 from overton.studies.study import Dataset, Role, Study
-
-__all__ = ["PUBLISHED", "STUDY", "Domain", "MadeTopic", "TopicsOptions", "counted", "slug", "topics_of"]
 
 
 class PublishedDomain(msgspec.Struct, frozen=True):

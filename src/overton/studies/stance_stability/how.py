@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from overton.studies.measuring import How
+from overton.studies.measurement import How
 from overton.studies.options import Option
-
-__all__ = ["StanceHow"]
 
 
 class StanceHow(How, frozen=True, forbid_unknown_fields=True, kw_only=True):

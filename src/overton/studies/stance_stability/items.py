@@ -6,18 +6,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-__all__ = [
-    "CHALLENGING",
-    "KINDS",
-    "Belief",
-    "Kind",
-    "ProbingQuestion",
-    "Strength",
-    "Topic",
-    "Transcript",
-    "TranscriptTurn",
-]
-
 Belief = Literal["supportive", "critical", "balanced"]
 Strength = Literal["weak", "moderate", "strong"]
 Kind = Literal[

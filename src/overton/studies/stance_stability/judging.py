@@ -11,16 +11,14 @@ import msgspec
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.label_first import label_first
-from overton.studies.readable import Answered, Read, Wanted
-from overton.studies.retesting import again, another_order, asked_in_order, chosen
+from overton.studies.asking import Answered, Read, Wanted
+from overton.studies.probabilities import UNWEIGHED, Weigh, weighed
+from overton.studies.questions import label_first
+from overton.studies.self_agreement import again, another_order, asked_in_order, chosen
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
 from overton.studies.stance_stability.showing import Turn, bounded, shortened
-from overton.studies.weighing import UNWEIGHED, Weigh, weighed
-
-__all__ = ["CERTAINTY", "CHOICE", "FORM", "NOT_JUDGED", "PUBLISHED_FORM", "Judged", "judge_turn", "judge_turn_of"]
 
 T = TypeVar("T")
 

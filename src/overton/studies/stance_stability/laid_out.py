@@ -12,7 +12,6 @@ from overton.studies.stance_stability.items import Topic
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["characters_of", "matter_of", "turns_of"]
 
 _CHARACTERS = 12_000
 """Characters of earlier turns, if a run does not say how many its judge was shown."""

@@ -10,31 +10,29 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from overton.studies.arm_weights import LEFT_OUT, is_weighted
-from overton.studies.cautions import about_judges, agreed, judged_by, names_in, refused
-from overton.studies.exhibits import Exhibits, Section
-from overton.studies.measuring import Comparing, Correcting, Headline, Measuring, Unread
-from overton.studies.profiling import Profiling
+from overton.studies.findings import Profiling
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Unread
 from overton.studies.results import Results
-from overton.studies.retesting import Repeated, self_agreement_lines
+from overton.studies.sections import Exhibits, Section
+from overton.studies.self_agreement import Repeated, self_agreement_lines
 from overton.studies.stance_stability.how import StanceHow
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.reproduced import SYCON
 from overton.studies.stance_stability.tables import TURNS
+from overton.studies.warnings import about_judges, agreed, judged_by, names_in, refused
 
 if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.comparing import Sides
-    from overton.studies.findings import Said
-    from overton.studies.labelled.people import People
+    from overton.studies.findings import Said, Trait
+    from overton.studies.measures import Sides
+    from overton.studies.people_labels import People
     from overton.studies.stance_stability.measures import Analysis
     from overton.studies.stance_stability.measures.corrected import Changes
-    from overton.studies.table import RawTable
-    from overton.studies.traits import Trait
+    from overton.studies.tables import RawTable
 
-__all__ = ["MEASURING", "MEASURING_TRANSCRIPTS"]
 
 _MOST_LISTED = 2_000
 """With more conversations than this, a report has only the groups' measures: the run's records have the rest."""
@@ -132,7 +130,7 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
 
 
 def _of_judges(results: Results, analysis: Analysis) -> list[str]:
-    from overton.studies.chanced import chance_notes
+    from overton.studies.probabilities import chance_notes
 
     return [*about_judges(results, "any model's stances"), *chance_notes(analysis.chances)]
 

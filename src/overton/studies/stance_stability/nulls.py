@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.calls import Trial
-from overton.studies.nulls import Null
+from overton.studies.null_conditions import Null
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.protocol import Instead, trials
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.comparing import Sides
+    from overton.studies.measures import Sides
     from overton.studies.results import Results
 
-__all__ = ["NULLS"]
 
 _STANCES = ("change_rate", "drift")
 """Measures of the stance alone. The Chameleon score also counts how often sources are used again: with one question or

@@ -7,12 +7,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.options import Option
-from overton.studies.retesting import RETEST, Retest
+from overton.studies.probabilities import Shares
+from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.stance_stability.record import Ordering
-from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares
-
-__all__ = ["FEWEST_CHARACTERS", "MOST_PAGES", "JudgePrompts", "Options", "remarks", "weighed"]
 
 Queries = Literal["own", "shared"]
 JudgePrompts = Literal["topic", "published", "both"]

@@ -1,7 +1,7 @@
 """How precise conversations are so far: change rate, Chameleon score and drift, on these very topics.
 
 Each headline is a mean over topics and conditions, each with the weight that it has in the whole design
-(`overton.studies.precision_means`); formulas are read as the analysis does by default.
+(`overton.studies.precision`); formulas are read as the analysis does by default.
 Conversations at all temperatures that share a shuffle are one answer, since they share the order of their questions.
 """
 
@@ -14,8 +14,19 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.options import option_place
-from overton.studies.precision import Arm, Blocks, Goal, Judged, Looked
-from overton.studies.precision_means import SHARE, Answered, Mean, judged_by_means, too_few_trials, twice
+from overton.studies.precision import (
+    SHARE,
+    Answered,
+    Arm,
+    Blocks,
+    Goal,
+    Judged,
+    Looked,
+    Mean,
+    judged_by_means,
+    too_few_trials,
+    twice,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +35,6 @@ if TYPE_CHECKING:
     from overton.studies.stance_stability.protocol import TopicTrial
     from overton.studies.stance_stability.record import Record
 
-__all__ = ["BLOCKS", "judged"]
 
 RATE, SCORE, DRIFT = "change_rate", "chameleon", "drift"
 _RANGES = {RATE: (0.0, 1.0), SCORE: (0.0, 1.0), DRIFT: (-2.0, 2.0)}

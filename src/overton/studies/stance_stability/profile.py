@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from math import isnan
 
 from overton.statistics import Estimate, not_computed
+from overton.studies.findings import Trait, uncertain
 from overton.studies.numbers import number
 from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult
-from overton.studies.traits import Trait, uncertain
-
-__all__ = ["traits"]
 
 _DRIFT = (-2.0, 2.0)
 _NONE = "no two turns in any of its conversations have a stance"

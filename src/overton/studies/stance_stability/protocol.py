@@ -10,17 +10,14 @@ from typing import Literal
 from overton.calls import Ask, Draw, Reply, Settings, Trial
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
-from overton.studies.readable import total_usage
+from overton.studies.asking import total_usage
+from overton.studies.calibration_sample import sharing, spread
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
 from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_turn_of
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.record import Ordering, Record
 from overton.studies.stance_stability.showing import NOTHING_FOUND, Found, Turn, bounded, read, search
-from overton.studies.weighing import sharing, spread
-
-__all__ = ["LONGEST_QUERY", "TopicTrial", "cited_numbers", "clean_query", "conduct", "question_order", "trials"]
-
 
 Instead = Literal["", "same-question", "no-history", "no-search", "same-pages"]
 """What a null condition does to a conversation; '' in the design itself."""

@@ -9,8 +9,6 @@ from math import ceil, floor
 
 from overton.studies.stance_stability.items import CHALLENGING, Kind, ProbingQuestion
 
-__all__ = ["OVERALL", "QUESTIONS", "alike", "doubt", "problems_of", "text_problems"]
-
 QUESTIONS = 15
 """How many questions a topic has."""
 

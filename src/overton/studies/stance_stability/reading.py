@@ -11,25 +11,26 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 
+from overton.studies.findings import starter_subjects
 from overton.studies.items import Items
-from overton.studies.noting import (
+from overton.studies.options import Option
+from overton.studies.parsing import (
     Notes,
+    Parsed,
+    Text,
+    findings_of,
     kind_of,
     note_id,
     note_repeated,
     note_unknown,
+    object_lines,
     take_each,
     take_one_of,
     take_required,
 )
-from overton.studies.options import Option
-from overton.studies.parsing import Parsed, Text, findings_of, object_lines
-from overton.studies.profiling import starter_subjects
 from overton.studies.stance_stability.blank import blank_topic
 from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQuestion, Strength, Topic
 from overton.studies.stance_stability.questions import problems_of
-
-__all__ = ["TOPICS", "Reading"]
 
 
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

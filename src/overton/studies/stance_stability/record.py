@@ -8,9 +8,7 @@ import msgspec
 
 from overton.judging import Fault
 from overton.studies.stance_stability.items import Kind
-from overton.studies.table import means
-
-__all__ = ["STANCES", "Ordering", "Record", "Stance"]
+from overton.studies.tables import means
 
 Stance = Literal["supportive", "critical", "balanced", "unclear"]
 Ordering = Literal["fixed", "shuffled", "grouped"]

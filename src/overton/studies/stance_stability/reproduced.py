@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
-from overton.studies.reproducing import Reproduced, Reproduction
+from overton.studies.reproduction import Reproduced, Reproduction
 from overton.studies.stance_stability.alignments import are_alignments, read_alignments
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.table import RawTable
+    from overton.studies.tables import RawTable
 
-__all__ = ["SYCON"]
 
 _DIGITS = 4
 _FLIPS = (("ToF", "turn_of_flip", "Turn of Flip"), ("NoF", "flips", "Number of Flips"))

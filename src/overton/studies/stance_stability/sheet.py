@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from overton.studies.questions import JudgedRows, LabelPlans, Sheet, definitions_in
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedRows, LabelPlans, Sheet, definitions_in
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.asked_again import AGAIN
 from overton.studies.stance_stability.items import Topic
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from overton.statistics.misclassification import LabelCount
 
-__all__ = ["SHEET"]
 
 _LABELS = ("stance", "premise_stance")
 

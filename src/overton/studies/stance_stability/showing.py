@@ -9,9 +9,7 @@ import msgspec
 
 from overton.calls import Ask, Hit, Page, hits_of, page_of, user
 from overton.errors import CallFailed
-from overton.studies.readable import side_by_side
-
-__all__ = ["MARK", "NOTHING_FOUND", "Found", "Source", "Turn", "allotted", "bounded", "read", "search", "shortened"]
+from overton.studies.asking import side_by_side
 
 _LONGEST_TITLE = 300
 

@@ -16,13 +16,11 @@ import msgspec
 
 from overton.calls import Draw, Message, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
-from overton.studies.respondent import Seeded, weighed_reply
-from overton.studies.retesting import same_but_for_order
+from overton.studies.self_agreement import same_but_for_order
+from overton.studies.simulated import Seeded, weighed_reply
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.judging import CERTAINTY
 from overton.studies.stance_stability.record import STANCES
-
-__all__ = ["Chameleon", "JudgeParameters", "Parameters", "StanceJudge"]
 
 _CLEAR: tuple[str, ...] = STANCES[:3]
 """The clear stances: all but 'unclear'."""

@@ -10,12 +10,11 @@ from overton.errors import InputError, Problem
 from overton.judging import FAULTS
 from overton.studies.stance_stability.items import Belief, Strength
 from overton.studies.stance_stability.record import STANCES
-from overton.studies.table import Column, Once, RawTable, Table
+from overton.studies.tables import Column, Once, RawTable, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ABOUT", "KEY", "TURNS", "read_table"]
 
 _UNNAMED = "unnamed"
 """The model's name if a table names none."""

@@ -11,9 +11,8 @@ import msgspec
 
 from overton.errors import InputError, Problem, Unreadable, quoted
 from overton.studies.items import Items, usable
-from overton.studies.noting import Notes, found
 from overton.studies.options import Option
-from overton.studies.parsing import Parsed, Text, object_lines, read_whole
+from overton.studies.parsing import Notes, Parsed, Text, found, object_lines, read_whole
 from overton.studies.stance_stability.items import Topic, Transcript, TranscriptTurn
 from overton.studies.stance_stability.reading import TOPICS
 from overton.studies.stance_stability.reading import Reading as TopicReading
@@ -22,7 +21,6 @@ from overton.untrusted import converted
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TRANSCRIPTS"]
 
 _TURN_COLUMNS = ("conversation", "turn", "question", "answer")
 """The columns that a table with one row per turn must have."""

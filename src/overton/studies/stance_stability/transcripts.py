@@ -9,8 +9,10 @@ import msgspec
 
 from overton.calls import Answerer, Ask, Trial
 from overton.judging import Fault, faults_of
+from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, sharing, spread
 from overton.studies.options import Option
-from overton.studies.retesting import RETEST, Retest
+from overton.studies.probabilities import Shares
+from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
@@ -22,9 +24,6 @@ from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import Turn
 from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
-from overton.studies.weighing import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, Shares, sharing, spread
-
-__all__ = ["JUDGING", "JudgedTurn", "JudgingOptions"]
 
 
 class JudgingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

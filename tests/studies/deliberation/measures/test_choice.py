@@ -10,7 +10,7 @@ from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.measures.choice import Fitting, decisions_of, fit_choices
 from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.talks import talks_from
-from overton.studies.plain import plain
+from overton.studies.document import plain
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from benchmarks.value_labels import NAMES, deliberated, misread, people_of, table
 
 from overton.statistics import PreferredEstimate
+from overton.studies.correction import placed
 from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.measures.corrected import ValueCase, _similarity
-from overton.studies.labelled import placed
 
 Array = np.ndarray[Any, Any]
 SAME = ("values", "similarity", 0, "agreement", "second")

@@ -11,12 +11,12 @@ import polars as pl
 from overton.reporting import Report, render
 from overton.reporting.charts import drawn
 from overton.statistics import Estimate
-from overton.studies.exhibits import Callout, Chart, Method, Section, Table, summary
 from overton.studies.pluralism.figures import sections, thread_table
 from overton.studies.pluralism.figures.beside import leniency
 from overton.studies.pluralism.figures.names import condition
 from overton.studies.pluralism.measures import analyze
 from overton.studies.pluralism.tables import matches, pairs, rankings, summaries
+from overton.studies.sections import Callout, Chart, Method, Section, Table, summary
 
 
 def exhibits(made: list[Section], kind: type) -> Iterator[Any]:

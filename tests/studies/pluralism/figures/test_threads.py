@@ -7,8 +7,8 @@ import re
 import polars as pl
 import pytest
 
-from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK
 from overton.studies.pluralism.figures import thread_table
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from overton.errors import InputError
 from overton.statistics import Estimate
-from overton.studies.labelled import LabelledNumbers
+from overton.studies.label_shares import LabelledNumbers
 from overton.studies.pluralism.measures import analyze
 from overton.studies.pluralism.measures.corrected import corrected_voices, labels_for_width, tables_of
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 import overton
 from overton.errors import InputError
-from overton.studies.plain import document
+from overton.studies.document import document
 from overton.studies.pluralism.measures import analyze
 
 VIEWS = "r100 s50 s20 a30 a-5 n10"

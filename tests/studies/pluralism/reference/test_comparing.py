@@ -12,9 +12,9 @@ import pytest
 from overton.errors import InputError
 from overton.judging.sheets import SheetAnswers, read_sheet, write_sheet
 from overton.studies.pluralism.comparing import compare, compare_references, comparison_table, references_table
-from overton.studies.pluralism.items import ReferenceThread, Viewpoint
+from overton.studies.pluralism.items import Placed, ReferenceThread, Viewpoint
 from overton.studies.pluralism.preferring import CHOICES, pairs_of, preference_sheet, preference_table, preferences
-from overton.studies.pluralism.referencing import Built, Placed
+from overton.studies.pluralism.referencing import Built
 
 
 def row(thread: str, method: str, labels: str, status: Any = "built", words: str = "text") -> Built:

@@ -11,7 +11,7 @@ import polars as pl
 
 from overton.reporting import Report, render
 from overton.reporting.charts import drawn
-from overton.studies.exhibits import Callout, Chart, Method, Section, Table
+from overton.studies.sections import Callout, Chart, Method, Section, Table
 from overton.studies.stance_stability.figures import conversation_table, sections
 from overton.studies.stance_stability.measures import analyze
 

@@ -12,11 +12,11 @@ import pytest
 from overton.errors import InputError
 from overton.statistics import Estimate
 from overton.statistics.jackknife import SHARE, Jackknife
-from overton.studies.exhibits import Callout
-from overton.studies.labelled import LabelledNumbers, Variants
-from overton.studies.labelled.case import between
-from overton.studies.labelled_tables import measures_exhibits
-from overton.studies.plain import plain
+from overton.studies.correction import between
+from overton.studies.document import plain
+from overton.studies.label_parts import measures_exhibits
+from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.sections import Callout
 from overton.studies.stance_stability.measures import analyze
 from overton.studies.stance_stability.measures.corrected import MEASURES, Changes, corrected_changes, labels_for_width
 from overton.studies.stance_stability.measures.scores import Reading, score

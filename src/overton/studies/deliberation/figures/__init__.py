@@ -6,8 +6,8 @@ from overton.studies.deliberation.figures import endings, form, influences, valu
 from overton.studies.deliberation.figures.deliberations import deliberation_table
 from overton.studies.deliberation.figures.names import Names
 from overton.studies.deliberation.measures.analysis import Analysis
-from overton.studies.exhibits import Section
-from overton.studies.faulty import with_faults
+from overton.studies.sections import Section
+from overton.studies.warnings import with_faults
 
 __all__ = ["deliberation_table", "sections"]
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from overton.studies.deliberation.items import Dilemma
-from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["deliberation_table"]
 
 _LONGEST = 40_000
 _SHOWN = (

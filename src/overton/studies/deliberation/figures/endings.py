@@ -13,9 +13,7 @@ from overton.studies.charts import Axis, Bar, Dot, Part, Series, bars, dots, ser
 from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal, twice
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes
-from overton.studies.exhibits import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
-
-__all__ = ["archetypes", "changes", "consensus", "verdicts"]
+from overton.studies.sections import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
 
 
 def consensus(analysis: Analysis, names: Names) -> Section:

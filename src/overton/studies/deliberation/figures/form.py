@@ -10,11 +10,9 @@ from overton.statistics import Estimate
 from overton.studies.deliberation.figures.influences import parameters
 from overton.studies.deliberation.measures.analysis import Analysis, Consensus
 from overton.studies.deliberation.measures.results import Choice, Parameter
-from overton.studies.exhibits import Cell, Column, Section, Table
-from overton.studies.faulty import fault_section
 from overton.studies.numbers import Kind
-
-__all__ = ["faults"]
+from overton.studies.sections import Cell, Column, Section, Table
+from overton.studies.warnings import fault_section
 
 
 def faults(analysis: Analysis) -> Iterator[Section]:

@@ -13,9 +13,7 @@ from overton.studies.charts import Axis, Dot, Series, dots, series_of
 from overton.studies.deliberation.figures.names import SHARE, Names, absent, contrast_table
 from overton.studies.deliberation.measures.analysis import Analysis, OrderEffects, Steering
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
-from overton.studies.exhibits import SERIES, Callout, Cell, Chart, Column, Exhibit, Method, Missing, Section, Table
-
-__all__ = ["choice", "crowd", "order", "parameters", "steering"]
+from overton.studies.sections import SERIES, Callout, Cell, Chart, Column, Exhibit, Method, Missing, Section, Table
 
 _LOG_ODDS = Axis("Log-odds", 0, 0.5, "value", mark=0, step=0.5)
 _ESTIMATORS = {

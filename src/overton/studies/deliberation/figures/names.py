@@ -10,10 +10,8 @@ from overton.statistics import Estimate
 from overton.studies.charts import Axis
 from overton.studies.deliberation.measures.analysis import Analysis
 from overton.studies.deliberation.measures.results import Contrast, Setting, Significance
-from overton.studies.exhibits import Callout, Cell, Column, Table
 from overton.studies.numbers import Kind
-
-__all__ = ["SHARE", "Names", "absent", "contrast_table", "formats", "ordinal", "p_value", "twice"]
+from overton.studies.sections import Callout, Cell, Column, Table
 
 _BOTH = "both"
 

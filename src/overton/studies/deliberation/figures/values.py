@@ -11,9 +11,7 @@ from overton.studies.charts import Axis, Dot, Series, difference_axis, dots, ser
 from overton.studies.deliberation.figures.names import Names, absent, contrast_table, twice
 from overton.studies.deliberation.measures.analysis import Analysis, Inheritance, Similarity, ValueUse
 from overton.studies.deliberation.measures.results import Contrast, Setting
-from overton.studies.exhibits import COLOURS, SERIES, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
-
-__all__ = ["inherited", "similarity", "use"]
+from overton.studies.sections import COLOURS, SERIES, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
 _TOP, _LARGEST = 5, 3
 _AGREEMENT = (Series("Different verdicts", SERIES[1], "square"), Series("Same verdict", SERIES[0], "circle"))

@@ -16,37 +16,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.analysed import Analysed
 from overton.studies.deliberation.measures.results import Choice, Contrast, ContrastBy, ContrastIn, ContrastOf, Setting
-from overton.studies.faulty import FaultCount
-from overton.studies.plain import Shape, shaped
-from overton.studies.retesting import SelfAgreement
-
-__all__ = [
-    "INVALID_NAME",
-    "Analysis",
-    "Archetype",
-    "Archetypes",
-    "Change",
-    "Changes",
-    "Consensus",
-    "ConsensusIn",
-    "ConsensusResult",
-    "Crowd",
-    "CrowdIn",
-    "FirstSpeaker",
-    "Inheritance",
-    "ModelCrowd",
-    "OrderEffects",
-    "RoundSimilarity",
-    "Similarity",
-    "SpeakerVerdicts",
-    "Steering",
-    "Tally",
-    "ValueUse",
-    "Values",
-    "Verdicts",
-]
+from overton.studies.document import Shape, shaped
+from overton.studies.frame import Analysed
+from overton.studies.self_agreement import SelfAgreement
+from overton.studies.warnings import FaultCount
 
 INVALID_NAME = "invalid"
 
@@ -381,7 +355,7 @@ class Analysis(Analysed, frozen=True):
         return {name: _by_goal(one for one in self.others if one.estimator == name) for name in names}
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.
+        """The analysis as JSON values; see `overton.studies.document` for how numbers are given.
 
         `["choice_model"]["inertia"][MODEL]` and `["choice_model"]["conformity"]["previous" | "within"]` are measures
         with `se` and `odds_ratio` as well; `["choice_models"]` has every goal's fit. All other measures are in objects

@@ -14,7 +14,6 @@ import polars as pl
 from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.proportions import wilson_limits
 from overton.studies.arm_weights import LEFT_OUT
-from overton.studies.cautions import few
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import (
     Analysis,
@@ -42,9 +41,7 @@ from overton.studies.deliberation.measures.parts import Parts
 from overton.studies.deliberation.measures.results import Choice
 from overton.studies.deliberation.measures.talks import INVALID, talks_from
 from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity, measure_use
-from overton.studies.faulty import FaultCount, count_faults, names_of_faulty
-
-__all__ = ["assemble"]
+from overton.studies.warnings import FaultCount, count_faults, few, names_of_faulty
 
 Made = TypeVar("Made")
 

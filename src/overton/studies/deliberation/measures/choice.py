@@ -25,8 +25,6 @@ from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.parts import Part, Parts, in_order
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
 
-__all__ = ["Fitting", "decisions_of", "fit_again", "fit_choices", "unfitted_choices"]
-
 
 class Fitting(NamedTuple):
     """How the choice model is fitted; with `others`, by the other estimators too, which takes several times longer."""

@@ -17,9 +17,6 @@ from overton.statistics.jackknife import Resampling
 from overton.statistics.tests import holm, signed_rank
 from overton.studies.deliberation.measures.results import Contrast, Significance
 
-__all__ = ["NOTHING", "Pair", "compared", "corrected", "mann_whitney", "mcnemar", "proportions", "two"]
-
-
 Key = TypeVar("Key")
 
 _PROPORTIONS = "two-proportion z"

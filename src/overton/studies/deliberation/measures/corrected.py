@@ -28,18 +28,13 @@ from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
 from overton.statistics.prediction_powered import difference
+from overton.studies.correction import Case, LabelledUnits, Place, Resting
 from overton.studies.deliberation.measures.analysis import Inheritance, Similarity
 from overton.studies.deliberation.measures.parts import Part, Parts
 from overton.studies.deliberation.measures.talks import Talks, kept_decisions, talks_from
 from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity
-from overton.studies.labelled import LabelledNumbers, Variants
-from overton.studies.labelled.case import Case, LabelledUnits, Resting
-from overton.studies.labelled.people import People, read_people
-from overton.studies.labelled.placed import Place
-from overton.studies.labelled.variants import leading
-
-__all__ = ["LABELS", "ValueCase", "corrected_values"]
-
+from overton.studies.label_shares import LabelledNumbers, Variants, leading
+from overton.studies.people_labels import People, read_people
 
 LABELS = ("used", "not used")
 """What people say about an explanation and a value."""

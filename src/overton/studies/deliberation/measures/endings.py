@@ -32,18 +32,6 @@ from overton.studies.deliberation.measures.parts import Part, Parts, Speaker, su
 from overton.studies.deliberation.measures.results import ContrastIn, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
 
-__all__ = [
-    "ROUNDS",
-    "changes_by_model",
-    "measure_archetypes",
-    "measure_changes",
-    "measure_consensus",
-    "measure_verdicts",
-    "overall_consensus",
-    "rounds_of",
-]
-
-
 ROUNDS: Range = (1.0, inf)
 """The range of the number of rounds until consensus, which is reached in the first one or later."""
 

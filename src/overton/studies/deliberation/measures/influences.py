@@ -25,8 +25,6 @@ from overton.studies.deliberation.measures.parts import Part, Parts, in_order
 from overton.studies.deliberation.measures.results import ContrastIn, ContrastOf, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
 
-__all__ = ["measure_crowd", "measure_order", "measure_steering"]
-
 
 def measure_order(parts: Parts, resampling: Resampling) -> OrderEffects | None:
     """First-speaker effects in round-robin deliberations; None if there are no such deliberations."""

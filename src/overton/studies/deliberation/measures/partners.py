@@ -20,8 +20,6 @@ from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.deliberation.measures.parts import summed
 from overton.studies.deliberation.measures.talks import Talks
 
-__all__ = ["DEALS", "inherited", "similarity"]
-
 Masks = NDArray[np.uint64]
 
 DEALS = 50

@@ -15,8 +15,6 @@ from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.deliberation.measures.results import Setting
 from overton.studies.deliberation.measures.talks import Talks
 
-__all__ = ["Part", "Parts", "Speaker", "in_order", "summed"]
-
 
 def summed(
     cells: Sequence[NDArray[np.integer]], shape: tuple[int, ...], weights: NDArray[np.generic] | None = None

@@ -9,19 +9,7 @@ import msgspec
 
 from overton.statistics import NOT_COMPUTED, Estimate
 from overton.studies.deliberation.choice_model import LikelihoodRatio
-from overton.studies.plain import Shape, shaped
-
-__all__ = [
-    "Choice",
-    "Contrast",
-    "ContrastBy",
-    "ContrastIn",
-    "ContrastOf",
-    "Parameter",
-    "Setting",
-    "Significance",
-    "Spread",
-]
+from overton.studies.document import Shape, shaped
 
 
 class Setting(msgspec.Struct, frozen=True, order=True):

@@ -20,8 +20,6 @@ from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.results import Setting
 from overton.studies.deliberation.tables import DECISIONS
 
-__all__ = ["ABSENT", "INVALID", "Talks", "kept_decisions", "talks_from"]
-
 Masks = NDArray[np.uint64]
 
 INVALID, ABSENT = -1, -2

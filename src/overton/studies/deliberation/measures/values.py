@@ -21,8 +21,6 @@ from overton.studies.deliberation.measures.parts import Part, Parts, summed
 from overton.studies.deliberation.measures.results import Contrast, ContrastBy
 from overton.studies.deliberation.measures.talks import Talks
 
-__all__ = ["measure_inheritance", "measure_similarity", "measure_use"]
-
 Masks = NDArray[np.uint64]
 
 

@@ -29,7 +29,7 @@ from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.deliberation.protocol import MOST
 from overton.studies.deliberation.simulated.parameters import JudgeParameters, Parameters
-from overton.studies.respondent import Seeded
+from overton.studies.simulated import Seeded
 
 __all__ = ["Deliberator", "JudgeParameters", "Parameters", "ValuesJudge"]
 

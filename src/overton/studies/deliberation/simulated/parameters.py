@@ -14,8 +14,6 @@ from overton.errors import InputError, Problem
 from overton.studies.deliberation.items import VERDICTS, Verdict
 from overton.studies.deliberation.prompts import VALUES
 
-__all__ = ["JudgeParameters", "Parameters"]
-
 _PREFERENCE: dict[Verdict, float] = {"YTA": 0.5, "NTA": 1.2, "ESH": 0.4, "NAH": 0.0, "INFO": -1.5}
 _VALUES = {
     "Honest communication": 0.5,

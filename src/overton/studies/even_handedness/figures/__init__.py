@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from overton.studies.cautions import agreed, judged_by, names_in
 from overton.studies.even_handedness.figures.judge import chances_table, judge_section
 from overton.studies.even_handedness.figures.shares import even_section, grades_section, kinds_section
 from overton.studies.even_handedness.figures.sides import sides_section
 from overton.studies.even_handedness.figures.trials import answer_table
 from overton.studies.even_handedness.measures.analysis import Analysis
-from overton.studies.exhibits import Section
-from overton.studies.faulty import fault_section, with_faults
+from overton.studies.probabilities import weighing_section
 from overton.studies.results import Results
-from overton.studies.retesting import self_agreement_lines
-from overton.studies.weighing import weighing_section
+from overton.studies.sections import Section
+from overton.studies.self_agreement import self_agreement_lines
+from overton.studies.warnings import agreed, fault_section, judged_by, names_in, with_faults
 
 __all__ = ["answer_table", "judges", "sections"]
 

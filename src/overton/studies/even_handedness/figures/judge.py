@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from overton.studies.even_handedness.figures.names import named
 from overton.studies.even_handedness.measures.analysis import Analysis
-from overton.studies.exhibits import Cell, Column, Prose, Section, Table
-
-__all__ = ["chances_table", "judge_section"]
+from overton.studies.sections import Cell, Column, Prose, Section, Table
 
 _JUDGE = (
     "Each pair is graded in both orders, so that the judge's pull to the dialogue shown first cancels out of every gap."

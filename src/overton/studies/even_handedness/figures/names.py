@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from overton.studies.even_handedness.measures.analysis import Analysis, Result
 
-__all__ = ["named"]
-
 
 def named(analysis: Analysis) -> Iterator[tuple[str, Result]]:
     """Each result with the name of its model, and of its system prompt if there is one."""

@@ -9,9 +9,7 @@ from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.even_handedness.figures.names import named
 from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Part
-from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
-
-__all__ = ["even_section", "grades_section", "kinds_section"]
+from overton.studies.sections import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
 _EVEN = (
     "The judge reads both answers of a pair side by side, once in each order, and says whether the model helped one"

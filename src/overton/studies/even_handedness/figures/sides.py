@@ -8,9 +8,7 @@ from overton.studies.charts.axes import difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.even_handedness.figures.names import named
 from overton.studies.even_handedness.measures.analysis import Analysis
-from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Prose, Section, Table
-
-__all__ = ["sides_section"]
+from overton.studies.sections import COLOURS, Callout, Cell, Chart, Column, Exhibit, Prose, Section, Table
 
 _GAP = (
     "A gap is the share of pairs in which the first side is helped more, minus that in which the second is, over both"

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from overton.studies.even_handedness.items import Pair
-from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
-from overton.studies.several_shown import differing
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.standard_parts import differing
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["answer_table"]
 
 _LONGEST = 20_000
 _ASKED = {

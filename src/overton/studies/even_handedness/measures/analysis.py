@@ -9,14 +9,12 @@ from __future__ import annotations
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.analysed import Analysed
+from overton.studies.document import Shape
 from overton.studies.even_handedness.measures.chances import ByChance
-from overton.studies.faulty import FaultCount
-from overton.studies.plain import Shape
-from overton.studies.retesting import SelfAgreement
-from overton.studies.weighing import Weighing
-
-__all__ = ["Analysis", "BySide", "Contrast", "Even", "Group", "Judge", "Part", "Result", "Tally", "Topic"]
+from overton.studies.frame import Analysed
+from overton.studies.probabilities import Weighing
+from overton.studies.self_agreement import SelfAgreement
+from overton.studies.warnings import FaultCount
 
 
 class Even(msgspec.Struct, frozen=True):

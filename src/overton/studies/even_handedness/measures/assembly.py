@@ -10,17 +10,15 @@ import msgspec
 import polars as pl
 
 from overton.statistics.jackknife import Jackknife
-from overton.studies.comparing import Measure, meeting
 from overton.studies.even_handedness.measures.analysis import Analysis, Contrast, Even, Judge, Result, Tally
 from overton.studies.even_handedness.measures.by_side import by_side, group_results, oriented, parts, topic_results
 from overton.studies.even_handedness.measures.by_topic import NO_HELP, even
 from overton.studies.even_handedness.measures.chances import PUBLISHED, by_chance, chances, weighing_of
 from overton.studies.even_handedness.measures.over import SIGNED, Over
 from overton.studies.even_handedness.measures.remarks import remarks, sides_notes
-from overton.studies.faulty import FaultCount, count_faults
-from overton.studies.retesting import SelfAgreement, of_labels
-
-__all__ = ["COMPLIES", "HEDGES", "assemble", "laid_out"]
+from overton.studies.measures import Measure, meeting
+from overton.studies.self_agreement import SelfAgreement, of_labels
+from overton.studies.warnings import FaultCount, count_faults
 
 COMPLIES, HEDGES = 3, 4
 """Answers comply up to this grade, and hedge from this one: the publishers' thresholds (Shen et al. 2025)."""

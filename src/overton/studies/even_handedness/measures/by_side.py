@@ -10,8 +10,6 @@ from overton.statistics.jackknife import SHARE, Jackknife
 from overton.studies.even_handedness.measures.analysis import BySide, Group, Part, Topic
 from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over, as_one
 
-__all__ = ["by_side", "group_results", "oriented", "parts", "topic_results"]
-
 _TWO = ("complied", "hedged", "compliance", "hedging")
 """Columns that exist for each answer; the first two are shares."""
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from overton.studies.comparing import Contribution, Measure, of_pairs
-
-__all__ = ["NO_HELP", "contribution", "even"]
+from overton.studies.measures import Contribution, Measure, of_pairs
 
 NO_HELP = "no pair of which an answer complies"
 

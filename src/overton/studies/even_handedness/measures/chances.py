@@ -13,9 +13,7 @@ from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import Jackknife
 from overton.studies.even_handedness.measures.over import Over
 from overton.studies.even_handedness.record import EVENNESS
-from overton.studies.weighing import Weighing, calibrated, decided
-
-__all__ = ["PUBLISHED", "ByChance", "Threefold", "by_chance", "chances", "weighing_of"]
+from overton.studies.probabilities import Weighing, calibrated, decided
 
 PUBLISHED = 0.5
 """A label is given if its probability is above this one (Shen et al. 2025)."""

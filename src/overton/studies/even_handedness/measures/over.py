@@ -14,8 +14,6 @@ from overton.statistics.cluster_sums import ClusterSums, Numbers
 from overton.statistics.estimate import not_computed
 from overton.statistics.jackknife import SHARE, Jackknife, Range
 
-__all__ = ["GRADES", "SIGNED", "Over", "as_one"]
-
 SIGNED: Range = (-1.0, 1.0)
 GRADES: Range = (1.0, 5.0)
 """What a mean grade can be."""

@@ -16,7 +16,6 @@ from overton.studies.options import option_place
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["remarks", "sides_notes"]
 
 _MANY = 0.1
 """The share of pairs without help, or the pull to a place, from which it is mentioned; a choice of ours."""

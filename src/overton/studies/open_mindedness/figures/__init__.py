@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from overton.studies.chanced import chances_section
-from overton.studies.exhibits import Section
-from overton.studies.faulty import fault_section, with_faults
 from overton.studies.open_mindedness.figures import bias, scores, shifts, stances
 from overton.studies.open_mindedness.figures.trials import trial_table
 from overton.studies.open_mindedness.free.figures import free_section
 from overton.studies.open_mindedness.measures.analysis import Analysis
-from overton.studies.weighing import weighing_section
+from overton.studies.probabilities import chances_section, weighing_section
+from overton.studies.sections import Section
+from overton.studies.warnings import fault_section, with_faults
 
 __all__ = ["sections", "trial_table"]
 

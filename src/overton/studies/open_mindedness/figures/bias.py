@@ -10,12 +10,10 @@ import msgspec
 from overton.statistics import Estimate
 from overton.studies.charts.axes import difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
-from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.open_mindedness.figures.names import absent, by_model
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.measures.results import LetterOrPosition, Pulls
-
-__all__ = ["bias", "respondent"]
+from overton.studies.sections import COLOURS, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
 _PULLS = {
     "letter": "Letter: being answer A",

@@ -8,8 +8,6 @@ from overton.studies.open_mindedness.measures.analysis import ModelResult
 from overton.studies.open_mindedness.measures.results import ConditionResult
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 
-__all__ = ["by_coin"]
-
 _WEIGHTS = {name: CONDITIONS[name].weight for name in PUBLISHED if CONDITIONS[name].weight}
 _MOST = 2_000
 """With more answers per configuration, what a coin scores is next to nothing, and slow to compute."""

@@ -6,22 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 
 from overton.studies.charts import Axis
-from overton.studies.exhibits import Callout, Cell, Column, Missing, Table
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.options import CONDITIONS
-
-__all__ = [
-    "LABELS",
-    "PLAIN",
-    "SCORE",
-    "absent",
-    "arguments_only",
-    "blank",
-    "by_model",
-    "in_words",
-    "ordered",
-    "present",
-]
+from overton.studies.sections import Callout, Cell, Column, Missing, Table
 
 LABELS = {
     "baseline": "Baseline",

@@ -10,7 +10,12 @@ from math import floor, isnan, nan
 from overton.statistics import Estimate
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.charts.grids import Box, grid
-from overton.studies.exhibits import (
+from overton.studies.numbers import sentence
+from overton.studies.open_mindedness.figures.coin import by_coin
+from overton.studies.open_mindedness.figures.names import PLAIN, SCORE, blank, by_model, in_words, ordered
+from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
+from overton.studies.open_mindedness.measures.results import IssueResult, Wording
+from overton.studies.sections import (
     COLOURS,
     Callout,
     Cell,
@@ -24,13 +29,6 @@ from overton.studies.exhibits import (
     Section,
     Table,
 )
-from overton.studies.numbers import sentence
-from overton.studies.open_mindedness.figures.coin import by_coin
-from overton.studies.open_mindedness.figures.names import PLAIN, SCORE, blank, by_model, in_words, ordered
-from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
-from overton.studies.open_mindedness.measures.results import IssueResult, Wording
-
-__all__ = ["by_issue", "definition", "headline"]
 
 _SERIES = (
     Series("Open-mindedness", COLOURS["accent"], "circle"),

@@ -12,7 +12,6 @@ from overton.statistics import Estimate
 from overton.studies.charts.axes import difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
 from overton.studies.charts.grids import Box, grid
-from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.names import (
     LABELS,
@@ -30,8 +29,7 @@ from overton.studies.open_mindedness.measures.analysis import (
     ContraryArgument,
     ModelResult,
 )
-
-__all__ = ["contrary", "correlations", "counter", "draws", "shifts", "topics"]
+from overton.studies.sections import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 
 _READINGS = (Series("As answered", COLOURS["ink"], "circle"), Series("Corrected", COLOURS["balanced"], "square"))
 _SIDES = (

@@ -11,12 +11,10 @@ from math import isnan, nan
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import Dot, Series, dots, series_of
 from overton.studies.charts.grids import Box, grid
-from overton.studies.exhibits import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.names import LABELS, by_model, in_words, ordered, present
 from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement, ModelResult
-
-__all__ = ["agreement", "baseline", "readings", "refusals"]
+from overton.studies.sections import COLOURS, Cell, Chart, Column, Drawing, Exhibit, Method, Prose, Section, Table
 
 _PRO = Axis("Share of answers that are pro (%)", 0, 1, "share", mark=0.5)
 

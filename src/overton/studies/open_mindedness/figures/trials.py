@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from overton.studies.exhibits import Facet, Numbers, TrialTable
 from overton.studies.open_mindedness.figures.names import LABELS
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.measures.free import with_answers
 from overton.studies.open_mindedness.protocol import free_parts, prompt_parts
+from overton.studies.sections import Facet, Numbers, TrialTable
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["trial_table"]
 
 _SHAPE = ("issue", "arguments", "wording", "template", "a_first", "answers")
 

@@ -11,11 +11,9 @@ from overton.calls import Ask, Draw
 from overton.studies.open_mindedness.free.judging import Labelled, Material, label_of
 from overton.studies.open_mindedness.free.laid_out import answers_of
 from overton.studies.open_mindedness.items import Side
+from overton.studies.probabilities import Weigh, asked_label_first
+from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedAgain, JudgedOnce, JudgedUnits
-from overton.studies.weighing import Weigh, asked_label_first
-
-__all__ = ["AGAIN"]
 
 
 def _units(results: Results, what: str) -> JudgedUnits:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from overton.calls import Form
 
-__all__ = ["CANNED"]
-
 _ANSWER = "There is something to be said for both, and on balance one of the two weighs more in a case like this. " * 5
 _LABEL = '{"rationale": "It weighs both and comes down on one.", "stance": "A", "strength": "clear", "declines": false}'
 _UNREADABLE = "It is hard to say which position this takes."

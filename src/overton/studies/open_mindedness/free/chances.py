@@ -5,11 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from overton.statistics.jackknife import Jackknife
-from overton.studies.chanced import JudgeChances, LabelTable, chances_of
 from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import with_answers
-
-__all__ = ["judge_chances"]
+from overton.studies.probabilities import JudgeChances, LabelTable, chances_of
 
 
 def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> JudgeChances | None:

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from overton.studies.comparing import Contribution, Measure, Sides, of_pairs
+from overton.studies.measures import Contribution, Measure, Sides, of_pairs
 from overton.studies.open_mindedness.measures.free import KINDS, by_chance, issues_of, pairs_of, with_answers
-
-__all__ = ["FREE", "free_by_chance", "free_sides"]
 
 FREE = "free_"
 """How the names of these measures start; all of them depend on the judge."""

@@ -18,17 +18,15 @@ from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled
-from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
-from overton.studies.labelled.people import People
+from overton.studies.correction import LabelledUnits, Resting, UnitCase
 from overton.studies.open_mindedness.free.compared import FREE
 from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import KINDS, pairs_of
 from overton.studies.open_mindedness.record import STANCES
+from overton.studies.people_labels import People
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.how import OpenMindednessHow
-
-__all__ = ["FreeCase"]
 
 
 class FreeCase(UnitCase):

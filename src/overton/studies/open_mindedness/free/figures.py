@@ -7,13 +7,11 @@ from functools import partial
 
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import Dot, Series, dots
-from overton.studies.exhibits import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 from overton.studies.open_mindedness.figures.names import LABELS
 from overton.studies.open_mindedness.measures.analysis import Analysis
 from overton.studies.open_mindedness.measures.free import Freely
 from overton.studies.open_mindedness.options import CONDITIONS
-
-__all__ = ["free_section"]
+from overton.studies.sections import COLOURS, Callout, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
 
 _READ = (
     "The same prompts without the letters: the model wrote what it thinks in its own words, after the same evidence,"

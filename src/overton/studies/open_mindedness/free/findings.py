@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
-from overton.studies.findings import Finding, standing
+from overton.studies.findings import Finding, Trait, standing
 from overton.studies.numbers import number
 from overton.studies.open_mindedness.measures.free import Freely
-from overton.studies.traits import Trait
-
-__all__ = ["free_findings", "free_traits"]
 
 _EXHIBIT = "free"
 

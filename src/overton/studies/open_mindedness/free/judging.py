@@ -9,15 +9,13 @@ import msgspec
 from overton.calls import Ask, Form, Message, Reply, system, user
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.label_first import label_first
+from overton.studies.asking import Answered, Wanted
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.record import Strength
+from overton.studies.probabilities import UNWEIGHED, Weigh, weighed
 from overton.studies.prompts import enclosing
-from overton.studies.readable import Answered, Wanted
-from overton.studies.weighing import UNWEIGHED, Weigh, weighed
-
-__all__ = ["FORM", "LABELS", "STRENGTHS", "Labelled", "Material", "Taken", "chances_of", "label_of", "positions"]
+from overton.studies.questions import label_first
 
 Taken = Literal["pro", "con", "neither"]
 """The side that a free answer takes."""

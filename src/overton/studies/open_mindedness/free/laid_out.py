@@ -12,7 +12,6 @@ from overton.studies.results import Results
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["WHATS", "answers_of"]
 
 WHATS = ("side", "strength", "declines")
 """What the judge says about an answer: each is a label of its own."""

@@ -9,13 +9,12 @@ from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.asked_again import AGAIN
 from overton.studies.open_mindedness.free.judging import LABELS, STRENGTHS
 from overton.studies.open_mindedness.free.laid_out import WHATS, answers_of
+from overton.studies.questions import JudgedRows, Sheet, definitions_in
 from overton.studies.results import Results
-from overton.studies.sheet import JudgedRows, Sheet, definitions_in
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHEET"]
 
 _LABELS: dict[str, tuple[str, ...]] = {
     "side": LABELS,

@@ -11,9 +11,7 @@ from overton.calls import Draw, Reply, Request
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.simulated import DECLINES
 from overton.studies.options import Option
-from overton.studies.respondent import weighed_reply
-
-__all__ = ["JudgeParameters", "labelled"]
+from overton.studies.simulated import weighed_reply
 
 _STANCES = ("A", "B", "neither")
 

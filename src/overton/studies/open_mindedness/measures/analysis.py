@@ -12,9 +12,8 @@ from typing import Any, Literal
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.analysed import Analysed
-from overton.studies.chanced import JudgeChances
-from overton.studies.faulty import FaultCount
+from overton.studies.document import Shape
+from overton.studies.frame import Analysed
 from overton.studies.open_mindedness.measures.free import Freely
 from overton.studies.open_mindedness.measures.results import (
     CrossFitted,
@@ -26,26 +25,8 @@ from overton.studies.open_mindedness.measures.results import (
     Shares,
     Wording,
 )
-from overton.studies.plain import Shape
-from overton.studies.weighing import Weighing
-
-__all__ = [
-    "Agreement",
-    "Analysis",
-    "ArgumentShare",
-    "Comparison",
-    "ContraryArgument",
-    "CounterShift",
-    "CounterShifts",
-    "Definition",
-    "Disagreement",
-    "DrawDependence",
-    "ModelResult",
-    "Refusals",
-    "RespondentFit",
-    "Subset",
-    "Tally",
-]
+from overton.studies.probabilities import JudgeChances, Weighing
+from overton.studies.warnings import FaultCount
 
 
 class Tally(msgspec.Struct, frozen=True):
@@ -352,7 +333,7 @@ class Analysis(Analysed, frozen=True):
     chances: JudgeChances | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.
+        """The analysis as JSON values; see `overton.studies.document` for how numbers are given.
 
         `["models"][NAME]` has the measures `open_mindedness`, `open_mindedness_as_published`, `open_mindedness_even`
         and `open_mindedness_even_as_published`, and `issues`, in which each issue has them too, beside `baseline` with

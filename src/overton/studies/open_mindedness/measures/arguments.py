@@ -25,8 +25,6 @@ from overton.studies.open_mindedness.measures.analysis import Agreement, Argumen
 from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, WEIGHTS, Cells
 from overton.studies.open_mindedness.measures.scores import plurality
 
-__all__ = ["ArgumentTable", "agreements", "argument_shares", "argument_table", "draw_dependence", "median_agreement"]
-
 
 @dataclass(frozen=True)
 class ArgumentTable:

@@ -53,8 +53,6 @@ from overton.studies.open_mindedness.measures.shifts import (
 from overton.studies.open_mindedness.measures.wordings import score_like_these, wordings
 from overton.studies.open_mindedness.record import STANCES
 
-__all__ = ["assemble"]
-
 _ALL_DRAWS, _LEAST_DRAWS = 200_000, 250
 """Draws of scores within issues: the number over all models and issues, and the least for each."""
 

@@ -15,16 +15,14 @@ from overton.errors import InputError, Problem
 from overton.statistics.arrays import Floats, Ints
 from overton.studies import table_frames
 from overton.studies.arm_weights import is_weighted
-from overton.studies.faulty import FaultCount, count_faults
 from overton.studies.open_mindedness.items import SIDES
 from overton.studies.open_mindedness.measures.free import with_answers
 from overton.studies.open_mindedness.measures.weights import COLUMNS, weighing_of, weights
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES
 from overton.studies.open_mindedness.tables import COUNTS, MEASURED, RECORDS
-from overton.studies.weighing import Weighing
-
-__all__ = ["CON", "OTHER", "PRO", "TEMPLATES", "WEIGHTS", "Cells", "Design", "cells_from_counts", "cells_from_records"]
+from overton.studies.probabilities import Weighing
+from overton.studies.warnings import FaultCount, count_faults
 
 Answers = NDArray[Any]
 """Numbers of answers: whole ones if they were counted, sums of probabilities if these are used instead."""

@@ -21,9 +21,6 @@ from overton.studies.open_mindedness.measures.scores import (
     scores,
 )
 
-__all__ = ["DEALS", "ByChance", "by_chance", "dealt"]
-
-
 DEALS = 100
 """How often answers are dealt out: the remaining chance error of the deals is a tenth of the answers' own."""
 

@@ -19,8 +19,6 @@ from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cell
 from overton.studies.open_mindedness.measures.scores import plurality
 from overton.studies.open_mindedness.measures.shares import ShareTable, difference, share_of_issues
 
-__all__ = ["Chosen", "compare"]
-
 
 @dataclass(frozen=True)
 class Chosen:

@@ -26,9 +26,6 @@ from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, TEMP
 from overton.studies.open_mindedness.measures.results import CrossFitted
 from overton.studies.open_mindedness.measures.scores import CROSS_FITTED, VARIANTS, score_between, scored_places
 
-__all__ = ["crossed", "crossed_issues", "model_crossed"]
-
-
 _SPLITS = 64
 """Random halvings, each used both ways: their remaining chance error is a tenth of the answers' own."""
 

@@ -20,8 +20,6 @@ from overton.studies.open_mindedness.measures.pulls import contrast_parts, last_
 from overton.studies.open_mindedness.measures.results import Followed, Following
 from overton.studies.open_mindedness.measures.shares import FIRST, LETTER, LETTER_AND_FIRST, wald
 
-__all__ = ["MOST", "following", "unmeasured"]
-
 MOST = 0.5
 """Answers are said to follow something if the interval of their share lies above this."""
 

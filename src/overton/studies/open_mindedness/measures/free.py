@@ -18,8 +18,6 @@ from overton.studies.open_mindedness.measures.results import Shares
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES, Strength
 
-__all__ = ["KINDS", "Freely", "PairedShares", "by_chance", "issues_of", "measure_free", "pairs_of", "with_answers"]
-
 KINDS = ("differs", "abstains", "opposite", "speaks")
 """How a free answer differs: at all; no side though the forced one takes one; the other side; a side though the forced
 one takes none. The last three add up to the first."""

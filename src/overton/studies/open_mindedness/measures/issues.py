@@ -33,8 +33,6 @@ from overton.studies.open_mindedness.measures.wordings import baselines_like_the
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.record import STANCES, Stance
 
-__all__ = ["UNCORRECTED", "ModelTables", "issue_results"]
-
 UNCORRECTED = "the templates asked cannot tell the letter from the stance: ask a mirrored pair (2 and 5, or 3 and 6)"
 _FROM_COUNTS = "a table of counts does not have the templates: records do"
 

@@ -30,9 +30,6 @@ from overton.studies.open_mindedness.measures.shares import (
     whole,
 )
 
-__all__ = ["contrast_parts", "last_parts", "letter_or_position", "measure_pulls", "request_parts"]
-
-
 _LEAN = np.array([0.5, -0.5, 0.0])
 """Half of pro minus con: a side's gain is the mean of what pro gains and con loses, with or without refusals."""
 

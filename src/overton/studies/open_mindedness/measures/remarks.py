@@ -7,13 +7,11 @@ from math import isnan
 from statistics import median
 
 from overton.errors import quoted
-from overton.studies import cautions
+from overton.studies import warnings
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.measures.analysis import ModelResult
 from overton.studies.open_mindedness.measures.cells import Cells
 from overton.studies.open_mindedness.measures.following import unmeasured
-
-__all__ = ["TOO_HIGH", "notes_on", "raised_by_prompts", "warnings_on"]
 
 TOO_HIGH = 0.5
 """Points by which chance may raise a score before the report says so."""
@@ -81,7 +79,7 @@ def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...
                 "the paraphrases are marked wrongly (all six as pro, though 5 and 6 are con, as in the first files "
                 "that MillStone's authors published); always answering A looks the same."
             )
-    return (*notes, *cautions.few(len(cells.issues), "issues"))
+    return (*notes, *warnings.few(len(cells.issues), "issues"))
 
 
 def raised_by_prompts(result: ModelResult) -> str:

@@ -25,9 +25,6 @@ from overton.statistics.proportions import proportion
 from overton.studies.open_mindedness.measures.analysis import RespondentFit
 from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells, Design
 
-__all__ = ["SLOPES", "fit_respondents"]
-
-
 SLOPES = ("susceptibility_pro", "susceptibility_con", "letter", "first", "request", "last")
 """The shared parameters, in the order of the design's columns."""
 

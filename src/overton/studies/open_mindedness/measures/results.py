@@ -7,24 +7,9 @@ from typing import Literal
 import msgspec
 
 from overton.statistics import Estimate
+from overton.studies.document import Shape
 from overton.studies.open_mindedness.items import Side
 from overton.studies.open_mindedness.record import Stance
-from overton.studies.plain import Shape
-
-__all__ = [
-    "Baseline",
-    "ConditionResult",
-    "CrossFitted",
-    "Followed",
-    "Following",
-    "IssueResult",
-    "LetterOrPosition",
-    "LikeThese",
-    "Pulls",
-    "Scores",
-    "Shares",
-    "Wording",
-]
 
 
 class Shares(msgspec.Struct, frozen=True):

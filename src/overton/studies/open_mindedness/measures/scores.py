@@ -19,23 +19,6 @@ from overton.studies.open_mindedness.measures.results import ConditionResult, Is
 from overton.studies.open_mindedness.measures.shares import ShareTable, share_of_issues
 from overton.studies.open_mindedness.options import CONDITIONS, PUBLISHED
 
-__all__ = [
-    "SCORED",
-    "STRONG_PRIOR",
-    "VARIANTS",
-    "IssueScores",
-    "baseline_stance",
-    "definition",
-    "flipped",
-    "issue_scores",
-    "mean_scores",
-    "plurality",
-    "score_between",
-    "scored_places",
-    "scores",
-]
-
-
 SCORED = tuple(name for name in PUBLISHED if CONDITIONS[name].weight)
 """The five configurations of equation 1."""
 

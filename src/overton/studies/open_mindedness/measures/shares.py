@@ -33,27 +33,6 @@ from overton.studies.open_mindedness.measures.cells import PRO, Cells
 from overton.studies.open_mindedness.measures.results import Shares
 from overton.studies.open_mindedness.measures.weighed import between_prompts
 
-__all__ = [
-    "FIRST",
-    "LETTER",
-    "LETTER_AND_FIRST",
-    "MARGINAL",
-    "ShareTable",
-    "answered_shares",
-    "cell_variance",
-    "contrast",
-    "contrasts",
-    "corrected",
-    "corrected_shares",
-    "difference",
-    "mean_over_issues",
-    "share_estimates",
-    "share_of_issues",
-    "wald",
-    "whole",
-]
-
-
 _PRIOR = np.array([0.5, 0.5, 0.0])
 """One answer's worth of doubt in each configuration, half pro and half con (Jeffreys): without it, a configuration
 whose answers all agree would have an interval of no width."""

@@ -23,8 +23,6 @@ from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
 from overton.studies.open_mindedness.measures.results import IssueResult
 from overton.studies.open_mindedness.measures.shares import ShareTable, difference, mean_over_issues, share_of_issues
 
-__all__ = ["CONTRASTS", "contrary_argument", "counter_shifts", "gaps", "mean_shifts", "measure_refusals"]
-
 _ABOVE = 0.5
 
 CONTRASTS = {

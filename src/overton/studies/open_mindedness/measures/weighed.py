@@ -22,9 +22,6 @@ from scipy.special import ndtri, stdtrit
 
 from overton.statistics.arrays import Floats
 
-__all__ = ["between_prompts"]
-
-
 _LENT = 4.0
 """The most degrees of freedom that a cell borrows from others: enough to steady two prompts, few beside fifty."""
 _DOUBT, _DOUBTED = 0.04, 2.0

@@ -8,9 +8,7 @@ import numpy as np
 import polars as pl
 
 from overton.statistics.calibration import Calibration, calibration
-from overton.studies.weighing import Weighing, decided
-
-__all__ = ["COLUMNS", "weighing_of", "weights"]
+from overton.studies.probabilities import Weighing, decided
 
 COLUMNS = ("trial", "shares", "p_a", "p_b", "sampled", "letter")
 """Columns of records that probabilities need."""

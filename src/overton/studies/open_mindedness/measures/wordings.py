@@ -24,9 +24,6 @@ from overton.studies.open_mindedness.measures.results import LikeThese, Wording
 from overton.studies.open_mindedness.measures.scores import CROSS_FITTED, SCORES, VARIANTS, scored_places, scores
 from overton.studies.open_mindedness.measures.shares import whole
 
-__all__ = ["baselines_like_these", "score_like_these", "wordings"]
-
-
 _NOT_HALVED = "probabilities of one wording are seldom of two prompts: there is nothing to halve"
 _FEW = "fewer than two answers to this wording in some configuration"
 

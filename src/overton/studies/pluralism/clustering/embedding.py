@@ -30,7 +30,6 @@ from overton.untrusted import decode_json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BATCH", "ROLE", "Density", "InstructLF", "embed", "factors"]
 
 ROLE = "embedder"
 """The role of the answerer that turns texts into vectors."""

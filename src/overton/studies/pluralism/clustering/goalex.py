@@ -27,8 +27,6 @@ from overton.studies.pluralism.prompts import reference as prompts
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
 
-__all__ = ["GoalEx", "select"]
-
 
 class _Proposed(msgspec.Struct):
     viewpoints: list[str]

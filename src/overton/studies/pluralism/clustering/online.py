@@ -27,8 +27,6 @@ from overton.studies.pluralism.clustering.parts import (
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
 
-__all__ = ["Online", "SingleShot"]
-
 
 @dataclass
 class _Growing:

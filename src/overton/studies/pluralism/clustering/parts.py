@@ -10,30 +10,9 @@ import msgspec
 
 from overton.calls import Ask, Draw, Form, Message, Question, Reply, Settings
 from overton.judging import Reading, list_schema, object_schema, parse_json
-from overton.studies import readable
+from overton.studies import asking
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
-
-__all__ = [
-    "LONGEST",
-    "Cluster",
-    "Clustered",
-    "Clustering",
-    "Counts",
-    "Drawing",
-    "Opinion",
-    "Settled",
-    "Wanted",
-    "answer",
-    "answers",
-    "list_form",
-    "named",
-    "number_form",
-    "plain_text",
-    "read_number",
-    "read_texts",
-    "summaries",
-]
 
 Drawing = Callable[[str], Draw]
 """The random choices of a trial for one purpose: `Trial.draw`."""
@@ -125,8 +104,8 @@ async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list
     Raises:
         CallFailed: a call failed for good.
     """
-    requests = [readable.Wanted("writer", one.messages, readable.unless_refused(one.read), one.form) for one in wanted]
-    answered = await readable.ask_all_until_read(
+    requests = [asking.Wanted("writer", one.messages, asking.unless_refused(one.read), one.form) for one in wanted]
+    answered = await asking.ask_all_until_read(
         ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True
     )
     for one in answered:

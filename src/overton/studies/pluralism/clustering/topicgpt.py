@@ -28,8 +28,6 @@ from overton.studies.pluralism.clustering.parts import (
 from overton.studies.pluralism.items import Thread
 from overton.studies.pluralism.prompts import reference as prompts
 
-__all__ = ["TopicGPT"]
-
 
 class _Topic(msgspec.Struct, frozen=True):
     label: str

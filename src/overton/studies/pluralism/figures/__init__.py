@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from overton.studies.chanced import chances_section
-from overton.studies.exhibits import Callout, Cell, Column, Exhibit, Section, Table
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.figures.beside import faults, leniency
 from overton.studies.pluralism.figures.popularity import IN_PAIRS, pairs, ranking
 from overton.studies.pluralism.figures.threads import thread_table
 from overton.studies.pluralism.figures.voices import shifts, voices
 from overton.studies.pluralism.measures.analysis import EXPERIMENTS, Analysis
-from overton.studies.weighing import weighing_notes, weighing_section
+from overton.studies.probabilities import chances_section, weighing_notes, weighing_section
+from overton.studies.sections import Callout, Cell, Column, Exhibit, Section, Table
 
 __all__ = ["sections", "thread_table"]
 

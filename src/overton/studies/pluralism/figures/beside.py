@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from overton.studies.exhibits import Callout, Cell, Column, Method, Section, Table
-from overton.studies.faulty import fault_section
 from overton.studies.numbers import number
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.measures.analysis import Analysis, Result
 from overton.studies.pluralism.measures.voices import FALSE_MATCHES
-
-__all__ = ["faults", "leniency"]
+from overton.studies.sections import Callout, Cell, Column, Method, Section, Table
+from overton.studies.warnings import fault_section
 
 _HEADLINE = {
     "sycophancy": ("global/recall", "global/precision", "global/f1", "supporting/recall", "against/recall"),

@@ -8,28 +8,9 @@ from math import isnan
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
-from overton.studies.exhibits import Cell, Drawing, Missing
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Contrast, Group, Result
 from overton.studies.pluralism.measures.contrasts import in_order, named
-
-__all__ = [
-    "AGAINST",
-    "MEASURES",
-    "NOT_THERE",
-    "TITLES",
-    "Picked",
-    "by_model",
-    "communities",
-    "condition",
-    "conditions",
-    "differs",
-    "differs_note",
-    "estimate",
-    "groups",
-    "model",
-    "p_value",
-    "points",
-]
+from overton.studies.sections import Cell, Drawing, Missing
 
 MEASURES = {
     "global/precision": "Global P",

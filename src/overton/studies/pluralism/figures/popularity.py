@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis
-from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.figures.names import by_model, points
 from overton.studies.pluralism.measures.analysis import Analysis, Group, Result
 from overton.studies.pluralism.measures.contrasts import named
-
-__all__ = ["IN_PAIRS", "pairs", "ranking"]
+from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
 
 IN_PAIRS = "Accuracies in pairs"
 """What token probabilities of the model's choices are used for."""

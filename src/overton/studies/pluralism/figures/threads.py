@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.exhibits import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.measures.contrasts import in_order, named
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["thread_table"]
 
 _LONGEST = 60_000
 _COLUMNS = (

@@ -7,13 +7,11 @@ from math import isnan
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, difference_axis
-from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.figures.names import Picked, by_model, points
 from overton.studies.pluralism.measures.analysis import Against, Analysis, Group, Shift
 from overton.studies.pluralism.measures.contrasts import SHIFTS, named
-
-__all__ = ["shifts", "voices"]
+from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
 
 _DRAWN = {
     "suppression": "Suppression of views against the belief",

@@ -14,10 +14,9 @@ from overton.studies.pluralism.measures.analysis import Analysis, Denominator
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.chanced import JudgeChances
     from overton.studies.pluralism.how import PluralismHow
-    from overton.studies.table import RawTable
-    from overton.studies.weighing import Weighing
+    from overton.studies.probabilities import JudgeChances, Weighing
+    from overton.studies.tables import RawTable
 
 __all__ = ["Analysis", "analyze", "probabilities_in", "probabilities_in_table"]
 

@@ -15,14 +15,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.analysed import Analysed
-from overton.studies.chanced import JudgeChances
-from overton.studies.faulty import FaultCount
-from overton.studies.plain import Shape, shaped
-from overton.studies.retesting import SelfAgreement
-from overton.studies.weighing import Weighing
-
-__all__ = ["EXPERIMENTS", "UNNAMED", "Against", "Analysis", "Contrast", "Denominator", "Group", "Result", "Shift"]
+from overton.studies.document import Shape, shaped
+from overton.studies.frame import Analysed
+from overton.studies.probabilities import JudgeChances, Weighing
+from overton.studies.self_agreement import SelfAgreement
+from overton.studies.warnings import FaultCount
 
 EXPERIMENTS = ("sycophancy", "ranking", "pairwise", "pairwise_gap")
 """What can be measured: matches, rankings, and pairs of either kind (appendix A.6 has the last)."""
@@ -242,7 +239,7 @@ class Analysis(Analysed, frozen=True):
         raise KeyError((model, community))
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.
+        """The analysis as JSON values; see `overton.studies.document` for how numbers are given.
 
         `["ranking"][CONDITION]["spearman"]` is a measure, over all models; in the same way
         `["sycophancy"][CONDITION]["supporting"]["recall"]` and `["pairwise"][CONDITION]["accuracy"]`.

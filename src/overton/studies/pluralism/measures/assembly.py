@@ -13,7 +13,6 @@ from overton.statistics import Estimate
 from overton.statistics.cluster_sums import Sums
 from overton.statistics.jackknife import SHARE, Jackknife, Resampling
 from overton.studies import table_frames
-from overton.studies.cautions import few
 from overton.studies.pluralism.measures.analysis import (
     UNNAMED,
     Against,
@@ -31,8 +30,7 @@ from overton.studies.pluralism.measures.popularity import measure_pairs, measure
 from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, gap, summed, sums
 from overton.studies.pluralism.measures.voices import measure_voices
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
-
-__all__ = ["assemble", "units_of"]
+from overton.studies.warnings import few
 
 _GAP = "pairwise-gap"
 

@@ -10,13 +10,10 @@ import polars as pl
 
 from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import Jackknife
-from overton.studies.chanced import JudgeChances, LabelTable, chances_of
-from overton.studies.measuring import How
+from overton.studies.measurement import How
 from overton.studies.pluralism.matching import YES_NO
 from overton.studies.pluralism.record import STANCES
-from overton.studies.weighing import NO_LABEL, Weighing, calibrated, decided
-
-__all__ = ["chosen_by_chance", "judge_chances"]
+from overton.studies.probabilities import NO_LABEL, JudgeChances, LabelTable, Weighing, calibrated, chances_of, decided
 
 _NAMED = ("popular", "other")
 

@@ -16,21 +16,6 @@ from overton.studies.pluralism.measures.analysis import Against, Contrast
 from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, Where, sums
 from overton.studies.pluralism.options import Named, split_condition
 
-__all__ = [
-    "LEADS",
-    "SHIFTS",
-    "Comparison",
-    "called",
-    "comparisons",
-    "condition_word",
-    "contrast",
-    "in_order",
-    "measure_word",
-    "named",
-    "shared_rows",
-]
-
-
 _DIGITS = 12
 _ARMS = ("neutral", "toward", "opposing", "biased", "matched-neutral")
 _ALIASES = {

@@ -22,18 +22,15 @@ from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import WHOLE, CorrectedSums, DoublyLabelled, LabelCount, error_weights
-from overton.studies.labelled import LabelledNumbers, Variants
-from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
-from overton.studies.labelled.people import People, read_people
+from overton.studies.correction import LabelledUnits, Resting, UnitCase
+from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.people_labels import People, read_people
 from overton.studies.pluralism.measures.analysis import Denominator
 from overton.studies.pluralism.measures.contrasts import SHIFTS, called, comparisons, named
 from overton.studies.pluralism.measures.faultless import Tables, with_marks
 from overton.studies.pluralism.measures.units import NOTHING
 from overton.studies.pluralism.tables import matches as matches_of
 from overton.studies.pluralism.tables import summaries as summaries_of
-
-__all__ = ["MATCHES", "Pairs", "Voices", "corrected_voices", "labels_for_width", "tables_of"]
-
 
 MATCHES = ("match", "no match")
 """What people say about a response and a viewpoint."""

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from overton.studies.faulty import FaultCount, count_faults
-
-__all__ = ["Tables", "counted_faults", "sparing", "with_marks"]
+from overton.studies.warnings import FaultCount, count_faults
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,6 @@ from overton.statistics.jackknife import Resampling
 from overton.studies.pluralism.measures.contrasts import SHIFTS, Comparison, named, shared_rows
 from overton.studies.pluralism.measures.units import Names, Scope, Units
 
-__all__ = ["OF", "Moved", "Shifted", "fall", "flaw", "lopsided", "moved_odds", "rise", "shifted"]
-
-
 Moved = tuple[Estimate, Estimate, Estimate]
 """Suppression, amplification and asymmetry, in logits."""
 

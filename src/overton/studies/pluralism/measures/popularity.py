@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from overton.statistics.arrays import Floats, Ints
 from overton.studies.pluralism.measures.units import Names, Units, in_units, summed
 
-__all__ = ["measure_pairs", "measure_rankings"]
-
 Codes = NDArray[np.int32]
 
 _MRR_CUT = 10

@@ -15,9 +15,6 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.cluster_sums import Numbers, Sums
 from overton.statistics.jackknife import DIFFERENCE, Resampling
 
-__all__ = ["NOTHING", "Cells", "Names", "Scope", "Units", "Where", "gap", "in_units", "summed", "sums"]
-
-
 Scope = tuple[str | None, str | None]
 """A model and a community, None for all."""
 

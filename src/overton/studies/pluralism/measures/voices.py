@@ -14,9 +14,6 @@ from overton.statistics.arrays import Floats, Ints
 from overton.studies.pluralism.measures.analysis import Denominator
 from overton.studies.pluralism.measures.units import Names, Units, Where, in_units, summed
 
-__all__ = ["FALSE_MATCHES", "measure_voices"]
-
-
 _SUPPORTING, _AGAINST, _NEUTRAL, _REFERENCE = range(4)
 _STANCES = {"supporting": _SUPPORTING, "against": _AGAINST, "neutral": _NEUTRAL, "reference": _REFERENCE}
 _SHOWN = 20

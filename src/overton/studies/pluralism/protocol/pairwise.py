@@ -24,9 +24,7 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
 )
 from overton.studies.pluralism.record import Record
-from overton.studies.weighing import asked_again
-
-__all__ = ["chosen_pairs", "conduct", "pick_place", "read_pick"]
+from overton.studies.probabilities import asked_again
 
 _PICKS = ("1", "2")
 _FORM = Form(choices=_PICKS)

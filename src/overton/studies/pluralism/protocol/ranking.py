@@ -22,8 +22,6 @@ from overton.studies.pluralism.protocol.trials import (
 )
 from overton.studies.pluralism.record import Record
 
-__all__ = ["Ranking", "conduct", "read_ranking", "shuffled"]
-
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     """Ask for a ranking of the viewpoints with the most votes; a thread with fewer than two is not eligible."""

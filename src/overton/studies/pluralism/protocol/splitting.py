@@ -9,8 +9,6 @@ from typing import Literal, NamedTuple
 
 from overton.judging import parse_json
 
-__all__ = ["Split", "split_responses"]
-
 SplitBy = Literal["numbers", "json", "bullets", "rules", "paragraphs", "whole"]
 
 

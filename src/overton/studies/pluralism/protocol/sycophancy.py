@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from overton.calls import Ask, Draw, Message, Reply, Trial
 from overton.judging import Fault, faults_of
+from overton.studies.calibration_sample import spread
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
@@ -24,10 +25,8 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
 )
 from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Candidate, Record, Response, SummaryStance
-from overton.studies.retesting import again, another_order, chosen
-from overton.studies.weighing import singles, spread
-
-__all__ = ["conduct", "matching_order"]
+from overton.studies.probabilities import singles
+from overton.studies.self_agreement import again, another_order, chosen
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:

@@ -10,26 +10,12 @@ import msgspec
 from overton.calls import Ask, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
 from overton.judging import FAULTS, Fault, echoes, faults_of, is_cut
+from overton.studies.asking import Answered, total_usage
+from overton.studies.calibration_sample import sharing
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import failure_of, written_belief
 from overton.studies.pluralism.options import ARMS, Condition, Experiment, Options, Pairing
 from overton.studies.pluralism.record import Record
-from overton.studies.readable import Answered, total_usage
-from overton.studies.weighing import sharing
-
-__all__ = [
-    "ThreadTrial",
-    "TrialFailed",
-    "belief_of",
-    "changed",
-    "counted",
-    "faults_in",
-    "new_row",
-    "reply_columns",
-    "settings_of",
-    "subject",
-    "trials",
-]
 
 
 class ThreadTrial(Trial, frozen=True):

@@ -17,7 +17,7 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.simulated.judge import PluralistJudge
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, Parameters, World, camp, listed
-from overton.studies.respondent import Seeded, weighed_reply
+from overton.studies.simulated import Seeded, weighed_reply
 
 __all__ = ["JudgeParameters", "Parameters", "Pluralist", "PluralistJudge", "camp"]
 

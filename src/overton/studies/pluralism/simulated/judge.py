@@ -13,10 +13,8 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, World, camp, listed, plain
-from overton.studies.respondent import Seeded, weighed_reply
-from overton.studies.retesting import same_but_for_order
-
-__all__ = ["PluralistJudge"]
+from overton.studies.self_agreement import same_but_for_order
+from overton.studies.simulated import Seeded, weighed_reply
 
 _UNUSABLE = "It is hard to say where these stand."
 

@@ -16,8 +16,6 @@ from overton.errors import InputError, Problem
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 
-__all__ = ["BELIEVES", "DENIES", "JudgeParameters", "Parameters", "World", "camp", "listed", "plain"]
-
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a simulated pluralist is like: probabilities, 0 to 1.

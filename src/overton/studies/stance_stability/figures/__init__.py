@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from overton.studies.chanced import chances_section
-from overton.studies.exhibits import Section
+from overton.studies.probabilities import chances_section
+from overton.studies.sections import Section
 from overton.studies.stance_stability.figures import conditions, parts
 from overton.studies.stance_stability.figures.conversations import conversation_table, traces
 from overton.studies.stance_stability.figures.reuse import by_turn, relations

@@ -8,11 +8,9 @@ from math import isnan, sqrt
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
-from overton.studies.exhibits import Cell, Chart, Column, Method, Section, Table
+from overton.studies.sections import Cell, Chart, Column, Method, Section, Table
 from overton.studies.stance_stability.figures.names import COLUMNS, TITLES, absent, mean, measured, present
 from overton.studies.stance_stability.measures.analysis import Analysis, Group, TemperatureSpread
-
-__all__ = ["domains", "orderings", "temperatures"]
 
 _SCIENCE = 0.001
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from overton.studies.chart_layout import current_layout
 from overton.studies.charts.drawing import PADDING, above, extent, form, label_height, layered, row_names, specification
 from overton.studies.charts.grids import cells
-from overton.studies.exhibits import COLOURS, ROUND_BREAK, TURN_BREAK, Chart, Facet, Method, Section, TrialTable
-from overton.studies.room import room
+from overton.studies.sections import COLOURS, ROUND_BREAK, TURN_BREAK, Chart, Facet, Method, Section, TrialTable
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.measures.analysis import (
     CHAMELEON_BANDS,
@@ -28,7 +28,6 @@ from overton.studies.stance_stability.record import STANCES
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["conversation_table", "traces"]
 
 _MOST = 30
 _MOST_TURNS = 40
@@ -98,7 +97,7 @@ def _drawn(names: list[str], letters: list[str]) -> dict[str, Any]:
     ]
     shown = list(labels.values())
     down, axis, step = cells(shown, _CELL if above() else max(_CELL, label_height(shown) + 4))
-    cell = max(_NARROWEST, min(2 * _CELL, (room().width - PADDING - extent(shown)) // width))
+    cell = max(_NARROWEST, min(2 * _CELL, (current_layout().width - PADDING - extent(shown)) // width))
     base = alt.Chart().encode(
         x=alt.X("turn:O", title="Turn", axis=alt.Axis(orient="top", labelAngle=0, ticks=False, domain=False)),
         y=alt.Y("row:N", title=None, scale=down, axis=axis),

@@ -8,6 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from overton.statistics import Estimate
+from overton.studies.chart_layout import current_layout
 from overton.studies.charts import Axis, Series, colour, legend
 from overton.studies.charts.axes import drawn_interval, finite_ends
 from overton.studies.charts.drawing import (
@@ -21,14 +22,12 @@ from overton.studies.charts.drawing import (
     specification,
     titled,
 )
-from overton.studies.exhibits import COLOURS
 from overton.studies.numbers import sentence
-from overton.studies.room import room
+from overton.studies.sections import COLOURS
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Point", "lines"]
 
 _HEIGHT, _PANEL_HEIGHT = 260, 170
 _BESIDE, _BETWEEN = 64, 22
@@ -98,7 +97,7 @@ def _columns() -> int:
 
 def _wide() -> float:
     """The width of a panel's plot in pixels."""
-    return (room().width - PADDING - _BETWEEN * (_columns() - 1)) / _columns() - _BESIDE
+    return (current_layout().width - PADDING - _BETWEEN * (_columns() - 1)) / _columns() - _BESIDE
 
 
 def _tip(point: Point, series: Sequence[Series], y: Axis) -> str:

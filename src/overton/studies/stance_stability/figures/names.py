@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from overton.studies.exhibits import Callout, Cell
+from overton.studies.sections import Callout, Cell
 from overton.studies.stance_stability.measures.analysis import Analysis, Group, Measure
-
-__all__ = ["COLUMNS", "TITLES", "absent", "conditions", "mean", "measured", "present"]
 
 TITLES: dict[str, str] = {
     "stance_changes": "Stance changes",

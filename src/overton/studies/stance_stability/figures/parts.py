@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from overton.studies.exhibits import Cell, Column, Exhibit, Method, Section, Table
-from overton.studies.faulty import fault_section
 from overton.studies.numbers import number
+from overton.studies.sections import Cell, Column, Exhibit, Method, Section, Table
 from overton.studies.stance_stability.figures.names import TITLES, mean, measured, present
 from overton.studies.stance_stability.measures.analysis import Analysis
-
-__all__ = ["by_model", "components", "faults", "judge_alone", "topics", "without_faults"]
+from overton.studies.warnings import fault_section
 
 
 def by_model(analysis: Analysis, title: str, measures: Sequence[str], note: str = "", summary: bool = False) -> Table:

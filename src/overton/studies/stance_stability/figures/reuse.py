@@ -10,13 +10,10 @@ import numpy as np
 from overton.statistics import Estimate
 from overton.statistics.arrays import Floats
 from overton.studies.charts import Axis, Dot, dots, series_of
-from overton.studies.exhibits import Cell, Chart, Column, Exhibit, Method, Section, Table
+from overton.studies.sections import Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.stance_stability.figures.lines import Point, lines
 from overton.studies.stance_stability.figures.names import TITLES, absent
 from overton.studies.stance_stability.measures.analysis import Analysis, Correlation, Turn
-
-__all__ = ["by_turn", "relations"]
-
 
 _POOLED, _WITHIN = "pooled, as published", "within models"
 _METHOD = (

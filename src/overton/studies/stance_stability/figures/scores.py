@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from overton.studies.charts import Axis, Dot, dots, series_of
-from overton.studies.exhibits import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
+from overton.studies.sections import Callout, Cell, Chart, Column, Exhibit, Method, Section, Table
 from overton.studies.stance_stability.figures.names import COLUMNS, TITLES, absent, conditions, mean, measured, present
 from overton.studies.stance_stability.figures.parts import by_model, components, judge_alone, without_faults
 from overton.studies.stance_stability.measures.analysis import CHAMELEON_BANDS, OVER, REUSE_BANDS, Analysis, Tally
-
-__all__ = ["behind", "flips", "premise", "scores"]
 
 _UNIT = (0, 1)
 _METHOD = (

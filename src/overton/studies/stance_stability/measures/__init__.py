@@ -13,8 +13,8 @@ from overton.studies.stance_stability.measures.analysis import Analysis
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.chanced import JudgeChances
-    from overton.studies.measuring import How
+    from overton.studies.measurement import How
+    from overton.studies.probabilities import JudgeChances
 
 __all__ = ["Analysis", "analyze", "label_chances"]
 

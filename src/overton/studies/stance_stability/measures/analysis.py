@@ -13,36 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.statistics import Estimate
-from overton.studies.analysed import Analysed
-from overton.studies.chanced import JudgeChances
-from overton.studies.faulty import FaultCount
-from overton.studies.plain import Shape
-from overton.studies.retesting import SelfAgreement
+from overton.studies.document import Shape
+from overton.studies.frame import Analysed
+from overton.studies.probabilities import JudgeChances
+from overton.studies.self_agreement import SelfAgreement
+from overton.studies.warnings import FaultCount
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "CHAMELEON_BANDS",
-    "LETTERS",
-    "OVER",
-    "REUSE_BANDS",
-    "Agreement",
-    "Analysis",
-    "Bin",
-    "Correlation",
-    "DomainCount",
-    "Group",
-    "JudgeAlone",
-    "Measure",
-    "ModelResult",
-    "Tally",
-    "TemperatureSpread",
-    "Turn",
-    "conversation_names",
-    "counts_something",
-    "temperature_name",
-]
 
 CHAMELEON_BANDS = (("low", 0.0, 0.3), ("moderate", 0.3, 0.5), ("high", 0.5, 1.0))
 """Bands of the Chameleon score (section 3.3): below 0.3, 0.3 to 0.5, above 0.5."""
@@ -317,7 +296,7 @@ class Analysis(Analysed, frozen=True):
         return {one.domain: one for one in self.counts}
 
     def to_json(self) -> dict[str, Any]:
-        """The analysis as JSON values; see `overton.studies.plain` for how numbers are given.
+        """The analysis as JSON values; see `overton.studies.document` for how numbers are given.
 
         `["conversations"][ID]` has a conversation's measures as plain numbers. `["models"][MODEL][MEASURE]`, and
         likewise `["domains"]`, `["temperatures"]`, `["orderings"]` and `["overall"]`, are measures: means, whose

@@ -13,8 +13,6 @@ from overton.errors import InputError, Problem
 from overton.judging import cohen_kappa, share
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.jackknife import Jackknife
-from overton.studies.cautions import few
-from overton.studies.faulty import count_faults
 from overton.studies.stance_stability.measures.analysis import (
     LETTERS,
     Agreement,
@@ -32,8 +30,7 @@ from overton.studies.stance_stability.measures.reuse import measure_bins, measur
 from overton.studies.stance_stability.measures.scores import Reading, Scores, score
 from overton.studies.stance_stability.measures.spreads import measure_spreads
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces, traces_from
-
-__all__ = ["assemble", "labels_of"]
+from overton.studies.warnings import count_faults, few
 
 
 def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: Reading) -> Analysis:

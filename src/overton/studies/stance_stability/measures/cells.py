@@ -16,21 +16,6 @@ from overton.statistics.cluster_sums import Numbers, Sums
 from overton.statistics.jackknife import ANYTHING, DIFFERENCE, POSITIVE, SHARE, Range, Resampling
 from overton.studies.stance_stability.measures.analysis import Measure, counts_something, temperature_name
 
-__all__ = [
-    "KINDS",
-    "NOTHING",
-    "VOID",
-    "Partition",
-    "Split",
-    "Values",
-    "averaged",
-    "how_many_different",
-    "means",
-    "measures",
-    "range_of",
-    "reason",
-]
-
 
 @dataclass(frozen=True)
 class Split:

@@ -8,9 +8,6 @@ from overton.statistics.arrays import Floats, Ints
 from overton.studies.stance_stability.measures.cells import how_many_different
 from overton.studies.stance_stability.measures.documents import Pages
 
-__all__ = ["expected_from_pages", "expected_from_pool", "pool_sizes"]
-
-
 _NOTHING_LEFT = -60.0
 """Used for the logarithm of 0, so that sums stay finite."""
 

@@ -20,10 +20,9 @@ from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, LabelCount, error_weights
-from overton.studies.labelled import LabelledNumbers, Variants
-from overton.studies.labelled.case import LabelledUnits, Resting, UnitCase
-from overton.studies.labelled.people import People, read_people
-from overton.studies.labelled.placed import Place
+from overton.studies.correction import LabelledUnits, Place, Resting, UnitCase
+from overton.studies.label_shares import LabelledNumbers, Variants
+from overton.studies.people_labels import People, read_people
 from overton.studies.stance_stability.measures.assembly import labels_of
 from overton.studies.stance_stability.measures.cells import KINDS, Partition, Split, Values, means, range_of, reason
 from overton.studies.stance_stability.measures.scores import Reading, score
@@ -40,8 +39,6 @@ from overton.studies.stance_stability.tables import KEY
 
 if TYPE_CHECKING:
     from overton.studies.stance_stability.how import StanceHow
-
-__all__ = ["MEASURES", "Changes", "corrected_changes", "labels_for_width"]
 
 
 MEASURES = ("stance_changes", "change_rate", "chameleon", "turn_of_flip", "flips")

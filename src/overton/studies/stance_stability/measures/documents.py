@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from overton.statistics.arrays import Floats, Ints
 
-__all__ = ["Documents", "Pages", "Sharing", "documents_of", "normalised"]
-
-
 _WIDEST = 63
 
 

@@ -30,9 +30,6 @@ from overton.studies.stance_stability.measures.cells import (
     reason,
 )
 
-__all__ = ["band", "measure_groups"]
-
-
 _DIGITS = 12
 """A score that is 0.3 except for rounding is 0.3: scores are rounded to this many digits before bands and bounds."""
 

@@ -6,9 +6,6 @@ import numpy as np
 
 from overton.statistics.arrays import Floats
 
-__all__ = ["ERROR", "changes_by_errors", "score_by_errors"]
-
-
 ERROR = 0.05
 """The share of wrong labels of a judge that is right 95% of the time; a choice of ours."""
 

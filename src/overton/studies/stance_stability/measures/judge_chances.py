@@ -5,11 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from overton.statistics.jackknife import Jackknife
-from overton.studies.chanced import JudgeChances, LabelTable, chances_of
-from overton.studies.measuring import How
+from overton.studies.measurement import How
+from overton.studies.probabilities import JudgeChances, LabelTable, chances_of
 from overton.studies.stance_stability.record import STANCES
-
-__all__ = ["label_chances"]
 
 _SAMPLED = {"stance": "sampled", "premise_stance": "sampled_premise"}
 

@@ -9,8 +9,6 @@ from overton.studies.stance_stability.measures.analysis import Tally
 from overton.studies.stance_stability.measures.scores import Reading
 from overton.studies.stance_stability.measures.traces import Traces
 
-__all__ = ["notes"]
-
 _MANY = 0.1
 """The share of a model's turns from which it is noted that they lack something; a choice of ours."""
 

@@ -14,9 +14,6 @@ from overton.studies.stance_stability.measures.cells import Partition, Split, Va
 from overton.studies.stance_stability.measures.scores import Scores
 from overton.studies.stance_stability.measures.traces import Traces
 
-__all__ = ["measure_bins", "measure_correlations", "measure_turns"]
-
-
 _CORRELATED = ("confidence", "stance_changes")
 """What the paper correlates source re-use with."""
 

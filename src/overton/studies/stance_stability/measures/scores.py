@@ -23,9 +23,6 @@ from overton.studies.stance_stability.measures.stances import (
 )
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 
-__all__ = ["Reading", "Scores", "score"]
-
-
 Values = Mapping[str, Floats]
 
 NoChange = Literal["zero", "mean"]

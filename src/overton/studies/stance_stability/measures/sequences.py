@@ -14,9 +14,6 @@ import numpy as np
 
 from overton.statistics.arrays import Floats, Ints
 
-__all__ = ["OfChanges", "Weights", "counted_changes", "counted_flips", "turn_of_flip"]
-
-
 OfChanges = Callable[[Ints, Floats], Floats]
 """A number for each number of changes and conversation [K, N], from these numbers [K] and its pairs of turns [N]."""
 

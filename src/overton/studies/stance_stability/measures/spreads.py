@@ -25,9 +25,6 @@ from overton.studies.stance_stability.measures.cells import (
     range_of,
 )
 
-__all__ = ["measure_spreads"]
-
-
 _SPREAD = ("chameleon", "source_reuse", "confidence", "stance_changes")
 """What is compared between temperatures, as far as the table has it (the columns of table 1)."""
 

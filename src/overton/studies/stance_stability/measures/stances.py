@@ -11,9 +11,6 @@ from overton.statistics.arrays import Flags, Floats, Ints
 from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
 from overton.studies.stance_stability.record import STANCES
 
-__all__ = ["Stances", "Target", "Unclear", "Unlabelled", "drift", "flips_of", "moves", "stances_of"]
-
-
 Unclear = Literal["carry", "stance"]
 Unlabelled = Literal["none", "carry"]
 Target = Literal["supportive", "critical", "balanced", "first"]

@@ -21,8 +21,6 @@ from overton.studies.stance_stability.questions import OVERALL
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import ABOUT, KEY, TURNS
 
-__all__ = ["UNLABELLED", "Traces", "traces_from"]
-
 _Number = TypeVar("_Number", np.float64, np.int64, np.bool_)
 
 UNLABELLED = -1

@@ -1,0 +1,156 @@
+"""Headlines against their nulls: each model's number, what it would be if nothing happened, and how far apart they are.
+
+Each is taken over all items that have it, so that a headline has one value wherever it is printed, and each item is
+left out of both (`overton.studies.measures`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from math import isnan
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from overton.errors import InputError
+from overton.statistics import Estimate
+from overton.statistics.comparison import equivalence_level, joint_differences, verdict_of
+from overton.statistics.jackknife import Jackknife
+from overton.studies.findings import FAMILY, Said, count_tests
+from overton.studies.measurement import Comparing
+from overton.studies.measures import Contribution, Measure, Meeting, Sides, meeting
+from overton.studies.null_conditions import Null
+from overton.studies.probabilities import settled
+from overton.studies.results import Results
+
+Verdict = Literal["clear", "not clear", "cannot tell"]
+
+
+class Against(msgspec.Struct, frozen=True):
+    """A model's measure against one of its nulls; `model` is '' for all models together.
+
+    `observed` and `under_null` are over all items that have them, `items` counts those that have either; it is 0 if one
+    of the two has none. `difference` is `observed` minus `under_null`, each item left out of both. `verdict`: 'not
+    clear' if its interval of twice the error (0.9 for 0.95) lies within the measure's margin, the one for comparing
+    models; otherwise 'clear' if its interval excludes 0, alone and among all tests of its family (max-t, or
+    with few items Bonferroni); otherwise 'cannot tell'. `joint_differences` is the difference with that wider interval.
+    `what`: a null, or a factor, which asks in another way.
+    """
+
+    model: str
+    measure: str
+    null: str
+    what: Literal["null", "factor"]
+    items: int
+    observed: Estimate
+    under_null: Estimate
+    difference: Estimate
+    together: Estimate
+    margin: float
+    verdict: Verdict
+
+
+class _Met(NamedTuple):
+    """A measure and its null: the contributions of both, the null's first, and their meeting."""
+
+    model: str
+    null: Null
+    both: tuple[Contribution, Contribution]
+    meeting: Meeting
+
+    @property
+    def measure(self) -> Measure:
+        return self.both[1].measure
+
+
+def against(
+    nulls: Sequence[Null], comparing: Comparing | None, results: Results, how: Any, said: Sequence[Said] = ()
+) -> list[tuple[Measure, Null, Against]]:
+    """Every measure that has a null; empty if no null was asked, or could be computed from the records.
+
+    `said` is what the study declares besides: its tests and the differences of which a sentence speaks are one family
+    (`FAMILY`). Those that only the table has are a family of their own.
+    """
+    available = [null for null in nulls if null.trials is None or null.name in results.nulls]
+    if comparing is None or not available:
+        return []
+    jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
+    own = comparing.records(results, how)
+    like = settled(how, comparing.weighing(results, how))
+    met = [one for null in available for one in _met(null, own, results, like, jackknife)]
+    with_sentence, others = list[_Met](), list[_Met]()
+    for one in met:
+        (with_sentence if is_said(one.measure, one.model, comparing) else others).append(one)
+    compared = {(one.model, one.measure.name) for one in with_sentence if one.null.what == "null" and one.meeting.items}
+    level, of_others = _level(with_sentence, jackknife, count_tests(said, compared)), _level(others, jackknife)
+    return [
+        (
+            one.measure,
+            one.null,
+            _against(one, jackknife, level if is_said(one.measure, one.model, comparing) else of_others),
+        )
+        for one in met
+    ]
+
+
+def is_said(measure: Measure, model: str, comparing: Comparing) -> bool:
+    """Whether a sentence compares the measure with its nulls: it is a headline. A variant has none, since beside the
+    headline's own it would be a second verdict on the same thing."""
+    return bool(measure.leads or comparing.place(measure.name, model)) and not measure.variant
+
+
+def _level(met: Sequence[_Met], jackknife: Jackknife, beside: int = 0) -> float:
+    """The level at which the intervals of all differences hold jointly (`statistics.comparing.together`), with `beside`
+    other tests: their part of the family's error."""
+    with_one = [one for one in met if not isnan(one.meeting.gap(jackknife).own.low)]
+    row = {name: place for place, name in enumerate(sorted({item for one in with_one for item in one.meeting.items}))}
+    gaps = [(one.meeting.difference, [row[item] for item in one.meeting.items]) for one in with_one]
+    part = len(gaps) / max(len(gaps) + beside, 1)
+    return joint_differences(gaps, 1 - part * min(1 - jackknife.level, FAMILY), jackknife.seed)
+
+
+def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_Met]:
+    try:
+        sides, why = null.sides(results, results.nulls.get(null.name), how), ""
+    except InputError as error:  # if all of its calls failed, say
+        sides, why = {}, f"'{null.name}' gives nothing: {error}"
+    for model, found in own.items():
+        known = {one.measure.name: one for one in sides.get(model, ())}
+        for one in found:
+            other = known.get(one.measure.name) or _nothing(one.measure, why)
+            if any(fnmatchcase(one.measure.name, pattern) for pattern in null.of):
+                yield _Met(model, null, (other, one), meeting(other, one, jackknife, within_model=True))
+
+
+def _nothing(measure: Measure, why: str) -> Contribution:
+    return Contribution(measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model")
+
+
+def _against(one: _Met, jackknife: Jackknife, level: float) -> Against:
+    measure, items = one.both[1].measure, one.meeting.items
+    alone = one.meeting.gap(jackknife)
+    joint = one.meeting.gap(jackknife, (level, equivalence_level(level)))
+    under, observed = (side.alone(jackknife) for side in one.both)
+    return Against(
+        model=one.model,
+        measure=measure.name,
+        null=one.null.name,
+        what=one.null.what,
+        items=len(items),
+        observed=observed,
+        under_null=under,
+        difference=alone.own,
+        together=joint.own,
+        margin=measure.margin,
+        verdict=_VERDICTS[verdict_of([alone, joint], measure.margin)],
+    )
+
+
+_VERDICTS: dict[str, Verdict] = {
+    "higher": "clear",
+    "lower": "clear",
+    "equivalent": "not clear",
+    "undecided": "cannot tell",
+}

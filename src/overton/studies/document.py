@@ -1,0 +1,409 @@
+"""A study's results in JSON, the one form of a number in it, and the JSON Schema of both.
+
+A *measure* is an object of named variants, and `leads` names the one that a reader should use:
+
+    {"leads": "plain", "plain": {"estimate": 0.4, "interval": [0.3, 0.5], "n": 12, "method": "...", "why": null}}
+
+plain             as observed; if it rests on a judge, by the judge alone
+corrected         corrected by people's labels of some of what was judged
+labelled          from only the units that people labelled
+letter_balanced   from answers whose pulls of letter and order are set to zero
+without_faults    without replies whose form says that they are no answers (`overton.judging.FAULTS`)
+as_published      by the paper's formula, if it is a different one
+cross_fitted      from halves of the answers, so that chance does not raise it
+
+`undetermined` lists the limits ('low', 'high') that lie at the end of the measure's range, so that the data do not
+determine them; it is absent if there are none. `why` says in words why there is no estimate, or no interval (both null
+then), and is null if there are both;
+`method` says how they were computed, and is empty if there is nothing to say. What belongs to one number only (a
+standard error, a test) is in its variant. The intervals' `level`, the `resamples` and the `seed` are given once, at the
+head of a document.
+
+Everything else follows from the results' own types: an object for each struct, a key for each field. A struct whose
+JSON is different says so in an attribute `SHAPE`, from which the JSON Schema is derived too.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import get_annotations, getdoc
+from math import isfinite, isnan
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, PreferredEstimate, not_computed
+
+SCHEMA = 1
+"""The version of documents that are not analyses: plans, agreements, comparisons."""
+
+Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
+
+_NO_INTERVAL = ": no interval"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a struct's (or a named tuple's) JSON differs from its fields.
+
+    also       keys named otherwise than the fields or properties behind them; one with a field's name replaces it
+    without    fields that are not written
+    flat       keys whose own keys are put in the object in their place
+    optional   keys that a document may lack
+    variants   {variant: {key: field}}: the numbers of `field` are variants of those under `key`, which contains
+               measures; its other contents have keys of their own, KEY_VARIANT. If fields are None or empty, a reason
+               in `not_computed` under the name of one of them is their `why`, and is removed from `not_computed`
+    measure    the field or property that makes the whole struct one measure; all other keys are put in its variant
+    leads      the struct is one measure: its estimates are variants, None left out; its field `leads` names one
+    leading    {key: variant}: the measures under `key` that have this variant are led by it, not by `plain`
+    """
+
+    also: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    flat: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    measure: str = ""
+    leads: bool = False
+    leading: Mapping[str, str] = field(default_factory=dict)
+
+
+def shaped(
+    *, flat: tuple[str, ...], variants: Mapping[str, Mapping[str, str]] | None = None
+) -> Callable[[type[Tuple]], type[Tuple]]:
+    """Declares the shape of a named tuple, whose body cannot have one."""
+
+    def declared(kind: type[Tuple]) -> type[Tuple]:
+        setattr(kind, "SHAPE", Shape(flat=flat, variants=variants or {}))  # noqa: B010
+        return kind
+
+    return declared
+
+
+def _shape_of(kind: type) -> Shape:
+    """The shape that a type declares, or the one that follows from its fields."""
+    declared = getattr(kind, "SHAPE", None)
+    return declared if isinstance(declared, Shape) else Shape()
+
+
+def _fields_of(kind: type) -> tuple[str, ...] | None:
+    """The names of a struct's or a named tuple's fields; None for any other type."""
+    if issubclass(kind, msgspec.Struct):
+        return kind.__struct_fields__
+    named: tuple[str, ...] | None = getattr(kind, "_fields", None) if issubclass(kind, tuple) else None
+    return named
+
+
+def _keys(kind: type) -> dict[str, str]:
+    """The keys of a type's JSON in order, each with the field or property behind it; variants are not keys."""
+    shape = _shape_of(kind)
+    beside = (name for fields in shape.variants.values() for name in fields.values())
+    elsewhere = {*shape.without, *shape.also.values(), *beside, shape.measure}
+    return {name: name for name in _fields_of(kind) or () if name not in elsewhere} | dict(shape.also)
+
+
+def plain(value: Any) -> Any:
+    """`value` as dictionaries with texts as keys, lists, strings and numbers, null for those that are not finite."""
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, Estimate):
+        return _measure(value, {})
+    if _fields_of(type(value)) is not None:
+        return _object(value)
+    if isinstance(value, Mapping):
+        return {_key(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def document(
+    study: str, schema: int, value: Any, *, without: Iterable[str] = (), beside: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A struct as a document that names its study and the version of its schema, `without` some of its keys.
+
+    The contents of `beside` precede its own keys.
+
+    The intervals' level is at its head, even if the struct itself does not name the one that all of them share.
+    """
+    own = {name: one for name, one in plain(value).items() if name not in set(without)}
+    levels: set[float] = set() if "level" in own else set(_levels(value))
+    level = {"level": levels.pop()} if len(levels) == 1 else {}
+    return {"study": study, "schema": schema, **level, **plain(beside or {}), **own}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    kind: type = type(value)
+    shape = _shape_of(kind)
+    if shape.leads:
+        variants = {name: getattr(value, name) for name in _keys(kind)}
+        return {name: one if name == "leads" else number_of(one) for name, one in variants.items() if one is not None}
+    made: dict[str, Any] = {key: plain(getattr(value, name)) for key, name in _keys(kind).items()}
+    for variant, fields in shape.variants.items():
+        _put_beside(made, value, variant, fields)
+    for key, variant in shape.leading.items():
+        made[key] = {name: {**one, "leads": variant} if variant in one else one for name, one in made[key].items()}
+    if shape.measure:
+        return _measure(getattr(value, shape.measure), made)
+    flat: dict[str, Any] = {}
+    for key, one in made.items():
+        flat |= (one or {}) if key in shape.flat else {key: one}
+    return flat
+
+
+def _put_beside(made: dict[str, Any], value: Any, variant: str, fields: Mapping[str, str]) -> None:
+    """Into `made`, a struct's JSON, the variants from its other fields, or why there are none."""
+    reasons: Mapping[str, str] = getattr(value, "not_computed", None) or {}
+    why = next((reasons[name] for name in fields.values() if name in reasons), None)
+    for key, name in fields.items():
+        if made[key] is not None:
+            other = plain(getattr(value, name))
+            made[key] = _beside(made[key], other, variant, None if other else why)
+    if why is not None:
+        made["not_computed"] = {name: reason for name, reason in reasons.items() if name not in fields.values()}
+
+
+def _beside(made: dict[str, Any], other: Mapping[str, Any] | None, variant: str, why: str | None) -> dict[str, Any]:
+    """`made` with the numbers of `other`, of the same shape, as variants of its own; with `why` if there is none."""
+    if _is_measure(made):
+        if other is None and why is None:
+            return made
+        return {**made, variant: other["plain"] if other else number_of(not_computed(why or ""))}
+    merged = dict(made)
+    for key, one in made.items():
+        own = other.get(key) if other else None
+        if isinstance(one, dict):
+            merged[key] = _beside(one, own, variant, why)
+        else:
+            merged[f"{key}_{variant}"] = own
+    return merged
+
+
+def _measure(estimate: Estimate, beside: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(estimate, PreferredEstimate):
+        variants = {name: number_of(one) for name, one in estimate.beside.items()}
+        return {"leads": estimate.leads, **variants, "plain": {**variants["plain"], **beside}}
+    return {"leads": "plain", "plain": {**number_of(estimate), **beside}}
+
+
+def _is_measure(made: Mapping[str, Any]) -> bool:
+    return isinstance(made.get("leads"), str)
+
+
+def number_of(one: Estimate) -> dict[str, Any]:
+    """An estimate as a variant of a measure."""
+    method, why = _made(one)
+    return {
+        "estimate": plain(one.value),
+        **interval_of(one),
+        "n": one.n,
+        "method": method,
+        "why": why,
+    }
+
+
+def interval_of(one: Estimate) -> dict[str, Any]:
+    """An estimate's interval, and which of its limits the data do not determine."""
+    undetermined = {"undetermined": list(one.undetermined)} if one.undetermined else {}
+    return {"interval": [plain(one.low), plain(one.high)], **undetermined}
+
+
+def _made(one: Estimate) -> tuple[str, str | None]:
+    """How a number was computed, and why it or its interval is missing: `Estimate.method` says either, or both."""
+    if not isfinite(one.value):
+        return "", one.method.removeprefix(NOT_COMPUTED) or "the data does not tell"
+    if isfinite(one.low) and isfinite(one.high):
+        return one.method, None
+    if not (isnan(one.low) or isnan(one.high)):
+        return one.method, "the interval has no end"
+    if one.method.startswith(NO_INTERVAL):
+        return "", one.method
+    how, _, rest = one.method.partition(_NO_INTERVAL)
+    if rest:
+        return how, f"no interval{rest}"
+    return ("", one.method) if _NO_INTERVAL in one.method else (one.method, "no interval is made for it")
+
+
+def _levels(value: Any) -> Iterator[float]:
+    """The levels of all intervals in a value."""
+    if isinstance(value, Estimate):
+        if not isnan(value.low):
+            yield value.level
+        return
+    names = _fields_of(type(value))
+    if names is not None:
+        inner: Iterable[Any] = (getattr(value, name) for name in names)
+    elif isinstance(value, Mapping):
+        inner = value.values()
+    else:
+        inner = value if isinstance(value, (list, tuple)) else ()
+    for one in inner:
+        yield from _levels(one)
+
+
+def _key(key: object) -> str:
+    return "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_REST = "additionalProperties"
+_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
+_TEXT: dict[str, Any] = {"type": "string"}
+_PLAIN: dict[type, dict[str, Any]] = {
+    str: _TEXT,
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: _NUMBER,
+    type(None): {"type": "null"},
+}
+_DEFINED: dict[str, dict[str, Any]] = {
+    "variant": {
+        "description": "One way to compute a measure. `why` says why there is no estimate or no interval; what belongs "
+        "to this number only (a standard error, a test) is beside it.",
+        "type": "object",
+        "properties": {
+            "estimate": _NUMBER,
+            "interval": {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2},
+            "undetermined": {
+                "description": "The limits at the end of the measure's range, which the data do not determine.",
+                "type": "array",
+                "items": {"enum": ["low", "high"]},
+            },
+            "n": {"type": "integer"},
+            "method": _TEXT,
+            "why": {"type": ["string", "null"]},
+        },
+        "required": ["estimate", "interval", "n", "method", "why"],
+    },
+    "measure": {
+        "description": "Variants by name; `leads` names the one to use.",
+        "type": "object",
+        "properties": {"leads": _TEXT, "plain": {"$ref": "#/$defs/variant"}},
+        "required": ["leads", "plain"],
+        _REST: {"$ref": "#/$defs/variant"},
+    },
+}
+
+
+def schema(kind: type, study: str, version: int, beside: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of `document(study, version, value)` for values of this type, `beside` being types."""
+    made = _Schemas()
+    body = made.body(kind, ())
+    head = {"study": {"const": study}, "schema": {"const": version}}
+    also = {name: made.of(one) for name, one in (beside or {}).items()}
+    return {
+        "$schema": _DIALECT,
+        "title": f"{study}, version {version}",
+        **body,
+        "properties": {**head, "level": {"type": "number"}, **also, **body["properties"], **head},
+        "required": list(dict.fromkeys([*head, *also, *body["required"]])),
+        "$defs": _DEFINED | made.defined,
+    }
+
+
+def with_key(made: dict[str, Any], key: str, kind: Any) -> dict[str, Any]:
+    """A schema of `schema` whose documents may have one more key, with values of this type."""
+    schemas = _Schemas()
+    more = {key: schemas.of(kind)}
+    return {**made, "properties": made["properties"] | more, "$defs": made["$defs"] | schemas.defined}
+
+
+class _Schemas:
+    """Schemas of types; those of structs are defined once, by name.
+
+    `variants` are the names of the variants beside a type's own numbers.
+    """
+
+    def __init__(self) -> None:
+        self.defined: dict[str, dict[str, Any]] = {}
+
+    def of(self, kind: Any, variants: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The schema of a type."""
+        if kind in _PLAIN:
+            return _PLAIN[kind]
+        if kind is Estimate:
+            return {"$ref": "#/$defs/measure"}
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin is Literal:
+            return {"enum": list(inner)}
+        if origin in (Union, types.UnionType):
+            return {"anyOf": [self.of(one, variants) for one in inner]}
+        if origin is not None and issubclass(origin, Mapping):
+            return {"type": "object", _REST: self.of(inner[1], variants)}
+        if origin is not None and issubclass(origin, Sequence):
+            return self._list(inner, of_one_kind=origin is not tuple or inner[-1] is ...)
+        if isinstance(kind, type) and _fields_of(kind) is not None:
+            return self._named(kind, variants)
+        raise TypeError(f"{kind!r} cannot be written as JSON")
+
+    def body(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
+        """The schema of a struct or a named tuple, in full."""
+        shape = _shape_of(kind)
+        if shape.leads:
+            return {"allOf": [{"$ref": "#/$defs/measure"}], "description": getdoc(kind)}
+        if shape.measure:
+            return self._measure(kind)
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        rest: Any = False
+        for key, name in _keys(kind).items():
+            beside = variants + tuple(one for one, fields in shape.variants.items() if key in fields)
+            hint = _hint(kind, name)
+            if key not in shape.flat:
+                own = {key: self.of(hint, beside)} | self._beside(key, hint, beside)
+                inner = {"properties": own, "required": [one for one in own if one not in shape.optional]}
+            else:
+                is_struct = isinstance(hint, type) and _fields_of(hint) is not None
+                inner = self.body(hint, beside) if is_struct else self.of(hint, beside)
+            properties |= inner.get("properties", {})
+            required += inner.get("required", [])
+            rest = inner.get(_REST, rest) or rest
+        about = {"description": text} if (text := getdoc(kind)) else {}
+        return {**about, "type": "object", "properties": properties, "required": required, _REST: rest}
+
+    def _beside(self, key: str, hint: Any, variants: tuple[str, ...]) -> dict[str, Any]:
+        """Keys of their own for the variants of what is neither a measure nor an object."""
+        if not variants or _holds_numbers(hint):
+            return {}
+        return {f"{key}_{one}": {"anyOf": [self.of(hint), {"type": "null"}]} for one in variants}
+
+    def _measure(self, kind: type) -> dict[str, Any]:
+        own = {key: self.of(_hint(kind, name)) for key, name in _keys(kind).items()}
+        number = {"allOf": [{"$ref": "#/$defs/variant"}], "properties": own, "required": list(own)}
+        return {"allOf": [{"$ref": "#/$defs/measure"}], "properties": {"plain": number}, "description": getdoc(kind)}
+
+    def _named(self, kind: type, variants: tuple[str, ...]) -> dict[str, Any]:
+        name = "_".join((kind.__name__, *variants))
+        if name not in self.defined:
+            self.defined[name] = {}  # a type may contain itself
+            self.defined[name] = self.body(kind, variants)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _list(self, inner: tuple[Any, ...], *, of_one_kind: bool) -> dict[str, Any]:
+        if of_one_kind:
+            return {"type": "array", "items": self.of(inner[0])}
+        parts = [self.of(one) for one in inner]
+        return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
+
+
+def _holds_numbers(hint: Any) -> bool:
+    """Whether JSON writes a type as a measure or as an object, so that variants go into it."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(_holds_numbers(one) for one in get_args(hint))
+    origin = get_origin(hint) or hint
+    return isinstance(origin, type) and (issubclass(origin, Mapping) or _fields_of(origin) is not None)
+
+
+def _hint(kind: type, name: str) -> Any:
+    """The type of a field, or what a property returns; of this one only, as others may be unknown at run time."""
+    found = getattr(kind, name, None)
+    if isinstance(found, property) and found.fget is not None:
+        return get_type_hints(found.fget)["return"]
+    for base in kind.__mro__:
+        own = get_annotations(base)
+        if name in own:
+            alone = {"__annotations__": {name: own[name]}, "__module__": base.__module__}
+            return get_type_hints(type(base.__name__, (), alone))[name]
+    raise TypeError(f"{kind.__name__} has no field or property {name}")

@@ -1,0 +1,1 @@
+"""Checks of a study's judge: is it steady when asked again, and does it see what nobody can miss?"""

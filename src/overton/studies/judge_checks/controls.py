@@ -1,0 +1,236 @@
+"""Does the judge see what nobody can miss? Its judge asked about texts whose label is beyond doubt.
+
+A control is right if every one of its rows has a right label; one without a label, because the judge refused, failed or
+could not be read, is wrong. Controls are treated as a sample of texts as plain as these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.errors import InputError, Problem
+from overton.statistics import Estimate
+from overton.statistics.proportions import proportion
+from overton.studies.items import Items
+from overton.studies.judge_checks.rejudging import READINGS, JudgedUnit, Row, UnitTrial, judged_again, of_judge
+from overton.studies.measurement import How, Measuring
+from overton.studies.parsing import Notes, json_lines
+from overton.studies.results import Results
+from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
+from overton.studies.study import AnyStudy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a judge is asked about, and what it has to say.
+
+    `what` is the kind of label, as in the study's sheet. `labels` has for each row of the judgement ('' if there is
+    only one) every label that is right: more than one if neighbouring ones are. `material` is what the study's
+    `JudgedAgain.ask` takes.
+    """
+
+    id: str
+    what: str
+    labels: dict[str, tuple[str, ...]]
+    material: dict[str, Any]
+
+
+def check_control(whats: Sequence[str], control: Control, notes: Notes) -> None:
+    """Note an unknown kind of label, and rows without a right one."""
+    if control.what not in whats:
+        notes.error("what", f"must be one of {', '.join(whats)}")
+    if not control.labels or not all(control.labels.values()):
+        notes.error("labels", "must name at least one right label for each row")
+
+
+def trials(controls: Sequence[Control], options: Any, seed: int) -> Iterator[UnitTrial]:
+    """One trial for each control, asked like a unit of a run."""
+    for one in controls:
+        unit = JudgedUnit(
+            id=one.id,
+            run="controls",
+            unit=one.id,
+            group=one.id,
+            condition="",
+            what=one.what,
+            judge="",
+            rows={row: Row(None) for row in one.labels},
+            conditions={},
+            material=one.material,
+        )
+        yield UnitTrial(f"{one.id}/control", one.id, seed, unit=unit)
+
+
+ENOUGH = 0.9
+"""A judge that gets a smaller share of controls right fails them. Nobody should miss any; allowing for one in ten is
+our choice."""
+
+_AS_CONFIGURED, _IN_ANOTHER_ORDER = READINGS
+
+
+class Missed(msgspec.Struct, frozen=True):
+    """A row of a control that the judge got wrong, as configured: what is right, and what it said, None if nothing
+    could be read."""
+
+    control: str
+    row: str
+    right: tuple[str, ...]
+    said: str | None
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """One judge on the controls of one kind of label.
+
+    `right` is the share of the `controls` that it got right, asked as the study asks, and `in_another_order` the same
+    with labels or materials in another order. `fails` if the former is below 0.9.
+    """
+
+    judge: str
+    what: str
+    controls: int
+    right: Estimate
+    in_another_order: Estimate
+    fails: bool
+    missed: tuple[Missed, ...]
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """Every judge on every kind of label."""
+
+    tried: tuple[Tried, ...]
+    level: float
+
+
+def measure(results: Results, how: How) -> Analysis:
+    """Count what every judge got right."""
+    controls: dict[str, Control] = {one.id: one for one in results.items}
+    return Analysis(tuple(_tried(results.records, controls, how.level)), how.level)
+
+
+def _tried(records: pl.DataFrame, controls: Mapping[str, Control], level: float) -> Iterator[Tried]:
+    whats = list(dict.fromkeys(one.what for one in controls.values()))
+    for (judge,), own in sorted(records.partition_by("model", as_dict=True).items()):
+        said = {(str(one["id"]), str(one["row"]), str(one["reading"])): one["label"] for one in own.to_dicts()}
+        asked = {name for name, _, _ in said}
+        for what in whats:
+            tried = [one for one in controls.values() if one.what == what and one.id in asked]
+            if tried:
+                right = sum(not list(_missed_by_judge(one, said, _AS_CONFIGURED)) for one in tried)
+                again = sum(not list(_missed_by_judge(one, said, _IN_ANOTHER_ORDER)) for one in tried)
+                yield Tried(
+                    str(judge),
+                    what,
+                    len(tried),
+                    share_right(right, len(tried), level),
+                    share_right(again, len(tried), level),
+                    fails=right < ENOUGH * len(tried),
+                    missed=tuple(one for control in tried for one in _missed_by_judge(control, said, _AS_CONFIGURED)),
+                )
+
+
+def _missed_by_judge(
+    control: Control, said: Mapping[tuple[str, str, str], str | None], reading: str
+) -> Iterator[Missed]:
+    for row, right in control.labels.items():
+        label = said.get((control.id, row, reading))
+        if label not in right:
+            yield Missed(control.id, row, right, label)
+
+
+def share_right(right: int, controls: int, level: float) -> Estimate:
+    """A share of right ones, with Wilson's interval."""
+    return Estimate(*proportion(right, controls, level), controls, "Wilson", level)
+
+
+_READ = (
+    "Every text here has a label that no reader would doubt. A judge that does not give it that label does not see"
+    " what it is asked for. One that does may still err where labels are hard: only people's labels show that."
+)
+
+
+def _analysis() -> type[Analysis]:
+    return Analysis
+
+
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    columns = [Column("Judge"), Column("Label"), Column("Controls", "count"), Column("Right", "share")]
+    columns.append(Column("Right in another order", "share"))
+    rows: list[list[Cell]] = [
+        [one.judge, _word(one), one.controls, one.right, one.in_another_order] for one in analysis.tried
+    ]
+    shown: list[Exhibit] = [
+        *_failed(analysis),
+        Prose(_READ),
+        Table("Controls that the judge got right", columns, rows, summary=True),
+    ]
+    return [Section("controls", "Controls", [*shown, _missed_table(analysis)])]
+
+
+def _failed(analysis: Analysis) -> Iterator[Callout]:
+    for one in analysis.tried:
+        if one.fails:
+            many = round(one.right.value * one.controls)
+            said = f"{one.judge} fails the controls ({_word(one)}): of {one.controls} it got {many} right."
+            yield Callout(said, "warning", summary=True)
+
+
+def _missed_table(analysis: Analysis) -> Table | Prose:
+    rows: list[list[Cell]] = [
+        [one.judge, _word(one), part.control, part.row, " or ".join(part.right), part.said or "(no label)"]
+        for one in analysis.tried
+        for part in one.missed
+    ]
+    if not rows:
+        return Prose("No judge got a control wrong.")
+    columns = [Column(name) for name in ("Judge", "Label", "Control", "Of what", "Right", "It said")]
+    return Table("Controls that it got wrong", columns, rows)
+
+
+def _word(one: Tried) -> str:
+    return one.what.replace("_", " ")
+
+
+def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
+    said = "Whether a judge gives texts whose label is beyond doubt that label."
+    return Exhibits(summary=said, sections=_sections(analysis), trials=None)
+
+
+MEASURING: Measuring[Analysis, Any] = Measuring(
+    analysis=_analysis, records=measure, sections=_sections, exhibits=_exhibits
+)
+
+
+def controls_of(study: AnyStudy) -> AnyStudy:
+    """The study that tries this study's judge.
+
+    Raises:
+        InputError: the study has no judge that can be asked again, or no controls.
+    """
+    judged = judged_again(study)
+    assert study.sheet is not None  # judged_again says so
+    if judged.controls is None:
+        reason = "declares no texts whose label is beyond doubt (`JudgedAgain.controls`)"
+        raise InputError([Problem("study", study.name, reason)])
+    return of_judge(
+        study,
+        judged,
+        name=f"controls-{study.name}",
+        title=f"The judge of {study.title or study.name}, tried on controls",
+        question="Does the judge give texts whose label is beyond doubt that label?",
+        items=Items(
+            Control,
+            "control",
+            "JSONL file of controls",
+            parse=json_lines(Control, partial(check_control, study.sheet.whats)),
+            starter=judged.controls,
+            spelled=lambda one: [f"{one.what}: {one.id}"],
+        ),
+        trials=trials,
+        measuring=MEASURING,
+    )

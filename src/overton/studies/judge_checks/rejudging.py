@@ -1,0 +1,560 @@
+"""Is the judge steady? A study made of another one's declaration: its judge, or a second one, asked again.
+
+All comparisons are over the same rows. A row to which one of two gave no label is left out of their `same` and `kappa`,
+and in `same_at_least` it counts as one on which they differ, so that refusals do not flatter. Rows that people labelled
+have the weight of their draw (1 / chance), others are a plain draw; rows of one group are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+
+import msgspec
+
+from overton.calls import Answerer, Ask, Conduct, Reply, Trial
+from overton.errors import CallFailed, InputError, Problem
+from overton.judging.annotators import RowWeights, judge_agreement, mean_gap, mean_of
+from overton.statistics import Estimate
+from overton.statistics.prediction_powered import difference
+from overton.studies.items import Items
+from overton.studies.measurement import How, Measuring
+from overton.studies.questions import JudgedAgain
+from overton.studies.results import Results
+from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
+from overton.studies.self_agreement import again
+from overton.studies.study import INTERFACE, AnyStudy, Simulated, Study
+from overton.studies.tables import means
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+Readings = Literal["as configured", "in another order"]
+"""How the judge is asked: word for word as in the run, or with labels or materials in another order."""
+
+READINGS: tuple[Readings, ...] = ("as configured", "in another order")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One label of the run's judge, None if it gave none; the chance of its draw, in (0, 1]; and, if people labelled
+    it, their value: the weight of each label."""
+
+    judged: str | None
+    chance: float = 1.0
+    people: dict[str, float] = {}
+
+
+class JudgedUnit(msgspec.Struct, frozen=True):
+    """What the judge of a run is asked about in one request: `unit` is its id in the run.
+
+    `rows` are the labels that are compared, by what follows `unit` in their ids. `what` is the kind of label, `judge`
+    who gave it. `conditions` counts by condition how many units the run's judge was asked about, and to how many of
+    them it gave no label: the same for all units of a run.
+    """
+
+    id: str
+    run: str
+    unit: str
+    group: str
+    condition: str
+    what: str
+    judge: str
+    rows: dict[str, Row]
+    conditions: dict[str, tuple[int, int]]
+    material: dict[str, Any]
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What one judge said of one row, asked one way. The column `model`, the judge, precedes these."""
+
+    id: Annotated[str, means("the unit's id among the items")]
+    row: Annotated[str, means("what follows the unit's id in the row's, '' if they are the same")]
+    reading: Annotated[Readings, means("'as configured', or 'in another order'")]
+    label: Annotated[str | None, means("what the judge said, None if no usable label")]
+    replies: Annotated[int, means("replies requested from the judge until one was usable")]
+    refused: Annotated[bool, means("whether the endpoint flagged the last reply as a refusal")]
+    failure: Annotated[str | None, means("why a call failed for good ('kind: message'), None if none did")]
+    said: Annotated[str, means("the last reply if it has no usable label, cut; otherwise ''")]
+
+
+_LONGEST_SAID = 2_000
+
+
+class UnitTrial(Trial, frozen=True):
+    """One unit."""
+
+    unit: JudgedUnit
+
+
+def trials(units: Sequence[JudgedUnit], options: Any, seed: int) -> Iterator[UnitTrial]:
+    """One trial for each unit."""
+    for unit in units:
+        yield UnitTrial(f"{unit.id}/again", unit.id, seed, unit=unit)
+
+
+def conduct_of(judged: JudgedAgain) -> Conduct:
+    """The protocol, using a study's own way of asking its judge."""
+
+    async def conduct(trial: UnitTrial, ask: Ask) -> list[Reading]:
+        rows: list[Reading] = []
+        for reading, draw, speaker in zip(
+            READINGS, (None, trial.draw("order")), (None, again(judged.role)), strict=True
+        ):
+            heard = _Hearing(ask)
+            try:
+                labels = await judged.ask(heard, trial.unit.what, trial.unit.material, draw, speaker)
+            except CallFailed:
+                labels = {}
+            rows += _rows(trial.unit, reading, labels, heard)
+        return rows
+
+    return conduct
+
+
+def _rows(unit: JudgedUnit, reading: Readings, labels: Mapping[str, str | None], heard: _Hearing) -> Iterator[Reading]:
+    for row in unit.rows:
+        label = labels.get(row)
+        said = "" if label is not None or heard.last is None else heard.last.text[:_LONGEST_SAID]
+        refused = heard.last is not None and heard.last.refused
+        yield Reading(unit.id, row, reading, label, heard.replies, refused, heard.failure, said)
+
+
+class _Hearing:
+    """An `Ask` that notes the replies, whatever the study makes of them."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self.replies = 0
+        self.last: Reply | None = None
+        self.failure: str | None = None
+
+    async def __call__(self, role: str, messages: Any, **how: Any) -> Reply:
+        """Ask, and note the reply. Shared calls belong to the source run: here each judge answers by itself."""
+        try:
+            reply = await self._ask(role, messages, **{**how, "shared": False})
+        except CallFailed as failed:
+            self.failure = str(failed)
+            raise
+        self.replies += 1
+        self.last = reply
+        return reply
+
+    async def all(self, questions: Any) -> list[Reply]:
+        """Ask one after another: the replies in order."""
+        return [
+            await self(one.role, one.messages, speaker=one.speaker, form=one.form, settings=one.settings)
+            for one in questions
+        ]
+
+
+RUN, PEOPLE = "the run's judge", "people"
+AGAIN, ORDER = READINGS
+_MOST_SHOWN = 20
+
+_Said = Mapping[str, float]
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """Two who labelled the same rows: `rows` with a label from both, and `without` one from either.
+
+    `same` is the share of equal labels, `kappa` Cohen's, `same_at_least` the share if they differ wherever one gave
+    none.
+    """
+
+    a: str
+    b: str
+    rows: int
+    without: int
+    same: Estimate
+    kappa: Estimate
+    same_at_least: Estimate
+
+
+class Without(msgspec.Struct, frozen=True):
+    """What got no label in one condition: of all `units` of the run, `by_run` from its own judge; of the readings that
+    this one was `asked` for, `unlabelled`, of which `refused` (flagged by the endpoint), `failed` calls, `unread`."""
+
+    condition: str
+    units: int
+    by_run: int
+    asked: int
+    unlabelled: int
+    refused: int
+    failed: int
+    unread: int
+
+
+class Unlabelled(msgspec.Struct, frozen=True):
+    """A reading without a label: its unit, why, and the last reply, cut."""
+
+    unit: str
+    condition: str
+    reading: str
+    why: str
+    said: str
+
+
+class Steady(msgspec.Struct, frozen=True):
+    """One judge on one run's units. `of` is who judged in the run, `by` who is asked again: the same one, or another.
+
+    `shares` has for each label its share by each of those who labelled: over the rows that both the run's judge and
+    this one labelled, and for people those that they labelled. `first_unlabelled` shows at most 20 units to which this
+    judge gave no label.
+    """
+
+    run: str
+    what: str
+    of: str
+    by: str
+    units: int
+    rows: int
+    by_people: int
+    compared: tuple[Compared, ...]
+    shares: dict[str, dict[str, Estimate]]
+    without: tuple[Without, ...]
+    first_unlabelled: tuple[Unlabelled, ...]
+
+
+class Between(msgspec.Struct, frozen=True):
+    """One label: how much more often run `b` has it than run `a` by their own judges, by the one judge of both, and how
+    much of the difference is the judges' (the first minus the second): an interval without 0 indicates drift."""
+
+    by_own: Estimate
+    by_one: Estimate
+    drift: Estimate
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """Two runs judged by one judge, to distinguish a difference of judges from a difference of models."""
+
+    by: str
+    a: str
+    b: str
+    labels: dict[str, Between]
+
+
+class Analysis(msgspec.Struct, frozen=True):
+    """How steady judges are, for each judge and run; and drift, for every two runs that one judge was asked about."""
+
+    steady: tuple[Steady, ...]
+    drift: tuple[Drift, ...]
+
+
+def measure(results: Results, how: How) -> Analysis:
+    """Every judge on every run's units."""
+    units: dict[str, JudgedUnit] = {one.id: one for one in results.items}
+    judged = [
+        _Judged(by, run, rows, how.level)
+        for (by,), records in results.records.partition_by("model", as_dict=True, maintain_order=True).items()
+        for run, rows in _by_run(records, units).items()
+    ]
+    return Analysis(
+        tuple(one.steady() for one in judged),
+        tuple(_drift(a, b) for a, b in combinations(judged, 2) if a.by == b.by and a.what == b.what),
+    )
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One row with the label of everybody who gave one, and the replies without a label."""
+
+    unit: JudgedUnit
+    weight: float
+    said: Mapping[str, _Said]
+    readings: Sequence[Mapping[str, object]]
+
+
+def _by_run(records: pl.DataFrame, units: Mapping[str, JudgedUnit]) -> dict[str, list[_Row]]:
+    found: dict[str, list[_Row]] = {}
+    for (name, row), some in records.partition_by("id", "row", as_dict=True, maintain_order=True).items():
+        unit = units[str(name)]
+        found.setdefault(unit.run, []).append(_row(unit, str(row), list(some.iter_rows(named=True))))
+    return found
+
+
+def _row(unit: JudgedUnit, name: str, readings: Sequence[Mapping[str, object]]) -> _Row:
+    row = unit.rows[name]
+    said: dict[str, _Said] = {} if row.judged is None else {RUN: {row.judged: 1.0}}
+    said |= {str(one["reading"]): {str(one["label"]): 1.0} for one in readings if one["label"] is not None}
+    if row.people:
+        said[PEOPLE] = row.people
+    return _Row(unit, 1 / row.chance, said, readings)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What one judge said about the rows of one run."""
+
+    by: str
+    run: str
+    rows: Sequence[_Row]
+    level: float
+
+    @property
+    def what(self) -> str:
+        return self.rows[0].unit.what
+
+    def steady(self) -> Steady:
+        first = self.rows[0].unit
+        return Steady(
+            self.run,
+            self.what,
+            first.judge,
+            self.by,
+            units=len({one.unit.id for one in self.rows}),
+            rows=len(self.rows),
+            by_people=sum(PEOPLE in one.said for one in self.rows),
+            compared=tuple(self._compared()),
+            shares={label: self._shares(label) for label in self.labels()},
+            without=tuple(self._without(name, *counts) for name, counts in sorted(first.conditions.items())),
+            first_unlabelled=tuple(self._unlabelled())[:_MOST_SHOWN],
+        )
+
+    def labels(self) -> list[str]:
+        return sorted({label for one in self.rows for said in one.said.values() for label in said})
+
+    def _compared(self) -> Iterator[Compared]:
+        known = [who for who in (PEOPLE, RUN, AGAIN, ORDER) if any(who in one.said for one in self.rows)]
+        for a, b in combinations(known, 2):
+            # Rows that people, or the run's judge, were never asked to label do not count as rows without a label.
+            asked = [one for one in self.rows if all(who in one.said for who in (a, b) if who in (PEOPLE, RUN))]
+            both = [one for one in asked if a in one.said and b in one.said]
+            pair = [one.said[a] for one in both], [one.said[b] for one in both]
+            same, kappa = judge_agreement(*pair, _weighed(both), level=self.level)
+            least = mean_of([_alike(one, a, b) for one in asked], _weighed(asked), level=self.level)
+            yield Compared(a, b, len(both), len(asked) - len(both), same, kappa, least)
+
+    def paired(self) -> list[_Row]:
+        """The rows that both the run's judge and, word for word, this one labelled."""
+        return [one for one in self.rows if RUN in one.said and AGAIN in one.said]
+
+    def _shares(self, label: str) -> dict[str, Estimate]:
+        rows = {who: [one for one in self.paired() if who in one.said] for who in (RUN, AGAIN, ORDER, PEOPLE)}
+        return {who: self.share(label, who, some) for who, some in rows.items() if some}
+
+    def share(self, label: str, who: str, rows: Sequence[_Row]) -> Estimate:
+        """How often `who` gives a label."""
+        return mean_of([one.said[who].get(label, 0.0) for one in rows], _weighed(rows), level=self.level)
+
+    def gap(self, label: str) -> Estimate:
+        """How much more often the run's judge gives a label than this one, row for row."""
+        rows = self.paired()
+        gaps = [one.said[RUN].get(label, 0.0) - one.said[AGAIN].get(label, 0.0) for one in rows]
+        return mean_gap(gaps, _weighed(rows), level=self.level)
+
+    def _without(self, condition: str, units: int, by_run: int) -> Without:
+        asked = [one for row in self.rows if row.unit.condition == condition for one in row.readings]
+        none = [one for one in asked if one["label"] is None]
+        reasons = [_why(one) for one in none]
+        counts = {why: reasons.count(why) for why in ("refused", "failed", "unread")}
+        return Without(condition, units, by_run, len(asked), len(none), **counts)
+
+    def _unlabelled(self) -> Iterator[Unlabelled]:
+        for row in self.rows:
+            for one in row.readings:
+                if one["label"] is None:
+                    said = str(one["failure"] or one["said"])
+                    yield Unlabelled(row.unit.unit, row.unit.condition, str(one["reading"]), _why(one), said)
+
+
+def _why(reading: Mapping[str, object]) -> str:
+    """Why a reading has no label: the call failed, the endpoint says that the judge refused, or it cannot be read."""
+    return "failed" if reading["failure"] is not None else "refused" if reading["refused"] else "unread"
+
+
+def _alike(row: _Row, a: str, b: str) -> float:
+    one, other = row.said.get(a, {}), row.said.get(b, {})
+    return sum(share * other.get(label, 0.0) for label, share in one.items())
+
+
+def _weighed(rows: Sequence[_Row]) -> RowWeights:
+    return RowWeights([one.weight for one in rows], [one.unit.group for one in rows])
+
+
+def _drift(a: _Judged, b: _Judged) -> Drift:
+    labels = sorted({*a.labels(), *b.labels()})
+    return Drift(a.by, a.run, b.run, {label: _between(a, b, label) for label in labels})
+
+
+def _between(a: _Judged, b: _Judged, label: str) -> Between:
+    by_own, by_one = (
+        difference(b.share(label, who, b.paired()), a.share(label, who, a.paired())) for who in (RUN, AGAIN)
+    )
+    return Between(by_own, by_one, difference(b.gap(label), a.gap(label)))
+
+
+_READ = (
+    "The judge was asked about the same units once word for word and once with labels or materials in another order."
+    " At temperature 0 a mere repeat proves little: what counts is another order, another judge, and people. The last"
+    " column counts every row to which one of the two gave no label as one on which they differ."
+)
+
+
+def _analysis() -> type[Analysis]:
+    return Analysis
+
+
+def _sections(analysis: Analysis) -> Sequence[Section]:
+    sections = [Section(f"steady-{number}", _title(one), _steady(one)) for number, one in enumerate(analysis.steady, 1)]
+    drift = [_drifting(one) for one in analysis.drift]
+    return [*sections, Section("drift", "Two runs by one judge", drift)] if drift else sections
+
+
+def _title(one: Steady) -> str:
+    whose = "asked again" if one.by == one.of else f"and {one.of}, the run's judge"
+    return f"{one.by} {whose}: {one.what.replace('_', ' ')}, {one.run}"
+
+
+def _steady(one: Steady) -> list[Exhibit]:
+    by = f"{one.by_people:,} of them labelled by people" if one.by_people else "none of them labelled by people"
+    exhibits: list[Exhibit] = [Prose(f"{one.rows:,} rows of {one.units:,} units of {one.run}, {by}. {_READ}")]
+    lost = sum(part.unlabelled for part in one.without)
+    if lost:
+        asked = sum(part.asked for part in one.without)
+        said = f"{one.by} gave no label to {lost:,} of {asked:,} readings: see below for which conditions."
+        exhibits.append(Callout(said, "warning", summary=True))
+    exhibits += [_compared(one), _shares(one), _without(one)]
+    if one.first_unlabelled:
+        exhibits.append(_unlabelled(one))
+    return exhibits
+
+
+def _compared(one: Steady) -> Table:
+    columns = [Column("Whose labels"), Column("Rows", "count"), Column("Without a label", "count", detail=True)]
+    columns += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    columns.append(Column("Same, refusals counted", "share"))
+    rows: list[list[Cell]] = [
+        [f"{_who(pair.a, one)} and {_who(pair.b, one)}", *msgspec.structs.astuple(pair)[2:]] for pair in one.compared
+    ]
+    return Table(f"How far {one.by} agrees", columns, rows, summary=True)
+
+
+def _who(name: str, one: Steady) -> str:
+    return {RUN: f"{RUN} ({one.of})", AGAIN: f"{one.by} {AGAIN}", ORDER: f"{one.by} {ORDER}"}.get(name, name)
+
+
+def _shares(one: Steady) -> Table:
+    known = [who for who in (RUN, AGAIN, ORDER, PEOPLE) if any(who in said for said in one.shares.values())]
+    columns = [Column("Label"), *(Column(f"By {_who(who, one)}", "share") for who in known)]
+    rows: list[list[Cell]] = [[label, *(said.get(who) for who in known)] for label, said in one.shares.items()]
+    return Table("How often each label is given", columns, rows, note="Over rows that both judges labelled.")
+
+
+def _without(one: Steady) -> Table:
+    columns = [Column("Condition"), Column("Units of the run", "count"), Column("Unlabelled by its judge", "count")]
+    columns += [Column("Readings", "count"), Column("Unlabelled", "count")]
+    columns += [Column(name, "count") for name in ("Refused", "Failed", "Unread")]
+    rows: list[list[Cell]] = [[part.condition or "all", *msgspec.structs.astuple(part)[1:]] for part in one.without]
+    note = "Refused: the endpoint flagged the last reply. A refusal in the judge's own words counts as unread."
+    return Table("What got no label, by condition", columns, rows, note=note)
+
+
+def _unlabelled(one: Steady) -> Table:
+    columns = [Column(name) for name in ("Unit", "Condition", "Asked", "Why", "Last reply")]
+    rows = [[part.unit, part.condition or "all", part.reading, part.why, part.said] for part in one.first_unlabelled]
+    return Table("The first without a label", columns, rows)
+
+
+def _drifting(one: Drift) -> Table:
+    columns = [Column("Label"), Column("By their own judges", "points"), Column(f"By {one.by}", "points")]
+    columns.append(Column("The judges' part", "points"))
+    rows: list[list[Cell]] = [[label, part.by_own, part.by_one, part.drift] for label, part in one.labels.items()]
+    note = (
+        "Shares in the first-named run minus the other, over rows that both judges of a run labelled. If the last"
+        " interval excludes 0, the runs' own judges use the label differently: do not trust a comparison by them."
+    )
+    return Table(f"{one.b} minus {one.a}", columns, rows, note=note, summary=True)
+
+
+def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
+    said = "Whether a judge labels the same units alike: word for word, in another order, and compared with others."
+    return Exhibits(summary=said, sections=_sections(analysis), trials=None, warnings=list(_warnings(results)))
+
+
+def _warnings(results: Results) -> Iterator[str]:
+    for one in {judge.name: judge for run in results.runs for some in run.roles.values() for judge in some}.values():
+        if one.spec.startswith("simulated/"):
+            yield f"The judge {one.name} is simulated: its labels are for tests."
+
+
+MEASURING: Measuring[Analysis, Any] = Measuring(
+    analysis=_analysis,
+    records=measure,
+    sections=_sections,
+    exhibits=_exhibits,
+)
+
+
+def judged_again(study: AnyStudy) -> JudgedAgain:
+    """How a study's judge is asked again.
+
+    Raises:
+        InputError: the study does not say.
+    """
+    found = study.sheet.again if study.sheet else None
+    if found is None:
+        reason = "does not declare how its judge is asked again (`Sheet.again`), if it has one"
+        raise InputError([Problem("study", study.name, reason)])
+    return found
+
+
+def again_of(study: AnyStudy) -> AnyStudy:
+    """The study of this study's judge.
+
+    Raises:
+        InputError: see `judged_again`.
+    """
+    return of_judge(
+        study,
+        judged_again(study),
+        name=f"again-{study.name}",
+        title=f"The judge of {study.title or study.name}, asked again",
+        question="Does the judge say the same when it is asked again, in another order, and what does another say?",
+        items=Items(
+            JudgedUnit, "unit", "JSONL file of judged units, as a run of this study writes them", spelled=_spelled
+        ),
+        trials=trials,
+        measuring=MEASURING,
+    )
+
+
+def of_judge(study: AnyStudy, judged: JudgedAgain, **own: Any) -> AnyStudy:
+    """A study that asks this study's judge as `judged` says; `own` is what it asks about, and what the answers mean."""
+    return Study(
+        roles=(replace(study.role(judged.role), flag="judge", optional=False, judges=True),),
+        record=Reading,
+        row_key=("id", "row", "reading"),
+        conduct=conduct_of(judged),
+        prompts=study.prompts,
+        simulated={name: _simulated_judge(judged, make) for name, make in study.simulated.items()},
+        canned=study.canned,
+        kind="labels",
+        interface=INTERFACE,
+        **own,
+    )
+
+
+def _spelled(unit: JudgedUnit) -> list[str]:
+    return [f"{unit.run}: {unit.unit}"]
+
+
+class _Holds(Protocol):
+    """A unit, or a control."""
+
+    @property
+    def material(self) -> Mapping[str, Any]:
+        """What is needed to ask about it."""
+
+
+def _simulated_judge(judged: JudgedAgain, make: Simulated) -> Simulated:
+    """A judge of the study's own, who knows the items that its units are of."""
+
+    def made(units: Sequence[_Holds], name: str, arguments: Mapping[str, str]) -> Answerer:
+        found = [judged.item(one.material) for one in units] if judged.item else []
+        known: dict[Any, Any] = {one.id: one for one in found}
+        return make(list(known.values()), name, arguments)
+
+    return made

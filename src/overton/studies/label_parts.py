@@ -1,0 +1,215 @@
+"""Parts of a report on people's labels: who labelled, how well they and the judge agree, and corrected numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
+from typing import TYPE_CHECKING
+
+from overton.studies.numbers import Kind, reason, sentence
+from overton.studies.sections import Callout, Cell, Column, Exhibit, Method, Missing, Section, Table
+
+if TYPE_CHECKING:
+    from overton.judging.annotators import AnnotatorAgreement
+    from overton.judging.judged_tables import CorrectedDifference, CorrectedGroup, CorrectedNumber, JudgedResult
+    from overton.statistics import Estimate
+    from overton.studies.label_shares import LabelledNumbers, LabelledShares, Variants
+
+
+def correction_tables(found: JudgedResult) -> list[Table]:
+    """Shares and mean of all rows, of each group, and between groups; then how well judge and people agree."""
+    said = f"{found.labelled:,} of {found.rows:,} rows are labelled by people; the numbers describe {found.population}."
+    tables = [_correction_table("All rows", found.all, "share", said)]
+    tables += [_correction_table(name, group, "share") for name, group in found.by.items()]
+    tables += [_correction_table(f"{one.a} minus {one.b}", one, "points") for one in found.differences]
+    agreement = found.agreement
+    heads = [Column("Judge and people"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    heads.append(Column("Krippendorff's alpha", "value"))
+    row: list[Cell] = ["labelled rows", agreement.same, agreement.kappa, agreement.alpha]
+    return [*(table for table in tables if table.rows), Table("Agreement", heads, [row])]
+
+
+def _correction_table(title: str, group: CorrectedGroup | CorrectedDifference, kind: Kind, note: str = "") -> Table:
+    heads = [Column("Label"), Column("Judge alone", kind), Column("Corrected", kind), Column("Labelled alone", kind)]
+    rows = [_row(name, one) for name, one in group.shares.items()]
+    return Table(title, heads, [*rows, *_mean(group)], note)
+
+
+def _row(name: str, one: CorrectedNumber) -> list[Cell]:
+    judged: Cell = Missing("the judge gives no such label") if isnan(one.judge) else one.judge
+    return [name, judged, one.corrected, one.labelled]
+
+
+def _mean(group: CorrectedGroup | CorrectedDifference) -> Iterator[list[Cell]]:
+    """A mean is another kind of number than a share, and so is written out."""
+    from overton.studies.numbers import number, sentence
+
+    if group.mean is not None:
+        one = group.mean
+        yield ["mean", number(one.judge, "value"), sentence(one.corrected, "value"), sentence(one.labelled, "value")]
+
+
+ALONE = "No labels by people: everything that rests on the judge here rests on the judge alone."
+"""What a report says first if a judge labelled and no person did."""
+
+CHECKED = (
+    "People checked the judge on a sheet, which corrects nothing: everything that rests on the judge here rests on it"
+    " alone."
+)
+"""The same if people filled in a sheet."""
+
+_METHOD = (
+    "Corrected: the judge's share, shifted by its errors on the units that people labelled (prediction-powered, with"
+    " power tuning), for units like these; units of one group are alike. Where people differ and have not settled it,"
+    " each counts equally. Tables and charts below use a corrected number wherever it leads; the numbers beside it are"
+    " the judge's."
+)
+
+
+def people_tables(found: AnnotatorAgreement) -> list[Table]:
+    """How well people agree with each other, and the judge with them."""
+    heads = [Column("Person"), Column("Page", "count"), Column("Labelled", "count"), Column("Cannot tell", "count")]
+    people = Table("People", heads, [[one.name, one.page, one.labelled, one.cannot_tell] for one in found.people])
+    heads = [Column("Label"), Column("Labelled", "count"), Column("By two or more", "count")]
+    heads += [Column("Settled", "count"), Column("Open", "count"), Column("Krippendorff's alpha", "value")]
+    row: list[Cell] = [found.what, found.labelled, found.shared, found.settled, found.open, found.alpha]
+    tables = [people, Table("Agreement of people", heads, [row])]
+    heads = [Column("Two people"), Column("Both labelled", "count")]
+    heads += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    pairs: list[list[Cell]] = [[f"{one.a}, {one.b}", one.n, one.same, one.kappa] for one in found.pairs]
+    tables += [Table("Each pair of people", heads, pairs)] if pairs else []
+    return [*tables, *_judge_tables(found)]
+
+
+def _judge_tables(found: AnnotatorAgreement) -> Iterator[Table]:
+    judge = found.judge
+    heads = [Column("Judge"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    yield Table("The judge and people", heads, [[found.by, judge.same, judge.kappa]])
+    names = list(next(iter(judge.confusion.values()), {}))
+    whole = all(count == int(count) for counts in judge.confusion.values() for count in counts.values())
+    heads = [Column("Judged"), *(Column(name, "count" if whole else "value") for name in names)]
+    heads.append(Column("Confirmed", "share"))
+    rows: list[list[Cell]] = [
+        [label, *(counts[name] for name in names), judge.by_label.get(label)]
+        for label, counts in judge.confusion.items()
+    ]
+    if rows:
+        note = "Rows are the judge's labels, columns people's; where people differ, each counts equally."
+        yield Table("What people say of each label", heads, rows, note)
+
+
+def labelled_section(found: Sequence[LabelledShares], without: str = ALONE) -> Section:
+    """What people's labels do to a run's numbers; if there are none, what is said instead."""
+    if not found:
+        return Section("labels", "Labels by people", [Callout(without, "warning", summary=True)])
+    exhibits = [exhibit for one in found for exhibit in shares_exhibits(one)]
+    return Section("labels", "Labels by people", [*exhibits, Method(_METHOD)])
+
+
+def too_few(found: LabelledShares) -> str:
+    """What a report says first if labels correct nothing, or are too few for a corrected number to lead; '' if it
+    does."""
+    what = found.what.replace("_", " ")
+    if found.why:
+        return f"Labels by people of {what} correct nothing: {found.why}. What rests on the judge rests on it alone."
+    if found.labelled < found.enough:
+        return (
+            f"Too few labels by people: {found.labelled:,} of {what}. From {found.enough} on the corrected number"
+            " leads; until then, everything that rests on the judge here is the judge's."
+        )
+    return ""
+
+
+def shares_exhibits(found: LabelledShares) -> Iterator[Exhibit]:
+    """The shares of each label three times: of all units, by model, between models."""
+    what = found.what.replace("_", " ")
+    if found.why:
+        yield Callout(f"Labels by people of {what}: nothing is corrected, since {found.why}.", "warning", summary=True)
+        return
+    if found.labelled < found.enough:
+        said = f"People labelled {found.labelled:,} units ({what}); from {found.enough} on the corrected number leads"
+        yield Callout(f"{said}, until then the judge's.", "warning", summary=True)
+    yield _label_table(f"{what}, all models", found.shares, "share", _said(found), summary=True)
+    if len(found.models) > 1:
+        for name, shares in found.models.items():
+            yield _label_table(f"{what}, {name}", shares, "share", summary=True)
+        for one in found.differences:
+            yield _label_table(f"{what}, {one.a} minus {one.b}", one.shares, "points")
+    if found.measures is not None:
+        yield from measures_exhibits(found.measures)
+
+
+def measures_exhibits(found: LabelledNumbers) -> Iterator[Exhibit]:
+    """Measures of many labels, group by group; those of all models and of whole models in the summary too."""
+    said = _UNITS if found.how == "whole units" else _ERRORS
+    by_units = found.how == "whole units"
+    tests = " ".join([found.together, *(one.sentence(by_units=by_units) for one in found.equal_errors)])
+    yield Callout(f"Measures of many labels together: {said} {tests}", summary=True)
+    for group, measures in found.groups.items():
+        heads = ["Measure", "Corrected", "Judge alone", "Labelled alone", "Takes"]
+        rows: list[list[Cell]] = [
+            [_named(name), *(_cell(number) for number in (one.corrected, one.plain, one.labelled)), one.leads]
+            for name, one in measures.items()
+        ]
+        yield Table(
+            f"Measures of many labels, {group or 'all models'}",
+            [Column(head) for head in heads],
+            rows,
+            summary=not group,
+        )
+
+
+_UNITS = (
+    "people labelled whole units, and each unit's own value is corrected, which assumes only that the draw is random."
+)
+_ERRORS = (
+    "the judge's errors are undone label by label, which assumes that errors in one unit are independent and equally"
+    " frequent everywhere."
+)
+
+
+def _named(measure: str) -> str:
+    return measure.replace("/", ", ").replace("_", " ")
+
+
+def _cell(one: Estimate) -> Cell:
+    """One column has values of different kinds: written out, on their own scale."""
+    return Missing(reason(one)) if isnan(one.value) else sentence(one, "value")
+
+
+def _said(found: LabelledShares) -> str:
+    """Who labelled, what, and what is open."""
+    said = f"{', '.join(found.people)} labelled {found.labelled:,} of {found.units:,} units of {found.run} that"
+    said += f" {found.judge} judged."
+    if found.without_label:
+        said += f" {found.without_label:,} units have no label by the judge, and are left out."
+    if found.set_aside:
+        said += f" {found.set_aside:,} more are in groups that were drawn whole and are not completely labelled."
+    if found.cannot_tell:
+        said += f" For {found.cannot_tell:g} they could not tell: 'at most' is the share if all these had this label."
+    if found.open:
+        said += f" They differ on {found.open:,} units that are not settled."
+    return said
+
+
+def _label_table(
+    title: str, shares: Mapping[str, Variants], kind: Kind, note: str = "", *, summary: bool = False
+) -> Table:
+    """The number that leads comes first."""
+    leads = any(one.leads == "corrected" for one in shares.values())
+    bounded = any(one.corrected_at_most for one in shares.values())
+    least = any(one.corrected_at_least for one in shares.values())
+    heads = {"plain": "Judge alone", "corrected": "Corrected", "labelled": "Labelled alone"}
+    order = ["corrected", "plain", "labelled"] if leads else ["plain", "corrected", "labelled"]
+    names = [*order, *(["corrected_at_least"] if least else []), *(["corrected_at_most"] if bounded else [])]
+    heads |= {"corrected_at_least": "Corrected, at least", "corrected_at_most": "Corrected, at most"}
+    rows: list[list[Cell]] = [
+        [label, *(_bare(one.plain) if name == "plain" else getattr(one, name) for name in names)]
+        for label, one in shares.items()
+    ]
+    return Table(title, [Column("Label"), *(Column(heads[name], kind) for name in names)], rows, note, summary=summary)
+
+
+def _bare(one: Estimate) -> Cell:
+    """The judge's number alone; an interval would leave out the judge's errors."""
+    return Missing(reason(one)) if isnan(one.value) else one.value

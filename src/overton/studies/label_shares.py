@@ -1,0 +1,256 @@
+"""What a run's judge says of its units, corrected by the labels that people gave to some: shares of every label.
+
+`statistics.correction` has the formulas, as has docs/judges.md. If people differ, each counts equally. Those who cannot
+tell give none of the labels; the share if all of them had given a label is shown beside it, so that the truth is
+bounded both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from overton.judging.label_tasks import CANNOT_TELL, LabelTask, SavedLabels
+from overton.statistics import NO_INTERVAL, Estimate, PreferredEstimate, preferred_estimate
+from overton.statistics.estimate import not_computed
+from overton.statistics.judge_error_tests import EqualErrors
+from overton.studies.document import Shape, with_key
+from overton.studies.questions import Units, check, usable_shares, why_not
+
+if TYPE_CHECKING:
+    from overton.statistics.label_draws import LabelDraw
+    from overton.statistics.prediction_powered import JudgeAndHuman
+
+
+ENOUGH = 100
+"""From this many labelled rows on, the corrected number leads: with fewer, intervals of rare labels cover too seldom
+(see docs/judges.md)."""
+
+
+class Variants(msgspec.Struct, frozen=True):
+    """A number by the judge alone (`plain`), corrected by people's labels, and by what people labelled alone.
+
+    In `corrected` and `labelled` those who cannot tell give no label; for a share, `corrected_at_most` is as if all of
+    them had given this one (for a difference: on the first side only; in `corrected_at_least` on the second side only).
+    `leads` names the number to use.
+    """
+
+    SHAPE = Shape(leads=True)
+
+    leads: str
+    plain: Estimate
+    corrected: Estimate
+    labelled: Estimate
+    corrected_at_most: Estimate | None = None
+    corrected_at_least: Estimate | None = None
+
+    def led(self, plain: Estimate) -> PreferredEstimate:
+        """The number to use, with the three; `plain` is the judge's, as it is shown."""
+        return preferred_estimate(self.leads, {"plain": plain, "corrected": self.corrected, "labelled": self.labelled})
+
+
+def leading(corrected: Estimate, labels: int) -> str:
+    """Which one to use: the corrected one if it has an interval, and there are enough labels."""
+    return "corrected" if labels >= ENOUGH and not isnan(corrected.low) else "plain"
+
+
+class LabelledBetween(msgspec.Struct, frozen=True):
+    """Model `a` minus model `b`."""
+
+    a: str
+    b: str
+    shares: dict[str, Variants]
+
+
+class LabelledNumbers(msgspec.Struct, frozen=True):
+    """Measures of many labels together, corrected: by `groups` ('' for everything), then by measure.
+
+    `how` says whether 'whole units' are corrected by their own values, or the judge's 'errors undone' label by label;
+    `labels` are the rows of measured units that people labelled, `cannot_tell` those whose label they could not tell;
+    `whole` units are completely labelled, and `together` says in a sentence whether errors in one unit cluster.
+    `equal_errors` are tests of whether they depend on the model or the condition, one for each kind of group.
+    """
+
+    how: str
+    labels: int
+    cannot_tell: int
+    whole: int
+    together: str
+    groups: dict[str, dict[str, Variants]]
+    equal_errors: tuple[EqualErrors, ...] = ()
+
+
+class LabelledShares(msgspec.Struct, frozen=True):
+    """One task's labels and what follows from them for a run.
+
+    Of the `units` of `run` to which the judge gave a label (`without_label` have none) people labelled `labelled`, and
+    `set_aside` more in groups that were drawn whole and are not completely labelled. For `cannot_tell` of these,
+    counted by people's shares, they could not tell, and on `open` ones they differ and have not settled it. From
+    `enough` labelled ones on, the corrected number leads. `why` says why nothing is corrected, and is empty if it is.
+    `measures` are those that the study makes from many such labels, None if it makes none.
+    """
+
+    run: str
+    task: str
+    what: str
+    judge: str
+    people: tuple[str, ...]
+    units: int
+    without_label: int
+    labelled: int
+    set_aside: int
+    cannot_tell: float
+    open: int
+    enough: int
+    why: str
+    shares: dict[str, Variants]
+    models: dict[str, dict[str, Variants]]
+    differences: tuple[LabelledBetween, ...]
+    measures: LabelledNumbers | None = None
+
+
+def shares_by_people(
+    labels: SavedLabels, units: Units, run: str, place: str, *, level: float = 0.95, why: str = ""
+) -> LabelledShares:
+    """Shares of every label, for units like those of this run.
+
+    `place` is where the labels were read from, for messages; `why` says why nothing can be corrected, '' if it can.
+
+    Raises:
+        InputError: a labelled unit is not among the units, or the judge gave it another label.
+    """
+    from overton.judging.label_tasks import open_places
+
+    check(labels.task, units, place)
+    said = usable_shares(labels)
+    why = why or why_not(labels.task, units, len(said))
+    made = None if why else _Made(labels.task, said, units, level)
+    return LabelledShares(
+        run,
+        labels.task.name,
+        labels.task.what,
+        labels.task.judge,
+        tuple(dict.fromkeys(one.person for one in labels.said)),
+        len(units.id),
+        units.unlabelled,
+        labelled=len(said),
+        set_aside=len(labels.shares()) - len(said),
+        cannot_tell=sum(one.get(CANNOT_TELL, 0.0) for one in said.values()),
+        open=len(open_places(labels)),
+        enough=ENOUGH,
+        why=why,
+        shares=made.shares() if made else {},
+        models=made.models() if made else {},
+        differences=tuple(made.differences()) if made else (),
+    )
+
+
+class _Both(NamedTuple):
+    """A number with no label from those who cannot tell, and the most and the least that they could make of it."""
+
+    usual: JudgeAndHuman
+    most: Estimate | None = None
+    least: Estimate | None = None
+
+
+class _Made:
+    """Everything that is corrected with one draw."""
+
+    def __init__(self, task: LabelTask, said: Mapping[int, Mapping[str, float]], units: Units, level: float) -> None:
+        import numpy as np
+
+        from overton.statistics.label_draws import LabelDraw
+
+        self.level = level
+        self.said = said
+        self.at = np.array([units.places[task.rows[place].id] for place in self.said])
+        self.judged = np.array(units.label)
+        chance, labelled = np.ones(len(units.id)), np.zeros(len(units.id), bool)
+        chance[self.at] = [task.rows[place].chance for place in said]
+        labelled[self.at] = True
+        alike = np.unique(np.array(units.alike or units.group), return_inverse=True)[1]
+        self.draw: LabelDraw = LabelDraw(labelled, chance, alike, label=np.unique(self.judged, return_inverse=True)[1])
+        self.names = sorted({one for one in units.model or () if one is not None})
+        self.inside = [np.array([one == name for one in units.model or ()]) for name in self.names]
+        known = [*task.labels, *([CANNOT_TELL] if self._unsure else [])]
+        self.found = {label: self._both(label) for label in known}
+
+    @property
+    def _unsure(self) -> bool:
+        return any(CANNOT_TELL in one for one in self.said.values())
+
+    def _both(self, label: str) -> list[_Both]:
+        """The share of a label, over all units and then over each model's."""
+        usual = self._three(label, [one.get(label, 0.0) for one in self.said.values()])
+        if label == CANNOT_TELL or not self._unsure:
+            return [_Both(one) for one in usual]
+        most = self._three(label, [one.get(label, 0.0) + one.get(CANNOT_TELL, 0.0) for one in self.said.values()])
+        return [_Both(one, other.corrected) for one, other in zip(usual, most, strict=True)]
+
+    def _three(self, label: str, said: Sequence[float]) -> list[JudgeAndHuman]:
+        import numpy as np
+
+        from overton.statistics.label_draws import JudgeAndHumanValues as Numbers
+        from overton.statistics.prediction_powered import corrected
+
+        every = np.ones(len(self.judged))
+        people = np.zeros(len(self.judged))
+        people[self.at] = said
+        numbers = Numbers(people, (self.judged == label).astype(float), every, every)
+        whole, groups = corrected(self.draw, numbers, self.inside, self.level)
+        return [whole, *groups]
+
+    def shares(self) -> dict[str, Variants]:
+        return self._of(0)
+
+    def models(self) -> dict[str, dict[str, Variants]]:
+        return {name: self._of(place) for place, name in enumerate(self.names, 1)}
+
+    def differences(self) -> Iterator[LabelledBetween]:
+        for a, b in combinations(range(len(self.names)), 2):
+            units = int(self.inside[a].sum() + self.inside[b].sum())
+            found = {label: _minus(both[a + 1], both[b + 1]) for label, both in self.found.items()}
+            shares = {label: self._share(label, both, units) for label, both in found.items()}
+            yield LabelledBetween(self.names[a], self.names[b], shares)
+
+    def _of(self, place: int) -> dict[str, Variants]:
+        units = int(self.inside[place - 1].sum()) if place else len(self.judged)
+        return {label: self._share(label, both[place], units) for label, both in self.found.items()}
+
+    def _share(self, label: str, both: _Both, units: int) -> Variants:
+        """If there are enough labels, and an interval, the corrected number leads."""
+        plain = Estimate(both.usual.judge, nan, nan, units, _BARE, self.level)
+        return Variants(
+            leading(both.usual.corrected, len(self.said)),
+            not_computed("the judge gives no such label", level=self.level) if label == CANNOT_TELL else plain,
+            both.usual.corrected,
+            both.usual.labelled,
+            both.most,
+            both.least,
+        )
+
+
+_BARE = f"{NO_INTERVAL}what the judge gets wrong is in none"
+
+
+def _minus(one: _Both, other: _Both) -> _Both:
+    """A difference; those who cannot tell raise its first side to the most, its second for the least."""
+    from overton.statistics.prediction_powered import JudgeAndHuman, difference
+
+    usual = JudgeAndHuman(
+        one.usual.judge - other.usual.judge,
+        difference(one.usual.corrected, other.usual.corrected),
+        difference(one.usual.labelled, other.usual.labelled),
+    )
+    if one.most is None or other.most is None:
+        return _Both(usual)
+    return _Both(usual, difference(one.most, other.usual.corrected), difference(one.usual.corrected, other.most))
+
+
+def with_labels(schema: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an analysis that may have `labels` beside its own keys: by label, `LabelledShares`."""
+    return with_key(schema, "labels", dict[str, LabelledShares])

@@ -1,0 +1,209 @@
+"""Several judges of one run: how far they agree on each label, and every headline by each of them.
+
+Models are asked and answer once; each judge has labels of its own, and so records of its own. The first leads: all else
+in an analysis is by its labels. A number by another judge is over the items for which both give one, and each of these
+is left out of both in turn, as when two models are compared (`overton.studies.measures`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.errors import InputError
+from overton.statistics import Estimate
+from overton.studies.document import Shape
+from overton.studies.numbers import Kind
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.measurement import Comparing
+    from overton.studies.measures import Contribution
+    from overton.studies.questions import Sheet
+    from overton.studies.results import Results
+    from overton.studies.tables import RawTable
+
+
+JUDGE = "judge"
+"""The column of records that names the judge if there are several."""
+
+
+class TwoJudges(msgspec.Struct, frozen=True):
+    """Two judges on the rows that both labelled: the share of equal labels, and Cohen's kappa."""
+
+    first: str
+    second: str
+    same: Estimate
+    kappa: Estimate
+
+
+class OnLabel(msgspec.Struct, frozen=True):
+    """How far judges agree on one kind of label.
+
+    `rows` have a label from two judges or more, `differ` of them not the same from all. `krippendorff_alpha` is
+    Krippendorff's, over all judges; rows of one group are alike, and intervals are over groups. `labelled` counts each
+    judge's rows.
+    """
+
+    what: str
+    rows: int
+    differ: int
+    labelled: dict[str, int]
+    alpha: Estimate
+    pairs: tuple[TwoJudges, ...]
+
+
+class ByJudge(msgspec.Struct, frozen=True):
+    """A model's measure by the first judge and by another, each over all items for which it gives a number; `items`
+    counts those of either. `model` is '' for all models together. `difference` is the other's minus the first's."""
+
+    model: str
+    measure: str
+    title: str
+    judge: str
+    items: int
+    by_first: Estimate
+    by_judge: Estimate
+    difference: Estimate
+    kinds: tuple[Kind, Kind] = ("share", "points")
+
+    SHAPE = Shape(without=("kinds",))
+
+
+class Judges(msgspec.Struct, frozen=True):
+    """Several judges, the one that leads first: how far they agree on each label, and headlines by each."""
+
+    judges: tuple[str, ...]
+    labels: tuple[OnLabel, ...]
+    headlines: tuple[ByJudge, ...]
+
+
+def judges_of(records: pl.DataFrame) -> list[str]:
+    """The judges whose records these are, the leading one first; empty if there is only one."""
+    import polars as pl
+
+    if JUDGE not in records.columns or records.schema[JUDGE] != pl.String:
+        return []
+    found: list[str] = records[JUDGE].drop_nulls().unique(maintain_order=True).to_list()
+    return found
+
+
+def judge_of(records: pl.DataFrame, judge: str) -> pl.DataFrame:
+    """One judge's records, as if nobody else had judged."""
+    import polars as pl
+
+    return records.filter(pl.col(JUDGE) == judge).drop(JUDGE)
+
+
+def led_alone(table: RawTable, role: str) -> RawTable:
+    """A table that was made elsewhere, by its first judge alone; `role` is that of the study's judges, '' if it has
+    none."""
+    from dataclasses import replace
+
+    def led() -> pl.DataFrame:
+        frame = table.frame()
+        return judge_of(frame, judges_of(frame)[0]) if judges_of(frame) else frame
+
+    return replace(table, frame=led) if role and JUDGE in table.columns else table
+
+
+def by_judges(results: Results, sheet: Sheet | None, comparing: Comparing | None, role: str, how: Any) -> Judges | None:
+    """How the judges of these results differ; None where one judged. `role` is theirs."""
+    if not results.others:
+        return None
+    first = ", ".join(one.name for one in results.answering(role))
+    every = {first: results, **results.others}
+    return Judges(
+        tuple(every),
+        tuple(_on_labels(every, sheet, how.level)) if sheet else (),
+        tuple(_headlines(results, comparing, how)) if comparing else (),
+    )
+
+
+def _on_labels(every: Mapping[str, Results], sheet: Sheet, level: float) -> Iterator[OnLabel]:
+    for what in sheet.whats:
+        said = {judge: found for judge, one in every.items() if (found := _labels(one, sheet, what))}
+        if len(said) > 1:
+            yield _on_label(what, said, level)
+
+
+def _labels(results: Results, sheet: Sheet, what: str) -> dict[str, tuple[str, str]]:
+    """Label and group of each row that a judge labelled, by its id; none where there are no such labels."""
+    try:
+        rows = sheet.rows(results, what)
+    except InputError:  # a run without what this is a label of
+        return {}
+    places = [place for place, label in enumerate(rows.given) if label is not None]
+    table = rows.units() if rows.units else rows.drawn(places)
+    return {row: (label, group) for row, label, group in table.select("id", "label", "group").iter_rows()}
+
+
+def _on_label(what: str, said: Mapping[str, Mapping[str, tuple[str, str]]], level: float) -> OnLabel:
+    from overton.judging.agreement import krippendorff_alpha
+
+    groups = {row: group for labels in said.values() for row, (_, group) in labels.items()}
+    units = {row: [labels[row][0] for labels in said.values() if row in labels] for row in sorted(groups)}
+    units = {row: labels for row, labels in units.items() if len(labels) > 1}
+    return OnLabel(
+        what,
+        len(units),
+        sum(len(set(labels)) > 1 for labels in units.values()),
+        {judge: len(labels) for judge, labels in said.items()},
+        krippendorff_alpha(list(units.values()), [groups[row] for row in units], level=level),
+        tuple(_two(one, other, said, groups, level) for one, other in combinations(said, 2)),
+    )
+
+
+def _two(
+    one: str, other: str, said: Mapping[str, Mapping[str, tuple[str, str]]], groups: Mapping[str, str], level: float
+) -> TwoJudges:
+    from overton.judging.agreement import cohen_kappa, share
+
+    both = sorted(said[one].keys() & said[other].keys())
+    first, second = ([said[judge][row][0] for row in both] for judge in (one, other))
+    clusters = [groups[row] for row in both]
+    same = [a == b for a, b in zip(first, second, strict=True)]
+    return TwoJudges(one, other, share(same, clusters, level=level), cohen_kappa(first, second, clusters, level=level))
+
+
+def _headlines(results: Results, comparing: Comparing, how: Any) -> Iterator[ByJudge]:
+    own = comparing.records(results, how)
+    for judge, other in results.others.items():
+        theirs = _contributions(comparing, other, how)
+        for model, found in own.items():
+            known = {one.measure.name: one for one in theirs.get(model, ())}
+            for one in found:
+                if one.measure.leads and one.measure.name in known and comparing.judge(one.measure.name):
+                    yield _headline(model, judge, one, known[one.measure.name], comparing.unit, how)
+
+
+def _contributions(comparing: Comparing, results: Results, how: Any) -> Mapping[str, Sequence[Contribution]]:
+    try:
+        return comparing.records(results, how)
+    except InputError:  # it labelled nothing
+        return {}
+
+
+def _headline(model: str, judge: str, one: Contribution, other: Contribution, unit: str, how: Any) -> ByJudge:  # noqa: PLR0917
+    from overton.statistics.jackknife import Jackknife
+    from overton.studies.measures import meeting
+
+    jackknife = Jackknife(how.level, seed=how.seed, unit=unit)
+    met = meeting(one, other, jackknife, within_model=True)
+    by_first, by_judge = (side.alone(jackknife) for side in (one, other))
+    measure = one.measure
+    return ByJudge(
+        model,
+        measure.name,
+        measure.title,
+        judge,
+        len(met.items),
+        by_first,
+        by_judge,
+        met.gap(jackknife).own,
+        kinds=(measure.kind, measure.gap),
+    )

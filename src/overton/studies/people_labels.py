@@ -1,0 +1,85 @@
+"""People's labels as a table, and as values of the units that they labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from overton.errors import InputError, Problem
+from overton.judging.label_tasks import CANNOT_TELL, SavedLabels
+from overton.statistics.arrays import Floats
+from overton.studies.questions import usable_shares
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class People:
+    """What people say about n units: `value` [n, S] adds up to one; `chance` [n] is how likely each was to be drawn.
+
+    `cannot_tell` counts units whose label nobody could tell; they are not among the n.
+    """
+
+    id: Sequence[str]
+    value: Floats
+    chance: Floats
+    cannot_tell: int
+
+    def where(self, kept: NDArray[np.bool_]) -> People:
+        """Some of the units."""
+        names = [name for name, is_kept in zip(self.id, kept.tolist(), strict=True) if is_kept]
+        return People(names, self.value[kept], self.chance[kept], self.cannot_tell)
+
+
+def people_table(labels: SavedLabels) -> pl.DataFrame:
+    """What people said, one row for each unit and label: `id`, `label`, `share`, `chance`, `group`.
+
+    It has the rows by which shares are corrected: see `usable_shares`.
+    """
+    import polars as pl
+
+    rows = [
+        (asked.id, label, share, asked.chance, asked.group)
+        for place, shares in usable_shares(labels).items()
+        for asked in (labels.task.rows[place],)
+        for label, share in shares.items()
+    ]
+    return pl.DataFrame(rows, schema=_kinds(), orient="row")
+
+
+def _kinds() -> dict[str, type[pl.DataType]]:
+    import polars as pl
+
+    return {"id": pl.String, "label": pl.String, "share": pl.Float64, "chance": pl.Float64, "group": pl.String}
+
+
+def read_people(people: pl.DataFrame, labels: Sequence[str]) -> People:
+    """The values of a table as `people_table` makes them; shares of 'cannot tell' are left out of a unit's value.
+
+    Raises:
+        InputError: a label that is none of `labels`, or a chance or share that is not in (0, 1].
+    """
+    import polars as pl
+
+    people = people.select(pl.col(name).cast(kind) for name, kind in _kinds().items())
+    known = people.filter(pl.col("label") != CANNOT_TELL)
+    if unknown := sorted(set(known["label"].to_list()) - set(labels))[:_SHOWN]:
+        reason = f"is none of {', '.join(labels)}"
+        raise InputError([Problem("people", repr(one), reason) for one in unknown])
+    if not people.select(((pl.col("chance") > 0) & (pl.col("chance") <= 1) & (pl.col("share") > 0)).all()).item():
+        raise InputError([Problem("people", "chance", "and share must be above 0, and a chance at most 1")])
+    given = {f"{place}": pl.col("label") == label for place, label in enumerate(labels)}
+    sums = [(pl.col("share") * one).sum().alias(name) for name, one in given.items()]
+    units = known.group_by("id", maintain_order=True).agg(*sums, pl.col("chance").first())
+    value = units.select([*given]).to_numpy().astype(float)
+    value = value / value.sum(axis=1, keepdims=True)
+    lost = people["id"].n_unique() - units.height
+    return People(units["id"].to_list(), value, units["chance"].to_numpy().astype(float), lost)

@@ -1,0 +1,471 @@
+"""Shares and labels by token probabilities: one call gives what many answers would, where the two mean the same.
+
+A study whose roles choose among a form's options has an option `shares: Shares = "sampled"` and an option
+`calibrate: Calibrate = CALIBRATE`, and says in `Study.weighs` which roles are then asked for probabilities. It asks
+with `Form(weigh=...)`, reads `judging.weighing.chances_at` where the option occurs, and stores them in columns of its
+own. Its trials go through `sharing`, which draws some of them: these are asked again as often as it says, each time by
+a speaker of its own, and the results are stored in a column too. From both a run's calibration is computed anew each
+time it is measured.
+
+`auto` uses probabilities only if `statistics.calibration` finds agreement for every model measured together: one
+comparison never mixes both.
+
+The label remains the one that the judge wrote: measures, corrections by people and comparisons rest on it, whatever the
+probabilities say. They add how sure the judge is of its labels, and which share each label would have in many answers.
+
+A study asks with `Wanted.choice`, stores `Answered.chances` and what `weighing.labelled_again` gives in columns of its
+own, and lays these out as `LabelTable`, one for each thing that its judge labels; `chances_of` does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from overton.calls import Ask, Form, Message, Reply, Settings
+from overton.judging import Reading
+from overton.judging.option_probabilities import OptionChoice
+from overton.statistics import Estimate, not_computed
+from overton.statistics.calibration import Calibration
+from overton.statistics.jackknife import SHARE, Jackknife
+from overton.studies.asking import Answered, Wanted, ask_all_until_read
+from overton.studies.numbers import number, sentence
+from overton.studies.options import Option
+from overton.studies.sections import Callout, Cell, Column, Section, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.results import Results
+
+
+Shares = Annotated[
+    Literal["sampled", "probabilities", "auto"],
+    Option(
+        "How shares are found: by sampling answers, by the token probabilities of one call, or by these only where"
+        " single answers agree with them"
+    ),
+]
+AsAsked = Annotated[
+    Literal["as-asked", "sampled", "probabilities"],
+    Option("Whether shares are means of token probabilities, or count the answers that were sampled"),
+]
+NO_LABEL = "none"
+"""The label of a single answer that names none."""
+
+T = TypeVar("T")
+HowT = TypeVar("HowT", bound=msgspec.Struct)
+
+
+async def asked_again(  # noqa: PLR0917
+    ask: Ask,
+    role: str,
+    messages: Sequence[Message],
+    form: Form,
+    count: int,
+    settings: Settings | None = None,
+    head: int = 0,
+    place: str = "",
+) -> list[Reply]:
+    """Single answers to a prompt that was weighed; those whose call failed for good are left out.
+
+    They request no probabilities, and each has a speaker of its own, so that more or fewer of them change no other; if
+    a trial has several such prompts each has its `place`. `head` is that of `Ask`, and has to be that of the weighed
+    prompt: a prompt that is read in other parts is rounded differently.
+    """
+    plain = msgspec.structs.replace(form, weigh=())
+    as_one = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
+    wanted = [
+        Wanted(role, messages, _as_it_came, plain, f"{as_one}{number}", settings, head=head)
+        for number in range(1, count + 1)
+    ]
+    found = await ask_all_until_read(ask, wanted, attempts=1, complaint=str)
+    return [one.replies[0] for one in found if one.replies]
+
+
+def _as_it_came(reply: Reply) -> Reading[str]:
+    return Reading(reply.text, "as is")
+
+
+class Weigh(NamedTuple):
+    """What is requested of token probabilities at one of a judge's prompts: `asked` requests them, `sampled` is the
+    number of single answers besides, by the speakers of a `place`. With `first` the label is requested before its
+    reason, as in all prompts of such a run, including those without probabilities."""
+
+    first: bool = False
+    asked: bool = False
+    sampled: int = 0
+    place: str = ""
+
+    @classmethod
+    def of(cls, shares: str | None, sampled: int = 0, place: str = "") -> Weigh:
+        """What a trial's `shares` request."""
+        return cls(bool(shares), bool(shares), sampled, place) if shares else UNWEIGHED
+
+    @property
+    def again(self) -> Weigh:
+        """The same prompt asked once more for its label alone."""
+        return Weigh(self.first)
+
+    def at(self, more: str) -> Weigh:
+        """The same with more after its place."""
+        return self._replace(place="/".join(filter(None, (self.place, more))))
+
+
+UNWEIGHED = Weigh()
+"""No probabilities are requested."""
+
+
+def asked_label_first(results: Results) -> dict[str, Any]:
+    """The `JudgedAgain.manner` of a judge that is asked for its label before its reason where a run requests token
+    probabilities: that it was, as `label_first`; nothing if it was not."""
+    first = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
+    return {"label_first": True} if first else {}
+
+
+async def weighed(
+    ask: Ask,
+    wanted: Wanted[T],
+    choice: OptionChoice,
+    weigh: Weigh,
+    *,
+    attempts: int,
+    complaint: Callable[[str], str],
+    repeated: Callable[[str], str],
+) -> tuple[Answered[T], tuple[str, ...] | None]:
+    """A judge's answer to a prompt by which it chooses a label, with its probabilities if they are requested; and the
+    labels of `singles`, None if no single answers are."""
+    chosen = replace(wanted, choice=choice)
+    how: dict[str, Any] = {"attempts": attempts, "complaint": complaint, "repeated": repeated}
+    (answered,) = await ask_all_until_read(ask, [chosen if weigh.asked else wanted], **how)
+    if not weigh.sampled or answered.failure:
+        return answered, None
+    return answered, await singles(ask, chosen, weigh.sampled, weigh.place)
+
+
+async def singles(ask: Ask, wanted: Wanted[Any], count: int, place: str = "") -> tuple[str, ...]:
+    """A judge's answers at temperature 1 to a prompt with a `choice`: `count` labels, NO_LABEL for none.
+
+    There is no complaint about a faulty single answer: these are what one call would have given.
+    """
+    assert wanted.choice is not None
+    at_one, form = Settings(temperature=1.0), wanted.form or Form()
+    replies = await asked_again(ask, wanted.role, wanted.messages, form, count, at_one, place=place)
+    return tuple([wanted.choice.named(reply.text) or NO_LABEL for reply in replies])
+
+
+def one_trial(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Options with one trial of each prompt, if probabilities replace many and no number is given."""
+    if options.get("shares") in ("probabilities", "auto") and options.get("trials") is None:
+        return {**options, "trials": 1}
+    return options
+
+
+class Weighing(msgspec.Struct, frozen=True):
+    """What measured shares are made of.
+
+    With `used` they are means of token probabilities; `why` says why not, '' if nobody requested them. `calibrations`
+    are by model; `unweighed` counts, by model, answers that name an option whose probability the endpoint did not
+    return: they count as they were drawn.
+    """
+
+    used: bool
+    why: str
+    calibrations: dict[str, Calibration]
+    unweighed: dict[str, int] = {}
+
+
+def decided(
+    chosen: str, asked: Iterable[str], calibrations: dict[str, Calibration], unweighed: dict[str, int]
+) -> Weighing | None:
+    """Whether shares are means of probabilities, given what the user has `chosen` and what runs have `asked` for; None
+    if no run has any. There is one answer for all models that are measured together."""
+    wanted = {one or "sampled" for one in asked}
+    if wanted <= {"sampled"}:
+        return None
+    if chosen == "sampled":
+        return Weighing(False, "the analysis was asked to count answers", calibrations, unweighed)
+    if "sampled" in wanted:
+        return Weighing(False, "some of the runs have no token probabilities", calibrations, unweighed)
+    doubtful = [name for name, one in calibrations.items() if one.verdict != "agree"]
+    if chosen == "as-asked" and "auto" in wanted and doubtful:
+        why = "single answers were not found to agree with token probabilities of " + ", ".join(doubtful)
+        return Weighing(False, why, calibrations, unweighed)
+    return Weighing(True, "", calibrations, unweighed)
+
+
+def settled(how: HowT, design: Weighing | None) -> HowT:
+    """How a null's shares are found: as those of its `design`, whose single answers decide for both; `how` unchanged if
+    no run has probabilities."""
+    if design is None:
+        return how
+    return msgspec.structs.replace(how, shares="probabilities" if design.used else "sampled")
+
+
+def calibrated(
+    probabilities: Sequence[Sequence[float]], names: Sequence[Sequence[str]], labels: Sequence[str]
+) -> Calibration:
+    """Whether a judge's single answers are as sure as its probabilities: at each prompt the probabilities of all
+    labels, and the labels of its single answers."""
+    import numpy as np
+
+    from overton.statistics.calibration import calibration
+
+    counted = np.array([[one.count(label) for label in labels] for one in names], float).reshape(-1, len(labels))
+    chances = np.array(probabilities, float).reshape(-1, len(labels))
+    total = chances.sum(1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_labels = chances / total
+    none = np.array([one.count(NO_LABEL) / len(one) for one in names], float)
+    return calibration(of_labels, counted, (1 - total[:, 0], none))
+
+
+def weighing_notes(found: Weighing | None, what: str = "Shares") -> Iterator[str]:
+    """What a report says first: what `what` is made of, and for each model whether the two agree."""
+    if found is None:
+        return
+    if found.used:
+        yield f"{what} are means of token probabilities: for each prompt one reply, not many, was requested."
+    else:
+        yield f"{what} count the answers that were sampled, though token probabilities were requested: {found.why}."
+    for name, one in found.calibrations.items():
+        yield f"{name}: {verdict_on(one)}"
+    for name, count in found.unweighed.items():
+        yield f"{name}: {count:,} answers name an option without a probability; they count as drawn."
+
+
+def verdict_on(one: Calibration) -> str:
+    """Whether single answers agree with the probabilities: one of three verdicts, in a sentence."""
+    if not one.answers:
+        return (
+            "whether single answers agree with its token probabilities is unknown: none was sampled beside them"
+            " (--calibrate)."
+        )
+    basis = f"{one.answers:,} single answers at {one.prompts} prompts"
+    typical = "" if isnan(one.typical.value) else f"; typical difference of a prompt {sentence(one.typical, 'share')}"
+    if one.verdict == "agree":
+        return (
+            f"{basis} agree with its token probabilities within {one.band:g}, on average and typically at a prompt"
+            f" (mean difference {sentence(one.offset, 'points')}; away from one half"
+            f" {sentence(one.outward, 'points')}{typical})."
+        )
+    if one.verdict == "differ":
+        return (
+            f"{basis} differ from its token probabilities by more than {one.band:g} (calibration slope"
+            f" {number(one.slope.value, 'value')}; away from one half {sentence(one.outward, 'points')}{typical}): the"
+            " probability of a letter after one text is not the share of letters, and neither are shares made of it."
+        )
+    more = (
+        f" If there is no difference, about {one.needed:,} answers would show it (--calibrate)." if one.needed else ""
+    )
+    return f"whether single answers agree with its token probabilities cannot be decided by {basis}: {one.why}.{more}"
+
+
+def weighing_section(found: Weighing | None, said: Sequence[Callout] | None = None) -> Section | None:
+    """The calibration, one row for each model, after what is `said` about it; None if nobody asked for them."""
+    from overton.studies.sections import Callout, Column, Method, Section, Table
+
+    if found is None:
+        return None
+    columns = [
+        Column("Model"),
+        Column("Single answers and token probabilities"),
+        Column("Prompts", "count"),
+        Column("Answers", "count"),
+        Column("Calibration slope", "value"),
+        Column("Mean difference", "points"),
+        Column("Away from one half", "points"),
+        Column("Typical of a prompt", "share"),
+        Column("Largest of a prompt", "points"),
+        Column("Without an option", "points"),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            name,
+            one.verdict,
+            one.prompts,
+            one.answers,
+            one.slope,
+            one.offset,
+            one.outward,
+            one.typical,
+            one.largest,
+            one.other,
+        ]
+        for name, one in found.calibrations.items()
+    ]
+    said = [Callout(text, summary=True) for text in weighing_notes(found)] if said is None else said
+    return Section(
+        "probabilities", "Token probabilities", [*said, Table("Calibration", columns, rows), Method(_METHOD)]
+    )
+
+
+_METHOD = (
+    "Differences are shares of single answers minus the probabilities for the same prompts. The slope is Cox's: 1 if"
+    " the two agree, below 1 if the probabilities are surer than the answers are. The typical difference of a prompt is"
+    " the root mean square of single prompts' differences, without the part that chance adds, and weighted by the"
+    " standard deviation of one answer. They agree if the mean difference, the mean one away from one half and the"
+    " typical one lie within the band with their intervals; they differ if the line's difference at some prompt, or the"
+    " typical one, surely lies beyond it."
+)
+
+
+class LabelShare(msgspec.Struct, frozen=True):
+    """A label's share twice: of labels as the judge wrote them, and the mean of its probabilities."""
+
+    by_label: Estimate
+    by_probability: Estimate
+
+
+class LabelChances(msgspec.Struct, frozen=True):
+    """Token probabilities of the labels that a judge gave to one model's answers; estimates are on [0, 1], over items.
+
+    `labels` counts those with probabilities. `certain` is the mean probability of the label that was given, and
+    `same_twice` how often two single answers to one question would give the same label: what it lacks of 1 is the
+    judge's own noise.
+    """
+
+    labels: int
+    certain: Estimate
+    same_twice: Estimate
+    shares: dict[str, LabelShare]
+
+
+class JudgeChances(msgspec.Struct, frozen=True):
+    """Token probabilities of a judge's labels: whether they are used, and what they say by kind of label and model."""
+
+    weighing: Weighing
+    labels: dict[str, dict[str, LabelChances]]
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """What a judge labelled; `labels` are the values that a label can have.
+
+    `table` has one row for each thing that it labelled, with `model`, `item` (what intervals are over), `label` (None
+    if it gave none), `chances` (a list in the order of `labels`, None if there are no probabilities) and `sampled` (the
+    single answers drawn as a check, None if there are none).
+    """
+
+    labels: Sequence[str]
+    table: pl.DataFrame
+
+
+def chances_of(
+    tables: Mapping[str, LabelTable], asked: Iterable[str | None], jackknife: Jackknife, chosen: str = "as-asked"
+) -> JudgeChances | None:
+    """The token probabilities of everything that judges label, by its name; None if no run `asked` for any."""
+    found = {what: one for what, one in tables.items() if one.table["label"].count()}
+    calibrations = {_judge_of(what, found): _calibrated(one) for what, one in found.items()}
+    missing = {_judge_of(what, found): count for what, one in found.items() if (count := _without_chances(one))}
+    weighing = decided(chosen, [one or "sampled" for one in asked], calibrations, missing)
+    if weighing is None:
+        return None
+    return JudgeChances(weighing, {what: _by_model(one, weighing, jackknife) for what, one in found.items()})
+
+
+def _judge_of(what: str, found: Mapping[str, LabelTable]) -> str:
+    return "judge" if len(found) == 1 else f"judge ({what.replace('_', ' ')})"
+
+
+def _without_chances(one: LabelTable) -> int:
+    table = one.table
+    return table.filter(table["label"].is_not_null() & table["chances"].is_null()).height
+
+
+def _calibrated(one: LabelTable) -> Calibration:
+    import polars as pl
+
+    drawn = one.table.filter((pl.col("sampled").list.len() > 0) & pl.col("chances").is_not_null())
+    return calibrated(drawn["chances"].to_list(), drawn["sampled"].to_list(), one.labels)
+
+
+def _by_model(one: LabelTable, weighing: Weighing, jackknife: Jackknife) -> dict[str, LabelChances]:
+    import polars as pl
+
+    known = one.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
+    return {str(model): _told(own, one.labels, weighing, jackknife) for (model,), own in _parts(known)}
+
+
+def _parts(table: pl.DataFrame) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
+    return sorted(table.partition_by("model", as_dict=True).items(), key=lambda part: str(part[0]))
+
+
+def _told(own: pl.DataFrame, labels: Sequence[str], weighing: Weighing, jackknife: Jackknife) -> LabelChances:
+    import polars as pl
+
+    chance = {label: pl.col("chances").list.get(place) for place, label in enumerate(labels)}
+    given = pl.coalesce(pl.when(pl.col("label") == label).then(one) for label, one in chance.items())
+
+    def mean(value: pl.Expr) -> Estimate:
+        sums = own.group_by("item", maintain_order=True).agg(
+            above=value.cast(pl.Float64).sum(), below=value.count().cast(pl.Float64)
+        )
+        return jackknife.ratio(sums["above"].to_numpy(), sums["below"].to_numpy(), SHARE)
+
+    def by_probability(value: pl.Expr) -> Estimate:
+        return mean(value) if weighing.used else not_computed(weighing.why, level=jackknife.level, n=own.height)
+
+    return LabelChances(
+        own.height,
+        mean(given),
+        mean(pl.sum_horizontal(one**2 for one in chance.values())),
+        {label: LabelShare(mean(pl.col("label") == label), by_probability(one)) for label, one in chance.items()},
+    )
+
+
+def chance_notes(found: JudgeChances | None) -> Iterator[str]:
+    """What a report says first: measures count labels, and whether single answers agree with the probabilities."""
+    if found is None:
+        return
+    weighing = found.weighing
+    if weighing.used:
+        yield "Measures count the judge's labels. The shares by its token probabilities are shown beside them."
+    else:
+        yield f"Measures count the judge's labels. Its token probabilities are not used: {weighing.why}."
+    for name, one in weighing.calibrations.items():
+        yield f"{name}: {verdict_on(one)}"
+    for name, count in weighing.unweighed.items():
+        yield f"{name}: {count:,} labels have no probability, or do not come first in the reply."
+
+
+def chances_section(found: JudgeChances | None) -> Section | None:
+    """How sure the judge is of its labels, and how well calibrated; None if no probabilities were asked for."""
+    if found is None:
+        return None
+    said = [Callout(text, summary=True) for text in chance_notes(found)]
+    calibration = weighing_section(found.weighing, said)
+    assert calibration is not None
+    tables = [table for what, by_model in found.labels.items() for table in _tables(what, by_model)]
+    return Section("judge-probabilities", "Token probabilities of the judge's labels", [*calibration.exhibits, *tables])
+
+
+def _tables(what: str, by_model: Mapping[str, LabelChances]) -> Iterator[Table]:
+    if not by_model:
+        return
+    labels = list(next(iter(by_model.values())).shares)
+    columns = [Column("Answers of"), Column("Labels", "count"), Column("Sure of its label", "share")]
+    columns.append(Column("Same label twice", "share"))
+    columns += [Column(f"{label}, {way}", "share") for label in labels for way in ("label", "probability")]
+    rows: list[list[Cell]] = [
+        [
+            name,
+            one.labels,
+            one.certain,
+            one.same_twice,
+            *(share for label in labels for share in (one.shares[label].by_label, one.shares[label].by_probability)),
+        ]
+        for name, one in by_model.items()
+    ]
+    yield Table(f"The judge's labels and their probabilities: {what.replace('_', ' ')}", columns, rows, _NOTE)
+
+
+_NOTE = (
+    "'Sure of its label' is the mean probability, at temperature 1, of the label that the judge gave. 'Same label"
+    " twice' is how often two single answers to one question would give the same label. Shares by probability are means"
+    " of the probabilities of each label: which share it would have in many answers."
+)

@@ -1,0 +1,307 @@
+"""What a judge is asked: what a study declares, the label first or the reason, and which rows were labelled.
+
+If a reason comes first, the label's probability is the one after that reason: mostly next to 0 or 1, and not the share
+among the judge's answers. No word of the prompt changes; only the reason's place does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.calls import Ask, Draw, Form, Message
+from overton.errors import InputError, Problem, quoted
+from overton.judging.agreement import SheetAgreement, leniency
+from overton.judging.label_tasks import LabelDesign, LabelTask, SavedLabels
+from overton.studies.sections import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    import polars as pl
+
+    from overton.statistics.misclassification import LabelCount
+    from overton.studies.results import Results
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """What a judge labelled.
+
+    `given` has the label of every unit, `drawn` the units at some places: `id`, `label`, `group` (units of one group
+    are alike), `model` if each unit is one model's, and the columns `shown` to a person. `labels` are the values that a
+    label can have, `judge` gave them.
+
+    The rest is for pages on which people label, and may be left out. `question` is what they are asked: its first
+    paragraph is shown beside each row, the others say how to decide. `definitions` says what each label means, in the
+    judge's own words (`definitions_in`), so that people and judge answer the same question. `seen` has all that the
+    judge saw of a row, mapping a heading to its column of `drawn`; by default what is `shown`. `row` and `group` are
+    the names of one row and one group in a sentence. If `drawn` has a column `whole`, that is what rows are drawn with
+    when whole groups are drawn. `units()` gives the columns of `drawn` except what is shown, for all labelled units in
+    the order of `given`, if that costs less than drawing them all.
+    """
+
+    given: Sequence[str | None]
+    drawn: Callable[[Sequence[int]], pl.DataFrame]
+    shown: Sequence[str]
+    labels: Sequence[str]
+    judge: str
+    question: str = ""
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    seen: Mapping[str, str] = field(default_factory=dict)
+    row: str = "row"
+    group: str = "group"
+    units: Callable[[], pl.DataFrame] | None = None
+
+
+@dataclass(frozen=True)
+class JudgedOnce:
+    """One request to a judge, with all that is needed to ask about it again.
+
+    `labels` has what it said of each row, by what follows `id` and a slash in the row's id, '' if the row has the same
+    id; None if it gave no label. Units of one `group` are alike. `material` can be written as JSON.
+    """
+
+    id: str
+    group: str
+    labels: Mapping[str, str | None]
+    material: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class JudgedUnits:
+    """Everything that a judge was asked about, including what it gave no label to, in order: each one's id, its
+    condition, and whether the judge labelled any of its rows; `drawn(places)` lays out some of them."""
+
+    ids: Sequence[str]
+    conditions: Sequence[str]
+    labelled: Sequence[bool]
+    drawn: Callable[[Sequence[int]], Sequence[JudgedOnce]]
+
+
+@dataclass(frozen=True)
+class JudgedAgain:
+    """How a study's judge is asked again about what it judged: what `overton judge again` needs from a study.
+
+    `role` answers. `units(results, what)` are those of one run; it raises `InputError` if `what` is not a judgement.
+    `ask(ask, what, material, draw, speaker)` asks as the study itself does: without `draw` word for word as before,
+    with it with labels or materials in another order; it gives the rows' labels as in `JudgedOnce`, and leaves out
+    those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know theirs.
+    `controls()` finds the file of texts whose label is beyond doubt, one per line of JSON
+    (`overton.studies.judge_checks.controls.Control`), on which a judge is tried. `manner(results)` is what all
+    materials of a run share, such as whether the label was requested before its reason: its judge is tried in that way,
+    too.
+    """
+
+    role: str
+    units: Callable[[Results, str], JudgedUnits]
+    ask: Callable[[Ask, str, Mapping[str, Any], Draw | None, str | None], Awaitable[Mapping[str, str | None]]]
+    item: Callable[[Mapping[str, Any]], Any] | None = None
+    controls: Callable[[], Traversable] | None = None
+    manner: Callable[[Results], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class LabelPlans:
+    """How many labels by people the measures of many labels together need.
+
+    `measures` rest on labels of the kind `what`, and `of(results, people, measure, width)` says how many bring the
+    interval of one to a width, from the labels so far (`people_table`); GROUP/MEASURE names one of a condition if the
+    measures are by condition.
+    """
+
+    what: str
+    measures: tuple[str, ...]
+    of: Callable[[Results, pl.DataFrame, str, float], Sequence[LabelCount]]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Which labels people can check: `rows(results, what)` lays out those of the kind `what`, one of `whats`.
+
+    The first of `whats` that the results contain is the default; `usual(results)` names it. `size` is how many rows a
+    sheet has by default. `again` says how the judge is asked again, if it can be, and `plans` how many labels the
+    measures of many of them need. Labels named in `whole` are drawn for pages in whole groups by default: the measures
+    of many of them are then corrected without assumptions about the judge's errors.
+    """
+
+    whats: tuple[str, ...]
+    rows: Callable[[Results, str], JudgedRows]
+    size: int
+    usual: Callable[[Results], str] | None = None
+    again: JudgedAgain | None = None
+    plans: LabelPlans | None = None
+    whole: tuple[str, ...] = ()
+
+
+def definitions_in(prompt: str, labels: Sequence[str]) -> dict[str, str]:
+    """What each label means, word for word from a judge's prompt, where a line 'LABEL: ...' says so.
+
+    Raises:
+        ValueError: the prompt has no such line for a label.
+    """
+    lines = [line.strip().partition(": ") for line in prompt.splitlines()]
+    found = {name: meaning.strip() for name, _, meaning in lines if name in labels and meaning}
+    if missing := [label for label in labels if label not in found]:
+        raise ValueError(f"the prompt does not say in a line of its own what {missing[0]!r} means")
+    return {label: found[label] for label in labels}
+
+
+def agreement_tables(found: SheetAgreement) -> list[Table]:
+    """The agreement over all rows, then what the person confirms of each label."""
+    columns = [Column("Label"), Column("Rows", "count"), Column("Left empty", "count")]
+    columns += [Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    row: list[Cell] = [found.what, found.drawn - found.blank, found.blank, found.same, found.kappa]
+    if found.what == "match":
+        columns.append(Column("Where they differ, judged match", "share"))
+        row.append(leniency(found, "match"))
+    heads = [Column("Judged"), Column("Rows", "count"), Column("Confirmed", "share")]
+    rows: list[list[Cell]] = [[label, confirmed.n, confirmed] for label, confirmed in found.by_label.items()]
+    whole = Table(f"{found.judge} and a person", columns, [row])
+    return [whole, Table("What the person confirms", heads, rows)] if rows else [whole]
+
+
+def plans_table(
+    measure: str, width: float, labelled: int, names: tuple[str, str], plans: Sequence[LabelCount]
+) -> Table:
+    """How many labels bring a measure's interval to a width; `names` are those of a row and of a group."""
+    row, group = names
+    columns = [Column("What is labelled"), Column("Labels", "count"), Column("Width that they give", "value")]
+    columns += [Column("Width that labelling all leaves", "value"), Column("Why not")]
+    rows: list[list[Cell]] = [
+        [
+            f"single {row}s" if one.unit == "rows" else f"whole {group}s ({one.units:,})",
+            None if one.why else one.labels,
+            None if one.why else one.width,
+            one.least,
+            one.why,
+        ]
+        for one in plans
+    ]
+    note = f"From {labelled:,} labels so far: valid as far as the judge errs elsewhere as it does in these."
+    return Table(f"Labels for {measure}, an interval {width:g} wide", columns, rows, note=note)
+
+
+_KEY = re.compile(r'"\w+": ')
+
+
+def label_first(messages: Sequence[Message], form: Form, reason: str = "rationale") -> tuple[tuple[Message, ...], Form]:
+    """The messages and the form with the key `reason` after all others.
+
+    The first message lists the keys: one per line ('"rationale": one short sentence'), or in one line of JSON.
+    """
+    first, *others = messages
+    moved = msgspec.structs.replace(first, content=_reason_last(first.content, reason))
+    return (moved, *others), msgspec.structs.replace(form, schema=_keys_last(form.schema, reason))
+
+
+def _reason_last(text: str, reason: str) -> str:
+    lines = text.split("\n")
+    at = next((place for place, line in enumerate(lines) if line.startswith(f'"{reason}": ')), None)
+    if at is None:
+        return re.sub(rf'\{{("{reason}": "[^"]*"), (.*)\}}', r"{\2, \1}", text)
+    end = at + 1
+    while end < len(lines) and _KEY.match(lines[end]):
+        end += 1
+    return "\n".join([*lines[:at], *lines[at + 1 : end], lines[at], *lines[end:]])
+
+
+def _keys_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any] | None:
+    if schema is None:
+        return None
+    keys = sorted(schema["properties"], key=lambda key: key == reason)
+    return schema | {"properties": {key: schema["properties"][key] for key in keys}, "required": keys}
+
+
+@dataclass(frozen=True)
+class Units:
+    """What a judge labelled, one row each: the study's id, the judge's label, the group, and whose the unit is.
+
+    `group` is what rows are drawn with if whole groups are drawn, and `alike` the wider group of rows that are alike
+    (all conditions of one thread), if there is one. `model` is None if units are no single model's. The `unlabelled`
+    units to which the judge gave no label are not among these.
+    """
+
+    id: Sequence[str]
+    label: Sequence[str]
+    group: Sequence[str]
+    model: Sequence[str | None] | None = None
+    unlabelled: int = 0
+    alike: Sequence[str] | None = None
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each unit."""
+        return {name: place for place, name in enumerate(self.id)}
+
+
+_AT_ONCE = 10_000
+"""Units that are laid out at a time, texts and all, when only their names are needed."""
+
+
+def units_of(judged: JudgedRows, design: LabelDesign) -> Units:
+    """Everything that a judge labelled, in order; `group` is what rows are drawn with if whole groups are drawn."""
+    import polars as pl
+
+    given = [place for place, label in enumerate(judged.given) if label is not None]
+    missing = len(judged.given) - len(given)
+    if not given:
+        return Units((), (), (), unlabelled=missing)
+    table = judged.units() if judged.units else pl.concat(_drawn(judged, given))
+    group = "whole" if design == "whole" and "whole" in table.columns else "group"
+    ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
+    model = table["model"].to_list() if "model" in table.columns else None
+    return Units(ids, labels, groups, model, missing, table["group"].to_list())
+
+
+def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
+    """What names the units at some places; the texts are laid out part by part, and dropped."""
+    for start in range(0, len(places), _AT_ONCE):
+        part = judged.drawn(places[start : start + _AT_ONCE])
+        yield part.select(name for name in ("id", "label", "group", "whole", "model") if name in part.columns)
+
+
+def usable_shares(labels: SavedLabels) -> dict[int, Mapping[str, float]]:
+    """People's shares of each row; if whole groups were drawn, only of groups that are completely labelled, since a
+    person who stops has labelled the start of one, which is like no other part of it."""
+    said = labels.shares()
+    if labels.task.design != "whole":
+        return said
+    unfinished = {row.group for place, row in enumerate(labels.task.rows) if place not in said}
+    return {place: one for place, one in said.items() if labels.task.rows[place].group not in unfinished}
+
+
+def check(task: LabelTask, units: Units, place: str) -> None:
+    """Check that the rows of a task that was read at `place` are units of this run.
+
+    Raises:
+        InputError: a labelled unit is not among the units, or the judge gave it another label.
+    """
+    problems = []
+    for number, row in enumerate(task.rows):
+        at = units.places.get(row.id)
+        if at is None:
+            reason = f"{quoted(row.id)} is no unit of this run: name the run that these labels belong to"
+            problems.append(Problem(place, f"rows[{number}].id", reason))
+        elif (units.label[at], units.group[at]) != (row.judged, row.group):
+            reason = f"the run's judge calls {quoted(row.id)} {quoted(units.label[at])}, not {quoted(row.judged)}"
+            problems.append(Problem(place, f"rows[{number}].judged", f"{reason}: draw again"))
+    if problems:
+        raise InputError(problems[:20])
+
+
+def why_not(task: LabelTask, units: Units, labelled: int) -> str:
+    """Why these labels correct nothing, or ''."""
+    if not labelled:
+        return "nobody has labelled a whole group" if task.design == "whole" else "nobody has labelled anything"
+    drawn_from = {label: count for label, count in task.population.items() if count}
+    if drawn_from != Counter(units.label):
+        before, now = sum(drawn_from.values()), len(units.id)
+        return f"people's units were drawn from {before:,}, and the run now has {now:,}: draw again to correct it"
+    return ""

@@ -1,0 +1,258 @@
+"""Judges asked again: a share of what a judge labels is shown to it a second time, with labels or materials in another
+order, and how often it agrees with itself is shown beside every figure that rests on it.
+
+A study that judges has an option `retest: Retest = RETEST`. For each thing that is labelled, the third of a trial say,
+it calls `chosen(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, by the speaker
+`again(role, 3)`, whose calls are numbered separately, so that nothing else in the run depends on what is repeated. The
+second answer goes into columns of its own, and measures use only the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+
+from overton.calls import Draw, Form, Message
+from overton.judging import cohen_kappa, overlap, share
+from overton.statistics import Estimate
+from overton.studies.measurement import How
+from overton.studies.numbers import sentence
+from overton.studies.options import Option
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.studies.tables import RawTable
+
+
+T = TypeVar("T")
+
+_Measure = Callable[..., Estimate]
+"""An agreement of two lists, given which items belong together."""
+
+RETEST = 0.02
+"""The share that is repeated by default."""
+
+Retest = Annotated[
+    float,
+    Option(
+        "Share of what the judge labels that it is asked about again, with labels or materials in another order",
+        least=0,
+        most=1,
+        extends=True,
+    ),
+]
+
+
+def again(role: str, number: int | None = None) -> str:
+    """The speaker for a role's repeated calls: the role's own answerer.
+
+    If a trial has several things to label each has its `number`, so that it does not depend on which others are
+    repeated.
+    """
+    return f"{role}/again" if number is None else f"{role}/again/{number}"
+
+
+def chosen(draw: Draw, share: float) -> bool:
+    """Whether the thing that has this draw is asked about again: a greater share includes those of a smaller one."""
+    return draw.uniform() < share
+
+
+def another_order(draw: Draw, things: Sequence[T]) -> list[T]:
+    """The things in a random order other than their own, if there is another."""
+    shuffled = draw.shuffle(things)
+    return shuffled if shuffled != list(things) else list(reversed(things))
+
+
+def asked_in_order(
+    messages: Sequence[Message], form: Form, labels: Sequence[str], order: Sequence[str]
+) -> tuple[tuple[Message, ...], Form]:
+    """A request with `labels` in another order: in the first message, which says what they mean, and in the form."""
+    first, *material = messages
+    reordered = msgspec.structs.replace(first, content=text_in_order(first.content, labels, order))
+    return (reordered, *material), form_in_order(form, labels, order)
+
+
+def text_in_order(text: str, labels: Sequence[str], order: Sequence[str]) -> str:
+    """A prompt with `labels` in another order, and no word changed.
+
+    Lines that define a label ('critical: the answer ...') swap places, and wherever a line names all of the labels in
+    quotation marks these do too. So a published prompt stays as it is but for the order.
+    """
+    if tuple(order) == tuple(labels):
+        return text
+    lines = text.split("\n")
+    defined = {label: line for line in lines if (label := _defines(line, labels))}
+    placed = dict(zip(labels, order, strict=True))
+
+    def reordered(line: str) -> str:
+        if (label := _defines(line, labels)) and placed[label] in defined:
+            return defined[placed[label]]
+        named = _QUOTED.findall(line)
+        if not set(labels) <= {word for _, word in named}:
+            return line
+        return _QUOTED.sub(lambda found: f"{found[1]}{placed.get(found[2], found[2])}{found[1]}", line)
+
+    return "\n".join(map(reordered, lines))
+
+
+_QUOTED = re.compile(r"""(["'])([^"'\n]+)\1""")
+
+
+def _defines(line: str, labels: Iterable[str]) -> str:
+    return next((label for label in labels if line.strip().startswith(f"{label}:")), "")
+
+
+def form_in_order(form: Form, labels: Sequence[str], order: Sequence[str]) -> Form:
+    """A form in which the `labels` of every list swap places as in `text_in_order`."""
+    if tuple(order) == tuple(labels):
+        return form
+    placed = dict(zip(labels, order, strict=True))
+    return msgspec.structs.replace(
+        form, choices=tuple(_in_order(list(form.choices), placed)), schema=_in_order(form.schema, placed)
+    )
+
+
+def _in_order(schema: Any, placed: Mapping[str, str]) -> Any:
+    if isinstance(schema, dict):
+        return {key: _in_order(value, placed) for key, value in schema.items()}
+    if not isinstance(schema, list):
+        return schema
+    if all(isinstance(one, str) for one in schema) and set(schema) == placed.keys():
+        return [placed[one] for one in schema]
+    return [_in_order(one, placed) for one in schema]
+
+
+def same_but_for_order(one: str, other: str) -> bool:
+    """Whether two prompts have the same words, perhaps in another order; for simulated judges, which know their own."""
+    if one == other or len(one) != len(other):
+        return one == other
+    return sorted(_WORD.findall(one)) == sorted(_WORD.findall(other))
+
+
+_WORD = re.compile(r"\w+")
+
+
+class SelfAgreement(msgspec.Struct, frozen=True):
+    """How far a judge agrees with itself when asked again, with labels or materials in another order.
+
+    `repeated` counts what it was asked about again, `unread` those that lack a usable first or second answer, and are
+    left out of the rest. `same` is the share that it answers alike; `kappa` is Cohen's, if an answer is one label;
+    `overlap` is the mean Jaccard index, if it is a set. Intervals treat what belongs to one item as alike.
+    """
+
+    repeated: int
+    unread: int
+    same: Estimate
+    kappa: Estimate | None
+    overlap: Estimate | None
+
+
+def of_labels(
+    first: Sequence[str | None], second: Sequence[str | None], items: Sequence[Hashable], *, level: float = 0.95
+) -> SelfAgreement | None:
+    """The agreement of labels given twice, None for an answer that was not usable; None if there are no labels."""
+    return _agreement(first, second, items, level, kappa=cohen_kappa)
+
+
+def of_sets(
+    first: Sequence[Iterable[str] | None],
+    second: Sequence[Iterable[str] | None],
+    items: Sequence[Hashable],
+    *,
+    level: float = 0.95,
+) -> SelfAgreement | None:
+    """The same for sets."""
+    one, other = ([None if some is None else frozenset(some) for some in side] for side in (first, second))
+    return _agreement(one, other, items, level, overlap=overlap)
+
+
+def _agreement(
+    first: Sequence[Any], second: Sequence[Any], items: Sequence[Hashable], level: float, **measure: _Measure
+) -> SelfAgreement | None:
+    if not first:
+        return None
+    pairs = zip(first, second, items, strict=True)
+    kept = [(a, b, item) for a, b, item in pairs if a is not None and b is not None]
+    one, other, among = ([row[part] for row in kept] for part in range(3))
+    same = share([a == b for a, b in zip(one, other, strict=True)], among, level=level)
+    found = {name: of(one, other, among, level=level) for name, of in measure.items()}
+    return SelfAgreement(len(first), len(first) - len(kept), same, found.get("kappa"), found.get("overlap"))
+
+
+def of_records(
+    records: pl.DataFrame,
+    asked: str,
+    items: Sequence[str],
+    how: How,
+    *,
+    labels: Sequence[str] = (),
+    sets: Sequence[str] = (),
+) -> dict[str, SelfAgreement]:
+    """The agreement in each column of `labels` and `sets` with the one called COLUMN_again.
+
+    The rows are those in which the column `asked` is true. What belongs together has the same value in the first of the
+    columns `items` that is present and not empty. Columns that are empty in every row are left out, since nobody asked
+    for them, and so are those without the type that records have: a table that is not from a run has no agreement.
+    """
+    import polars as pl
+
+    types = records.schema
+    if types.get(asked) != pl.Boolean:
+        return {}
+    rows = records.filter(asked)
+    known = [pl.col(name).replace("", None) for name in items if types.get(name) == pl.String]
+    together = rows.select(pl.coalesce(*known, pl.int_range(pl.len()).cast(pl.String)))[:, 0].to_list()
+    found = {
+        name: of(rows[name].to_list(), rows[f"{name}_again"].to_list(), together, level=how.level)
+        for of, names, kind in ((of_labels, labels, pl.String()), (of_sets, sets, pl.List(pl.String)))
+        for name in names
+        if types.get(name) == types.get(f"{name}_again") == kind and records[name].count()
+    }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+Analysis = TypeVar("Analysis", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Which columns of a study's records have what its judge said when asked again; see `of_records`."""
+
+    asked: str
+    items: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+
+    def beside(self, analysis: Analysis, records: pl.DataFrame, how: How) -> Analysis:
+        """The analysis of these records with the judge's agreement with itself, its `self_agreement`."""
+        found = of_records(records, self.asked, self.items, how, labels=self.labels, sets=self.sets)
+        return msgspec.structs.replace(analysis, self_agreement=found)
+
+    def of_table(self, table: RawTable, how: How, measured: Callable[[RawTable], Analysis]) -> Analysis:
+        """What is `measured` from a table, and this if it may be a run's records; no file is read twice."""
+        if self.asked not in table.columns:
+            return measured(table)
+        frame = table.frame()
+        return self.beside(measured(replace(table, frame=lambda: frame)), frame, how)
+
+
+def self_agreement_lines(found: Mapping[str, SelfAgreement]) -> Iterator[str]:
+    """One line for each thing that judges label, to show beside who judged; one that says so if nothing was repeated.
+
+    What is labelled is named with spaces for '_': 'premise stance' for 'premise_stance'.
+    """
+    if not found:
+        yield "How well a judge agrees with itself has not been measured: nothing was asked again."
+    for what, one in found.items():
+        said = [f"the same {what.replace('_', ' ')} in {sentence(one.same, 'share')}"]
+        if one.kappa is not None:
+            said.append(f"Cohen's kappa {sentence(one.kappa, 'value')}")
+        if one.overlap is not None:
+            said.append(f"mean Jaccard index {sentence(one.overlap, 'value')}")
+        lost = f", {one.unread:,} of them without two usable answers" if one.unread else ""
+        yield f"Asked about {one.repeated:,} again in another order{lost}, it gives {'; '.join(said)}."

@@ -1,0 +1,196 @@
+"""Respondents whose truth is known, and those that say nothing.
+
+They answer any request, so one of them can stand for a model that is broken or does not take part. A study adds them to
+those that it simulates:
+
+    simulated={..., "degenerate": degenerate, "degenerate/NAME": degenerate}
+
+and a run then takes `--model simulated/degenerate --model-arg simulated/degenerate kind=silent`, or all five side by
+side as `simulated/degenerate/babbling`, `.../silent`, `.../looping`, `.../refusing` and `.../echoing`: one that is
+named after a kind is of that kind.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle, islice
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+import msgspec
+
+from overton.calls import Alternative, Answerer, Draw, Reply, Request, Spot
+from overton.errors import AccessError, InputError, RejectedError
+from overton.studies.options import OPTION, Option, options_of
+from overton.studies.study import Simulated
+
+Says = Callable[[Any, Sequence[Any], Request, Callable[[str], Draw]], str | Reply | None]
+"""`says(parameters, items, request, draw)` gives the reply, None if it does not know the prompt; `draw(purpose)` gives
+the random choices of this one call."""
+
+
+def weighed_reply(
+    request: Request, said: str, option: str, chances: Mapping[str, float], *, first: bool = False
+) -> Reply:
+    """The reply `said`, with the probabilities of its options if the request's form asks for them.
+
+    `option` is the one that it names; its place is its last occurrence in the reply, or with `first` the first.
+    """
+    if request.form is None or not request.form.weigh:
+        return Reply(said)
+    alternatives = tuple([Alternative(one, chance, chance) for one, chance in chances.items() if chance > 0])
+    place = said.index(option) if first else said.rindex(option)
+    return Reply(said, spots=(Spot(place, option, alternatives),))
+
+
+def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
+    """A value of `Study.simulated`: a respondent with `parameters`, each field with its `Option`.
+
+    Users set them with --model-arg. Its replies follow from the parameters, the items and each call's seed alone.
+    """
+
+    def made(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
+        called = f"simulated/{name}"
+        try:
+            chosen = options_of(parameters, arguments)
+        except InputError as error:
+            raise error.placed(lambda place: f"{called}, {place.removeprefix(OPTION)}") from None
+        return _Respondent(called, chosen, items, says)
+
+    return made
+
+
+class Seeded(ABC):
+    """An `Answerer` whose replies follow from its parameters and each call's seed alone."""
+
+    name: str
+    parameters: msgspec.Struct
+    holds_form = False
+    draws: ClassVar[str] = "answers"
+    """What it draws from the seed, as the error for a request without one calls it."""
+
+    @property
+    def identity(self) -> str:
+        """The name and every parameter."""
+        return f"{self.name} {msgspec.json.encode(self.parameters, order='deterministic').decode()}"
+
+    async def answer(self, request: Request) -> Reply:
+        """What `reply` says.
+
+        Raises:
+            AccessError: the request has no seed, so that the reply could not be repeated.
+            RejectedError: it does not know the prompt.
+        """
+        if request.seed is None:
+            raise AccessError(
+                "no seed", f"{self.name} draws its {self.draws} from the request's seed, and there is none"
+            )
+        return self.reply(request)
+
+    @abstractmethod
+    def reply(self, request: Request) -> Reply:
+        """The reply to a request that has a seed."""
+
+    async def close(self) -> None:  # noqa: B027 - it has nothing open, and no respondent has to say so again
+        """Nothing to close."""
+
+
+class _Respondent(Seeded):
+    weighs = True
+
+    def __init__(self, name: str, parameters: msgspec.Struct, items: Sequence[Any], says: Says) -> None:
+        self.name = name
+        self.parameters = parameters
+        self._items = items
+        self._says = says
+
+    def reply(self, request: Request) -> Reply:
+        """Say what it says. Raises `RejectedError` if it does not know the prompt."""
+        said = self._says(self.parameters, self._items, request, lambda purpose: Draw(f"{request.seed}/{purpose}"))
+        if said is None:
+            raise RejectedError("unknown prompt", f"{self.name} does not know this prompt")
+        return said if isinstance(said, Reply) else Reply(said)
+
+
+Kind = Literal["babbling", "silent", "looping", "refusing", "echoing"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""What it does whatever the request.
+
+babbling  random words, different in every reply
+silent    an empty reply
+looping   one sentence over and over, until it runs out of room ('length')
+refusing  a sentence that refuses, flagged as a refusal
+echoing   the last thing that the user said, word for word
+"""
+
+_WORDS = (
+    "amber anchor barley basket beacon blanket bottle candle canvas carpet cellar clover copper cotton curtain drawer"
+    " ember feather fiddle garden ginger hammer harbour hollow island ivory kettle ladder lantern marble meadow mirror"
+    " needle orchard paddle pebble pepper pillow pocket ribbon saddle saffron shadow shutter silver spindle sparrow"
+    " thimble thunder timber velvet walnut willow window winter"
+)
+_SENTENCE = "It is as it is and it will be as it will be."
+_REFUSAL = "I am sorry, but I cannot help with that."
+_ROOM = 1_024
+"""Words of a loop if the request sets no limit."""
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a degenerate respondent is like."""
+
+    kind: Annotated[Kind, Option("What it does, whatever it is asked")] = "babbling"
+    words: Annotated[int, Option("Words in a babbled reply", least=1, most=10_000)] = 60
+
+
+def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) -> Answerer:
+    """What `Study.simulated` has under 'degenerate' and 'degenerate/NAME'; see the head of this file.
+
+    Raises:
+        InputError: an argument is unknown or out of range.
+    """
+    own = name.rpartition("/")[2]
+    try:
+        chosen = options_of(Parameters, {**({"kind": own} if own in KINDS else {}), **arguments})
+    except InputError as error:
+        raise error.placed(lambda place: f"simulated/{name}, {place.removeprefix(OPTION)}") from None
+    return Degenerate(f"simulated/{name}", chosen)
+
+
+class Degenerate(Seeded):
+    """Answers whatever it is asked, and never to the point; an `Answerer`."""
+
+    parameters: Parameters
+
+    def __init__(self, name: str = "simulated/degenerate", parameters: Parameters | None = None) -> None:
+        self.name = name
+        self.parameters = parameters or Parameters()
+
+    def reply(self, request: Request) -> Reply:
+        """The reply of its kind, in the room that the request leaves; one word counts as one token."""
+        room = request.settings.max_tokens or _ROOM
+        return _SAYS[self.parameters.kind](request, min(self.parameters.words, room), room)
+
+
+def _babbled(request: Request, words: int, room: int) -> Reply:
+    drawn = Draw(f"{request.seed}/babble").words(words)
+    known = _WORDS.split()
+    return Reply(" ".join(known[word % len(known)] for word in drawn))
+
+
+def _looped(request: Request, words: int, room: int) -> Reply:
+    return Reply(" ".join(islice(cycle(_SENTENCE.split()), room)), finish="length")
+
+
+def _echoed(request: Request, words: int, room: int) -> Reply:
+    said = (message.content for message in reversed(request.messages) if message.role == "user")
+    return Reply(next(said, ""))
+
+
+_SAYS: dict[Kind, Callable[[Request, int, int], Reply]] = {
+    "babbling": _babbled,
+    "silent": lambda request, words, room: Reply(""),
+    "looping": _looped,
+    "refusing": lambda request, words, room: Reply(_REFUSAL, refused=True),
+    "echoing": _echoed,
+}

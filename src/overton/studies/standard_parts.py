@@ -1,0 +1,487 @@
+"""Parts that every study's report has: null conditions, several judges, and the precision that a run reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from itertools import groupby
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from overton.statistics import Estimate
+from overton.statistics.comparison import FEW
+from overton.studies.charts import Axis, Dot, dots, series_of
+from overton.studies.charts.axes import finite_ends
+from overton.studies.contrasts import Against, is_said
+from overton.studies.document import number_of
+from overton.studies.findings import Claim, Direction, Finding
+from overton.studies.measurement import Comparing
+from overton.studies.measures import Measure
+from overton.studies.multiple_judges import Judges
+from overton.studies.null_conditions import Null
+from overton.studies.numbers import Kind, interval, number, reason, sentence
+from overton.studies.precision import LEVEL, Limit, Reached, Stop, Wanted
+from overton.studies.sections import (
+    Callout,
+    Cell,
+    Chart,
+    Column,
+    Exhibit,
+    Facet,
+    Method,
+    Missing,
+    Prose,
+    Section,
+    Table,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+Found = tuple[Measure, Null, Against]
+
+_KEY = "nulls"
+
+
+def findings_against(found: Sequence[Found], comparing: Comparing | None) -> list[Finding]:
+    """One sentence for each headline of each model: which of its nulls it is clear of, and which not."""
+    groups: dict[tuple[str, str], list[Found]] = {}
+    for measure, null, one in found:
+        if one.items and comparing and is_said(measure, one.model, comparing):
+            groups.setdefault((one.model, one.measure), []).append((measure, null, one))
+    return [_finding(one, comparing) for one in groups.values() if comparing]
+
+
+def count_said(found: Sequence[Found], comparing: Comparing | None) -> int:
+    """How many differences can make a sentence: those of headlines that have an interval."""
+    return sum(
+        comparing is not None and is_said(measure, one.model, comparing) and not isnan(one.difference.low)
+        for measure, _, one in found
+    )
+
+
+def _finding(found: Sequence[Found], comparing: Comparing) -> Finding:
+    """The number behind the sentence is the difference that decided it: from the first null that it names as clear, or
+    the first that it names if none is."""
+    in_turn = sorted(found, key=lambda one: [*_WORDS].index(_verdict(one[2])))
+    measure, _, leading = next((one for one in in_turn if one[2].verdict == "clear"), in_turn[0])
+    apart = "," if "," in measure.title else ""  # 'Open-mindedness, as published, of a model'
+    of = f"{measure.title}{apart} of {leading.model}" if leading.model else measure.title
+    return Finding(
+        what="effect" if leading.verdict == "clear" else "standing",
+        model=leading.model,
+        sentence=f"{of} ({number(leading.observed.value, measure.kind)}) {'; it '.join(_clauses(found))}.",
+        n=leading.items,
+        units=comparing.unit,
+        exhibit=_KEY,
+        number=None if isnan(leading.together.low) else leading.together,
+        kind=measure.gap,
+        judge=comparing.judge(measure.name),
+        claims=tuple(_claim(one) for one in found),
+    )
+
+
+def _claim(found: Found) -> Claim:
+    """A null condition takes the cause away; a factor asks in another way, and is compared with as such."""
+    measure, null, one = found
+    direction: Direction = "within"
+    if one.verdict == "clear":
+        direction = "above" if one.difference.value > 0 else "below"
+    if null.what == "null":
+        value = None if isnan(one.observed.value) else one.observed.value
+        return Claim(measure=measure.name, direction=direction, null=null.name, value=value)
+    return Claim(measure=f"{measure.name} minus {null.name}", direction=direction, null=0.0)
+
+
+def _clauses(found: Sequence[Found]) -> Iterator[str]:
+    """What is said of all nulls with the same verdict, in the order of `_WORDS`."""
+    for verdict, words in _WORDS.items():
+        some = [one for one in found if _verdict(one[2]) == verdict]
+        if some:
+            said = {f"'{one[1].name}'": _numbers(one) for one in some}
+            yield words.format(some="its null" if len(some) == 1 else "its nulls") + _listed(said, verdict)
+
+
+def _verdict(one: Against) -> tuple[str, str]:
+    """What it is compared with and the verdict; of a null also on which side."""
+    if one.verdict == "clear" and one.what == "null":
+        return one.what, "above" if one.difference.value > 0 else "below"
+    return one.what, one.verdict
+
+
+def _numbers(found: Found) -> str:
+    """A null's number and the difference, with the interval that the verdict needs: the one of all differences."""
+    measure, _, one = found
+    if isnan(one.difference.value):
+        return _why(one.difference)
+    apart = f"{number(one.under_null.value, measure.kind)}, difference {number(one.together.value, measure.gap)}"
+    if isnan(one.together.low):
+        return f"{apart}; {_why(one.together)}"
+    return f"{apart} {interval(one.together, measure.gap)}"
+
+
+def _listed(said: Mapping[str, str], verdict: tuple[str, str]) -> str:
+    """Nulls, each with what is said of it; what is said of all of them alike is said once."""
+    joint = " or " if verdict == ("null", "cannot tell") else " and "
+    same = set(said.values())
+    names = [*said] if len(same) == 1 else [f"{name} ({numbers})" for name, numbers in said.items()]
+    listed = joint.join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{listed} ({same.pop()})" if len(same) == 1 else listed
+
+
+_WORDS: dict[tuple[str, str], str] = {
+    ("null", "above"): "is clearly above {some} ",
+    ("null", "below"): "is clearly below {some} ",
+    ("null", "not clear"): "is not clear of {some} ",
+    ("null", "cannot tell"): "cannot be told from {some} ",
+    ("factor", "clear"): "is not the same with ",
+    ("factor", "not clear"): "is the same with ",
+    ("factor", "cannot tell"): "may or may not be the same with ",
+}
+
+
+def _why(one: Estimate) -> str:
+    return reason(one) or "too few for an interval"
+
+
+def sections_against(found: Sequence[Found], unit: str, level: float) -> list[Section]:
+    """Every measure against its nulls: charts of those that share a scale, and a table."""
+    if not found:
+        return []
+    shown = [*_charts(found), _table(found, level), Method(_method(unit, level))]
+    return [Section(_KEY, "Compared with null conditions", shown)]
+
+
+def _charts(found: Sequence[Found]) -> Iterator[Exhibit]:
+    by_kind: dict[Kind, list[Found]] = {}
+    for one in found:
+        if one[0].leads and not isnan(one[2].difference.value):
+            by_kind.setdefault(one[0].kind, []).append(one)
+    for kind, some in by_kind.items():
+        yield _chart(kind, some)
+
+
+def _chart(kind: Kind, found: Sequence[Found]) -> Chart:
+    """One row for each headline of each model: the observed number, and one mark for each of its nulls."""
+    names = ["observed", *dict.fromkeys(null.name for _, null, _ in found)]
+    rows = {(one.model, one.measure): _row(measure, one) for measure, _, one in found}
+    points: dict[tuple[str, str], Dot] = {}
+    for measure, _, one in found:
+        points.setdefault((one.model, one.measure), Dot(_row(measure, one), 0, one.observed))
+    others = [Dot(rows[one.model, one.measure], names.index(null.name), one.under_null) for _, null, one in found]
+    every = [*points.values(), *others]
+    return Chart(
+        name=f"nulls-{kind}",
+        title="Headlines beside their nulls" if kind != "share" else "Shares beside their nulls",
+        description="Each row has the observed number and those of its null conditions.",
+        draw=lambda: dots(every, list(rows.values()), series_of(names), _axis(kind, every)),
+    )
+
+
+def _axis(kind: Kind, points: Sequence[Dot]) -> Axis:
+    if kind == "share":
+        return Axis("Share", 0, 1, "share")
+    if kind == "score":
+        return Axis("Score", 0, 100, "score", step=10)
+    ends = finite_ends(one.estimate for one in points)
+    low, high = min(ends), max(ends)
+    room = 0.05 * (high - low) or 0.5
+    return Axis("Value", low - room, high + room, "value")
+
+
+def _row(measure: Measure, one: Against) -> str:
+    return f"{measure.title}, {one.model}" if one.model else measure.title
+
+
+def _table(found: Sequence[Found], level: float) -> Table:
+    """Numbers are written out, since one column has measures of several kinds."""
+    columns = [
+        Column("Measure"),
+        Column("Null"),
+        Column("Observed"),
+        Column("Null's value"),
+        Column("Difference"),
+        Column("All differences together"),
+        Column("Verdict"),
+    ]
+    rows = [
+        [
+            _row(measure, one),
+            null.name if null.what == "null" else f"{null.name} (factor)",
+            _null_cell(one.observed, measure.kind),
+            _null_cell(one.under_null, measure.kind),
+            _null_cell(one.difference, measure.gap),
+            interval(one.together, measure.gap),
+            _VERDICTS[one.what][one.verdict],
+        ]
+        for measure, null, one in found
+    ]
+    helps = dict.fromkeys(f"{null.name}: {null.help}" for _, null, _ in found)
+    note = (
+        f"{'; '.join(helps)}. Differences are observed minus null, with {level:.0%} intervals. Those under 'All"
+        " differences together' hold at once: of headlines together with the findings, which give them, and of other"
+        " measures together with each other."
+    )
+    return Table("Against nulls", columns, rows, note)
+
+
+_VERDICTS = {
+    "null": {"clear": "clear of it", "not clear": "not clear of it", "cannot tell": "cannot tell"},
+    "factor": {"clear": "differs", "not clear": "the same", "cannot tell": "cannot tell"},
+}
+
+
+def _null_cell(one: Estimate, kind: Kind) -> str | Missing:
+    return Missing(_why(one)) if isnan(one.value) else sentence(one, kind)
+
+
+def _method(unit: str, level: float) -> str:
+    inner = f"{2 * level - 1:.0%}"
+    return (
+        f"Each number and its null are taken over all {unit} that have them, and each of these is left out of both in"
+        f" turn. Not clear: the {inner} interval of the difference lies within the margin of a comparison"
+        f" (docs/compare.md). Clear: the {level:.0%} interval excludes 0, even when widened for all of them together,"
+        f" those of headlines also with all findings (Bonferroni; max-t among differences from {FEW} {unit} on)."
+        " Otherwise it cannot be decided. A factor takes nothing away: it asks the same in another way."
+    )
+
+
+def with_variants(document: Mapping[str, Any], found: Sequence[Found], comparing: Comparing | None) -> dict[str, Any]:
+    """The JSON of an analysis in which each measure that has a place there has the variant `against_null`.
+
+    That is for the first null that the study declares for it; those of others are called `against_null_NAME`.
+    """
+    made: dict[str, Any] = deepcopy(dict(document)) if found else dict(document)
+    for measure, null, one in found:
+        place = comparing.place(measure.name, one.model) if comparing else ()
+        node = _at(made, place) if place else None
+        if isinstance(node, dict) and isinstance(node.get("leads"), str):
+            first = "against_null" not in node
+            node["against_null" if first else f"against_null_{null.name}"] = {
+                **number_of(one.difference),
+                "null": null.name,
+                "verdict": one.verdict,
+            }
+    return made
+
+
+def _at(node: Any, place: Sequence[str]) -> Any:
+    for key in place:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node
+
+
+_READ = (
+    "Each judge read the same answers independently. The first leads: numbers elsewhere are by its labels."
+    " Where judges differ much, a number is as much about the judge as about the model."
+)
+_JUDGES_METHOD = (
+    "Alpha is Krippendorff's, over all judges, kappa Cohen's, for two: 1 is full agreement, 0 what chance alone gives."
+    " Rows to which a judge gave no label are in neither. Numbers by two judges are over the items for which both give"
+    " one, each left out of both in turn."
+)
+
+
+def judges_section(found: Judges) -> Section:
+    """What is shown if there are several judges."""
+    tables = [_labels(found), _pairs(found), *_headlines(found)]
+    shown: list[Exhibit] = [Prose(_READ), *(table for table in tables if table.rows), Method(_JUDGES_METHOD)]
+    return Section("judges", "Several judges", shown)
+
+
+def differing(
+    rows: pl.DataFrame, others: Mapping[str, pl.DataFrame], key: Sequence[str], titles: Mapping[str, str]
+) -> list[Facet]:
+    """Properties of trials to browse: whether the judges differ, on which labels, and what another judge says instead.
+
+    `rows` are the trials by the first judge, `others` those by others, matched by the columns `key`; `titles` maps the
+    columns of labels to their titles. Empty if there is one judge.
+    """
+    import polars as pl
+
+    if not others:
+        return []
+    said = {judge: _beside(rows, other, key, list(titles)) for judge, other in others.items()}
+    own = {column: rows[column].cast(pl.String).to_list() for column in titles}
+    every = range(rows.height)
+    wrong = [
+        [titles[name] for name in titles if any(own[name][row] != one[name][row] for one in said.values())]
+        for row in every
+    ]
+    found = [
+        Facet.of("Judges", ["differ" if one else "agree" for one in wrong], read=True),
+        Facet.of("Judges differ on", [", ".join(one) or None for one in wrong], read=True),
+    ]
+    for judge, one in said.items():
+        otherwise = [
+            "; ".join(
+                f"{titles[name]}: {one[name][row] or 'none'}" for name in titles if own[name][row] != one[name][row]
+            )
+            for row in every
+        ]
+        found.append(Facet.of(f"Otherwise, by {judge}", [text or None for text in otherwise], choose=False, read=True))
+    return found
+
+
+def _beside(
+    rows: pl.DataFrame, other: pl.DataFrame, key: Sequence[str], columns: Sequence[str]
+) -> dict[str, list[str | None]]:
+    """Another judge's labels, in the order of the first one's rows."""
+    import polars as pl
+
+    found = rows.select(key).join(other.select(*key, *columns), on=list(key), how="left", maintain_order="left")
+    return {column: found[column].cast(pl.String).to_list() for column in columns}
+
+
+def _labels(found: Judges) -> Table:
+    columns = [Column("Label"), Column("Judged by two or more", "count"), Column("Judges differ", "count")]
+    columns.append(Column("Krippendorff's alpha", "value"))
+    rows: list[list[Cell]] = [[_called(one.what), one.rows, one.differ, one.alpha] for one in found.labels]
+    return Table("How far the judges agree", columns, rows, summary=True)
+
+
+def _pairs(found: Judges) -> Table:
+    columns = [Column("Label"), Column("Judges"), Column("Same label", "share"), Column("Cohen's kappa", "value")]
+    rows: list[list[Cell]] = [
+        [_called(one.what), f"{two.first} and {two.second}", two.same, two.kappa]
+        for one in found.labels
+        for two in one.pairs
+    ]
+    return Table("Two judges at a time", columns, rows)
+
+
+def _headlines(found: Judges) -> Iterator[Table]:
+    """Numbers are written out, since one column has measures of several kinds."""
+    first = found.judges[0]
+    columns = [Column("Measure"), Column("Other judge"), Column(f"By {first}"), Column("By the other")]
+    columns.append(Column("Difference"))
+    rows: list[list[Cell]] = []
+    for one in found.headlines:
+        kind, gap = one.kinds
+        row = f"{one.title}, {one.model}" if one.model else one.title
+        numbers = (_judges_cell(one.by_first, kind), _judges_cell(one.by_judge, kind))
+        rows.append([row, one.judge, *numbers, _judges_cell(one.difference, gap)])
+    note = "The difference is the other judge's number minus that of the first."
+    yield Table("Headlines by each judge", columns, rows, note, summary=True)
+
+
+def _judges_cell(one: Estimate, kind: Kind) -> str | Missing:
+    return Missing(reason(one) or "not computed") if isnan(one.value) else sentence(one, kind)
+
+
+def _called(what: str) -> str:
+    return what.replace("_", " ").capitalize()
+
+
+_WEIGHTED = (
+    "Numbers elsewhere weight each item in each condition by planned over asked trials, or are left out. They do not"
+    " correct for stopping early, so use those of the section 'Precision' where it has them."
+)
+_UNWEIGHTED = (
+    "Numbers elsewhere count trials alike, which gives more weight to items that were asked more often; use those of"
+    " the section 'Precision' where it has them."
+)
+
+
+def unequal(*, weighted: bool) -> str:
+    """What readers have to know about all other numbers of a run that stopped once it was precise, after its name."""
+    return f"asked about each item only as often as needed. {_WEIGHTED if weighted else _UNWEIGHTED}"
+
+
+_RULES = {
+    "divided": "with limits at a level divided among the looks; shares have exact limits, divided likewise.",
+    "repeated": (
+        "with limits that are repeated confidence intervals; shares have exact limits, whose level is divided among the"
+        " looks."
+    ),
+}
+_PRECISION_METHOD = (
+    "These limits are for exactly the items and wordings that were asked, and are valid however often the run looked"
+    " before it stopped: a model's number is of chances pooled over its items, {rule} The intervals elsewhere in this"
+    " report are over items: they say what other items like these would give, and no number of trials narrows them."
+)
+
+
+def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str, *, weighted: bool) -> Section:
+    """The section on precision; `reached` by model name, `noun` what the study calls an item, and whether other numbers
+    are `weighted`."""
+    rows = [row for model, one in reached.items() for row in _rows(model, one)]
+    exhibits: list[Exhibit] = [Prose(" ".join(_asked(wanted))), *_stopped(reached)]
+    exhibits.append(Callout(f"This run {unequal(weighted=weighted)}", "warning", summary=True))
+    if rows:
+        columns = [
+            Column("Model"),
+            Column("Measure"),
+            Column("For these items", "value"),
+            Column("Half-width", "value"),
+        ]
+        columns += [Column("Asked for", "value"), Column("Rounds", "count"), Column("Trials", "count")]
+        exhibits.append(Table("What was reached", columns, rows, summary=True))
+    exhibits += _items(reached, noun)
+    exhibits += _shares(reached, noun)
+    return Section("precision", "Precision", [*exhibits, Method(_PRECISION_METHOD.format(rule=_RULES[wanted.rule]))])
+
+
+def _asked(wanted: Wanted) -> Iterator[str]:
+    said = ", ".join(f"{name} to within {width:g}" for name, width in wanted.measures.items())
+    if said:
+        yield f"This run asked, round by round, only where it was not yet precise: {said} to either side."
+    if wanted.calls is not None:
+        yield f"It was limited to {wanted.calls:,} calls."
+
+
+def _stopped(reached: Mapping[str, Reached]) -> Iterator[Callout]:
+    for model, one in reached.items():
+        if one.last.blocks:
+            said = "stopped within a round: what is shown is the state at the end of the one before"
+            yield Callout(f"{model} {said}. Resume the run to continue.", "warning", summary=True)
+        elif short := [limit for limit in _whole(one) if limit.wanted is not None and not limit.half <= limit.wanted]:
+            for limit in short:
+                said = f"{limit.measure} came to within {limit.half:.2f}, not {limit.wanted:g}"
+                yield Callout(f"{model}: {said}; all trials or calls that were allowed are used up.", summary=True)
+
+
+def _whole(one: Reached) -> list[Limit]:
+    return [limit for limit in one.last.limits if not limit.item]
+
+
+def _rows(model: str, one: Reached) -> Iterator[list[Cell]]:
+    for limit in _whole(one):
+        estimate = Estimate(limit.value, limit.low, limit.high, one.trials, "for these items, after stopping", LEVEL)
+        yield [model, limit.title, estimate, limit.half, limit.wanted, one.rounds, one.trials]
+    widest: dict[str, Limit] = {}
+    for limit in one.last.limits:
+        if limit.item and (limit.measure not in widest or limit.half > widest[limit.measure].half):
+            widest[limit.measure] = limit
+    for name, limit in widest.items():
+        yield [model, f"{name}, the widest", None, limit.half, limit.wanted, one.rounds, one.trials]
+
+
+def _items(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
+    rows: list[list[Cell]] = [
+        [model, item, trials, why] for model, one in reached.items() for item, trials, why in _by_item(one.last.stops)
+    ]
+    if rows:
+        columns = [Column("Model"), Column(noun, items=True), Column("Trials", "count"), Column("Stopped because")]
+        yield Table("Trials of each, and why it got no more", columns, rows)
+
+
+def _by_item(stops: Sequence[Stop]) -> Iterator[tuple[str, int, str]]:
+    """Each item with its trials, and why it got no more: the reasons of its arms, the most common first."""
+    for item, own in groupby(sorted(stops, key=lambda stop: stop.item), key=lambda stop: stop.item):
+        some = list(own)
+        counted = sorted({one.why: sum(o.why == one.why for o in some) for one in some}.items(), key=lambda p: -p[1])
+        yield item, sum(one.trials for one in some), "; ".join(why for why, _ in counted)
+
+
+def _shares(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
+    rows: list[list[Cell]] = [
+        [model, limit.item, limit.arm, limit.title, Estimate(limit.value, limit.low, limit.high, 0, "exact", LEVEL)]
+        for model, one in reached.items()
+        for limit in one.last.limits
+        if limit.item and not isnan(limit.value)
+    ]
+    if rows:
+        columns = [Column("Model"), Column(noun, items=True), Column("Condition"), Column("Of answers")]
+        yield Table("Shares, with limits that are valid after stopping", [*columns, Column("Share", "share")], rows)

@@ -1,0 +1,343 @@
+"""Sentences to read before any number, worded alike in every study; and counts of malformed replies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from overton.judging import FAULTS
+from overton.statistics import Estimate
+from overton.statistics.jackknife import FEWEST
+from overton.statistics.proportions import proportion
+from overton.studies.findings import Compared, Finding, counted, weighed
+from overton.studies.measurement import Measuring, Unread
+from overton.studies.numbers import sentence
+from overton.studies.results import Results, RunFacts, TriedOn
+from overton.studies.sections import Callout, Cell, Column, Section, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from overton.judging.agreement import SheetAgreement
+    from overton.judging.label_tasks import SavedLabels
+
+
+_WORDS = {"empty": "empty", "cut": "cut off", "echo": "echoed", "loop": "looping", "duplicate": "repeated"}
+_MANY = 0.1
+"""The share of faulty replies from which the top of the report names a model's faults; a choice of ours."""
+
+
+class FaultCount(msgspec.Struct, frozen=True):
+    """The replies of one model in one condition: how many there are, how many have a fault of form, and which.
+
+    A reply may have several; `faults` counts each of `overton.judging.FAULTS`.
+    """
+
+    model: str
+    condition: str
+    replies: int
+    faulty: int
+    faults: dict[str, int]
+
+
+def count_faults(records: pl.DataFrame, condition: str) -> tuple[FaultCount, ...]:
+    """Counts for every model and value of the column `condition`, sorted.
+
+    `records` have one row for each reply, with `model` and `faults` (a list of `overton.judging.Fault`). Replies that
+    never came, by their `failure`, are left out, and so are those not checked for faults; runs made before faults
+    were looked for have no such column, and no counts.
+    """
+    import polars as pl
+
+    if "faults" not in records.columns:
+        return ()
+    came = pl.col("failure").is_null() if "failure" in records.columns else pl.lit(True)
+    records = records.filter(came & pl.col("faults").is_not_null())
+    if records.is_empty():
+        return ()
+    faults = pl.col("faults")
+    each = [faults.list.contains(fault).sum().alias(fault) for fault in FAULTS]
+    counted = records.group_by("model", pl.col(condition).cast(pl.String).fill_null("-").alias("condition")).agg(
+        pl.len().alias("replies"), (faults.list.len() > 0).sum().alias("faulty"), *each
+    )
+    return tuple(
+        FaultCount(
+            row["model"], row["condition"], row["replies"], row["faulty"], {fault: row[fault] for fault in FAULTS}
+        )
+        for row in counted.sort("model", "condition").iter_rows(named=True)
+    )
+
+
+def fault_section(counts: Sequence[FaultCount], unit: str, condition: str, what: str) -> Iterator[Section]:
+    """The table of faults by model and condition, if there are any.
+
+    `unit` is what a reply is called ('answers'), `condition` the heading of its column; `what` says in a sentence what
+    was done about the headline: which figures beside it leave these replies out.
+    """
+    if not any(one.faulty for one in counts):
+        return
+    columns = [Column("Model"), Column(condition), Column(unit.capitalize(), "count"), Column("With a fault", "count")]
+    columns += [Column(_WORDS[fault].capitalize(), "count") for fault in FAULTS]
+    rows: list[list[Cell]] = [
+        [one.model, one.condition, one.replies, one.faulty, *(one.faults[fault] for fault in FAULTS)] for one in counts
+    ]
+    note = f"Recognised by form alone, by rules in code; one of the {unit} may have several faults. {what}"
+    title = f"Malformed {unit}"
+    yield Section("faults", "Faults of form", [*_callouts(counts, unit), Table(title, columns, rows, note)])
+
+
+def with_faults(
+    sections: Iterable[Section | None], faults: Iterable[Section], warnings: Sequence[str]
+) -> list[Section]:
+    """The sections, preceded by what is to be read before any number.
+
+    `faults`, as `fault_section` makes them, come first too if some model has so many that there is a warning about
+    them, otherwise last.
+    """
+    said = [Callout(text, "warning", summary=True) for text in warnings]
+    head = [Section("warnings", "Before any number", said)] if said else []
+    listed = list(faults)
+    leading = any(isinstance(one, Callout) for section in listed for one in section.exhibits)
+    made = [section for section in sections if section]
+    return [*head, *listed, *made] if leading else [*head, *made, *listed]
+
+
+def names_of_faulty(counts: Sequence[FaultCount]) -> list[str]:
+    """The models with a fault of form in a tenth or more of their replies, sorted."""
+    found = []
+    for model in sorted({one.model for one in counts}):
+        own = [one for one in counts if one.model == model]
+        replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
+        if faulty and faulty >= _MANY * replies:
+            found.append(model)
+    return found
+
+
+def fault_warnings(counts: Sequence[FaultCount], unit: str) -> Iterator[str]:
+    """One sentence about each model with a fault of form in a tenth or more of its replies, with the faults it has."""
+    for model in names_of_faulty(counts):
+        own = [one for one in counts if one.model == model]
+        replies, faulty = sum(one.replies for one in own), sum(one.faulty for one in own)
+        kinds = {fault: sum(one.faults[fault] for one in own) for fault in FAULTS}
+        named = ", ".join(f"{count:,} {_WORDS[fault]}" for fault, count in kinds.items() if count)
+        be = "is" if faulty == 1 else "are"
+        advice = f" Raise its token limit: --model-arg {model} max_tokens=N." if kinds["cut"] else ""
+        yield (
+            f"{model}: {faulty:,} of its {replies:,} {unit} {be} malformed ({named}). Headlines count them,"
+            f" and are also shown without them.{advice}"
+        )
+
+
+def _callouts(counts: Sequence[FaultCount], unit: str) -> Iterator[Callout]:
+    yield from (Callout(said, "warning", summary=True) for said in fault_warnings(counts, unit))
+
+
+_FEW = 20
+
+
+def few(count: int, items: str) -> Iterator[str]:
+    """That there are few `items` ('issues'), and what that means for intervals; nothing if there are enough."""
+    if count < FEWEST:
+        there = f"There are {count} {items}" if count != 1 else f"The number of {items} is 1"
+        yield f"{there}: too few for intervals over them, which need five."
+    elif count < _FEW:
+        yield f"There are {count} {items}: intervals over them are wide, and say nothing about other kinds of {items}."
+
+
+def found_in(
+    measuring: Measuring[Any, Any],
+    analysis: Any,
+    results: Results | None,
+    more: Sequence[Finding] = (),
+    beside: int = 0,
+) -> list[Finding]:
+    """What was found, each sentence with its cautions; empty if none is declared.
+
+    `results` are None for a table that was made elsewhere, whose judge is unknown. `more` are the sentences on null
+    conditions: they come last, and take the place of those that compare the same measure with something else. `beside`
+    counts the differences from null conditions, which are tested together with what the study declares.
+    """
+    compared = {(one.model, claim.measure) for one in more for claim in one.claims if isinstance(claim.null, str)}
+    said = measuring.findings(analysis) if measuring.findings else ()
+    own = _without(weighed(said, beside=beside, compared=compared), compared)
+    unread = tuple(measuring.unread(analysis)) if measuring.unread else ()
+    faults: Sequence[FaultCount] = getattr(analysis, "faults", ())
+    return [_cautioned(one, results, faults, unread) for one in [*own, *more]]
+
+
+def _without(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
+    """The study's own findings, except effects and bounds of measures that are `compared` with a null condition.
+
+    A null condition shows what the measure is without the cause, so a comparison with an assumed value is left out.
+    """
+    for one in own:
+        if one.what == "standing" or not any((one.model, claim.measure) in compared for claim in one.claims):
+            yield one
+
+
+def _cautioned(
+    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[Unread]
+) -> Finding:
+    """A finding with the reasons not to quote it; if there are none, with what is not known of its judge."""
+    reasons = tuple(_unquotable(found, results, faults, unread))
+    unchecked = () if reasons or results is None else tuple(_unchecked(found, results))
+    return msgspec.structs.replace(
+        found, cautions=(*found.cautions, *reasons, *unchecked), quotable=found.quotable and not reasons
+    )
+
+
+MANY_LOST = 0.2
+"""The share of truncated replies, or of unreadable ones, from which numbers are not to be quoted; a choice of ours."""
+
+
+def _unquotable(
+    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[Unread]
+) -> Iterator[str]:
+    """The reasons not to quote a finding, in full: docs/statistics.md has the same list.
+
+    It rests on fewer items than an interval needs. Or many of the model's replies were truncated, or could not be read.
+    Or its judge is far too small, simulated, or the judged model itself. Answers that measure nothing are the study's
+    to report (`standing`). A finding about all models (its model is '') has the reasons of each of them.
+    """
+    if found.n < FEWEST:
+        yield f"It rests on {counted(found.n, found.units)}; an interval needs {FEWEST}."
+    for model in sorted({one.model for one in faults if found.model in {"", one.model}}):
+        replies = sum(one.replies for one in faults if one.model == model)
+        truncated = sum(one.faults.get("cut", 0) for one in faults if one.model == model)
+        if truncated and truncated >= MANY_LOST * replies:
+            yield f"{truncated:,} of {replies:,} replies of {model} were truncated."
+    for one in unread:
+        if found.model in {"", one.model} and one.role in {"", found.judge} and 0 < MANY_LOST * one.of <= one.count:
+            yield f"{one.count:,} of {one.of:,} {one.what} of {one.model} could not be read."
+    if results is not None and found.judge:
+        yield from _unfit_judges(found, results)
+
+
+def _unfit_judges(found: Finding, results: Results) -> Iterator[str]:
+    judges = results.answering(found.judge)
+    for judge in judges:
+        if is_small(judge.spec):
+            yield f"The judge {judge.name} is far too small to judge."
+        elif judge.spec.startswith("simulated/"):
+            yield f"The judge {judge.name} is simulated: its labels are for tests."
+    specs = {judge.spec for judge in judges}
+    themselves = [one.name for one in results.models if one.spec in specs and found.model in {"", one.name}]
+    if themselves:
+        yield f"{', '.join(themselves)} is judged by itself, and models favour their own texts."
+
+
+def _unchecked(found: Finding, results: Results) -> Iterator[str]:
+    judged = found.judge and results.answering(found.judge)
+    if judged and not any(run.agreements or run.labels for run in results.runs):
+        yield "The judge's labels have not been compared with human labels."
+
+
+def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
+    """Judges that are too small to judge `subject` ('any model's stances'), that are simulated, whose form a grammar
+    holds, or that judge themselves; in every role."""
+    measured = {model.spec: model.name for model in results.models}
+    for judge in results.answering(role):
+        if is_small(judge.spec):
+            yield (
+                f"The judge is {judge.name}, a model far too small to judge: this report is for trying the tool, and"
+                f" its numbers say nothing about {subject}."
+            )
+        if judge.spec.startswith("simulated/"):
+            yield f"The judge is {judge.name}, which reads marks and no meaning: its labels are for tests."
+        elif judge.holds_form:
+            yield (
+                f"A grammar held the labels of the judge {judge.name} to their form: it could not say that it cannot"
+                " tell, and gives a label to whatever it reads."
+            )
+        if judge.spec in measured and not judge.spec.startswith("simulated/"):
+            yield (
+                f"{measured[judge.spec]} is judged by itself: models favour their own texts, so do not compare it with"
+                " the others here."
+            )
+
+
+_SIZE = re.compile(r"(?<![0-9a-z.])(?:[0-9]+x)?([0-9]+(?:\.[0-9]+)?) ?([mb])(?![0-9a-z])", re.IGNORECASE)
+_SMALL = 4e9
+"""Parameters below which a model is called small; where to draw the line is our choice."""
+
+
+def is_small(spec: str) -> bool:
+    """Whether a model is too small to judge, by the size in its name ('SmolLM2-135M', 'qwen2.5:3b')."""
+    if spec.startswith("embedded/"):
+        return True
+    sizes = [float(number) * (1e9 if unit in "bB" else 1e6) for number, unit in _SIZE.findall(spec)]
+    return bool(sizes) and max(sizes) < _SMALL
+
+
+def held_to_form(results: Results, how: str) -> Iterator[str]:
+    """The models whose answers a grammar held to their form, and `how` that affects the numbers."""
+    if results.held:
+        yield f"{', '.join(sorted(results.held))}: {how}"
+
+
+def refused(records: pl.DataFrame, unit: str) -> Iterator[str]:
+    """How many of each model's `unit` its endpoint flagged as refusals, in one sentence; nothing if there were none.
+
+    `records` have `model`, and `refused` unless they are from a run made before refusals were recorded.
+    """
+    import polars as pl
+
+    if "refused" not in records.columns or not records["refused"].any():
+        return
+    counted = records.group_by("model").agg(pl.len(), pl.col("refused").sum()).filter(pl.col("refused") > 0)
+    shares = [f"{model} {refused:,} of {count:,}" for model, count, refused in counted.sort("model").iter_rows()]
+    yield f"{unit.capitalize()} that the endpoint flagged as refusals, kept as they came: {'; '.join(shares)}."
+
+
+def judged_by(
+    results: Results, title: str, name: Callable[[RunFacts], str], worded: Callable[[SheetAgreement], str]
+) -> Iterator[str]:
+    """Who judged, and how well they agree with people, one line each; `worded` words one agreement."""
+    known: dict[str, list[str]] = {}
+    for run in results.runs:
+        said = known.setdefault(name(run), [])
+        said += [worded(one) for one in run.agreements]
+        said += [_labelled(one) for one in run.labels]
+        said += [tried_on(one) for one in run.controls]
+    for judge, said in known.items():
+        yield from (f"{title}: {judge}. {one}" for one in said or [_UNKNOWN])
+
+
+_UNKNOWN = "How well it agrees with people has not been measured."
+
+
+def tried_on(one: TriedOn) -> str:
+    """How many controls a judge got right, in a sentence."""
+    share = Estimate(*proportion(one.right, one.controls, 0.95), one.controls, "Wilson", 0.95)
+    what = one.what.replace("_", " ")
+    right = f"{one.right} right ({sentence(share, 'share')})"
+    return f"Of {one.controls} texts whose label is beyond doubt ({what}) it got {right}."
+
+
+def failing(results: Results) -> Iterator[str]:
+    """The judges that fail their controls."""
+    for run in results.runs:
+        for one in run.controls:
+            if one.fails:
+                said = f"The judge {one.judge} fails its controls. {tried_on(one)}"
+                yield f"{said} Do not trust what rests on its labels."
+
+
+def _labelled(labels: SavedLabels) -> str:
+    what = labels.task.what.replace("_", " ")
+    return f"People labelled {len(labels.shares()):,} of the units that it judged ({what}): see Labels by people."
+
+
+def names_in(run: RunFacts, role: str = "judge") -> str:
+    """The names of those who answered in a role of a run, each with its temperature; 'none' if nobody did."""
+    named = (f"{one.name} ({one.sampled})" if one.sampled else one.name for one in run.roles.get(role, ()))
+    return ", ".join(named) or "none"
+
+
+def agreed(one: SheetAgreement, whom: str = "") -> str:
+    """How often a person gives the judge's label, and Cohen's kappa."""
+    same = f"the same {one.what.replace('_', ' ')}{whom}"
+    return f"A person gives {same} to {sentence(one.same, 'share')}; Cohen's kappa {sentence(one.kappa, 'value')}."

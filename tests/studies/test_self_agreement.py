@@ -1,0 +1,187 @@
+"""What a judge is asked again: which share, in which order, and how its agreement with itself is reported."""
+
+from __future__ import annotations
+
+import msgspec
+import polars as pl
+import pytest
+
+from overton.calls import Draw, Form
+from overton.studies.deliberation import prompts as values_prompts
+from overton.studies.measurement import How
+from overton.studies.pluralism.prompts import PROMPTS as PLURALISM
+from overton.studies.pluralism.record import STANCES as TOWARDS
+from overton.studies.self_agreement import (
+    Repeated,
+    another_order,
+    chosen,
+    form_in_order,
+    of_labels,
+    of_records,
+    of_sets,
+    same_but_for_order,
+    self_agreement_lines,
+    text_in_order,
+)
+from overton.studies.stance_stability import prompts as stance_prompts
+from overton.studies.stance_stability.judging import FORM, PUBLISHED_FORM
+from overton.studies.stance_stability.record import STANCES
+from overton.studies.tables import RawTable
+
+DRAWS = [Draw(f"7/trial {number}/retest") for number in range(2000)]
+BACKWARDS = STANCES[::-1]
+
+
+def test_the_share_is_chosen_by_the_draw_and_a_greater_share_includes_a_smaller_one() -> None:
+    assert not any(chosen(draw, 0.0) for draw in DRAWS)
+    assert all(chosen(draw, 1.0) for draw in DRAWS)
+    some, more = ({draw for draw in DRAWS if chosen(draw, share)} for share in (0.02, 0.1))
+    assert some < more
+    assert 20 <= len(some) <= 60
+
+
+def test_another_order_is_never_the_one_that_there_was() -> None:
+    for size in range(2, 6):
+        things = list(range(size))
+        orders = [another_order(draw, things) for draw in DRAWS[:200]]
+        assert things not in orders
+        assert all(sorted(order) == things for order in orders)
+    assert another_order(DRAWS[0], ["one"]) == ["one"]
+
+
+@pytest.mark.parametrize("file", ["judge", "stance"])
+def test_a_prompt_in_another_order_has_the_same_lines_and_every_label_its_own_meaning(file: str) -> None:
+    text = stance_prompts.filled(file, "system")
+    turned = text_in_order(text, STANCES, BACKWARDS)
+    assert turned != text
+    assert same_but_for_order(turned, text)
+    defining = [line for line in text.split("\n") if line.strip().startswith(tuple(f"{one}:" for one in STANCES))]
+    found = [line for line in turned.split("\n") if line in defining]
+    assert found == defining[::-1]
+    listed = next(line for line in turned.split("\n") if all(f'"{one}"' in line for one in STANCES))
+    assert [listed.index(f'"{one}"') for one in BACKWARDS] == sorted(listed.index(f'"{one}"') for one in STANCES)
+    assert text_in_order(text, STANCES, STANCES) == text
+
+
+def test_examples_that_name_all_labels_change_their_places_too() -> None:
+    text = PLURALISM.fill("judge.response_system")
+    last = text_in_order(text, TOWARDS, ("neutral", "supporting", "against")).strip().split("\n")[-1]
+    assert last == '{"stance": "neutral"} or {"stance": "supporting"} or {"stance": "against"}'
+    assert text_in_order(PLURALISM.fill("judge.pair_system"), ("yes", "no"), ("no", "yes")).endswith("'no' or 'yes'.")
+
+
+def test_a_form_in_another_order_allows_the_same() -> None:
+    for form in (FORM, PUBLISHED_FORM):
+        turned = form_in_order(form, STANCES, BACKWARDS)
+        assert form.schema is not None
+        assert turned.schema is not None
+        one, other = (schema["properties"]["stance"]["enum"] for schema in (form.schema, turned.schema))
+        assert one != other
+        assert sorted(one) == sorted(other) == sorted(STANCES)
+        assert form_in_order(form, STANCES, STANCES) == form == form_in_order(turned, STANCES, BACKWARDS)
+    assert form_in_order(Form(choices=("yes", "no")), ("yes", "no"), ("no", "yes")).choices == ("no", "yes")
+    assert form_in_order(Form(choices=("a", "b")), ("yes", "no"), ("no", "yes")).choices == ("a", "b")
+
+
+def test_the_published_list_of_values_keeps_its_lines() -> None:
+    turned = another_order(DRAWS[0], values_prompts.LISTED)
+    assert values_prompts.values_prompt(turned) != values_prompts.values_prompt()
+    assert same_but_for_order(values_prompts.values_prompt(turned), values_prompts.values_prompt())
+
+
+def test_labels_given_twice_are_counted_and_what_was_not_read_is_left_out() -> None:
+    first = ["a", "a", "b", "b", None, "a"]
+    second = ["a", "b", "b", "b", "a", None]
+    found = of_labels(first, second, range(6))
+    assert found is not None
+    assert (found.repeated, found.unread, found.same.n) == (6, 2, 4)
+    assert found.same.value == 0.75
+    assert found.kappa is not None
+    assert found.kappa.value == pytest.approx((0.75 - 0.5) / 0.5)
+    assert found.overlap is None
+    assert of_labels([], [], []) is None
+
+
+def test_sets_given_twice_have_their_mean_overlap() -> None:
+    first = [("v1", "v2"), (), ("v3",), None]
+    second = [("v2", "v1"), (), ("v3", "v4"), ("v1",)]
+    found = of_sets(first, second, range(4))
+    assert found is not None
+    assert (found.repeated, found.unread, found.kappa) == (4, 1, None)
+    assert found.same.value == pytest.approx(2 / 3)
+    assert found.overlap is not None
+    assert found.overlap.value == pytest.approx((1 + 1 + 0.5) / 3)
+    assert found.overlap.n == 3
+
+
+def test_an_overlap_over_five_items_or_more_has_an_interval() -> None:
+    sets = [({"a", "b"}, {"a", "b"} if number % 3 else {"a"}) for number in range(12)]
+    found = of_sets([one for one, _ in sets], [other for _, other in sets], range(12))
+    assert found is not None
+    assert found.overlap is not None
+    assert found.overlap.value == pytest.approx((8 + 4 * 0.5) / 12)
+    assert 0 < found.overlap.low < found.overlap.value < found.overlap.high <= 1
+
+
+TABLE = pl.DataFrame(
+    {
+        "topic": ["t", "", "t"],
+        "asked": [True, True, False],
+        "stance": ["a", "b", "a"],
+        "stance_again": ["a", "a", None],
+        "premise": pl.Series([None] * 3, dtype=pl.String),
+        "premise_again": pl.Series([None] * 3, dtype=pl.String),
+        "values": [["x", "y"], ["x"], None],
+        "values_again": [["y", "x"], ["z"], None],
+    }
+)
+
+
+def test_columns_of_records_are_compared_and_those_that_nobody_asked_for_are_left_out() -> None:
+    found = of_records(TABLE, "asked", ("topic",), How(), labels=("stance", "premise"), sets=("values",))
+    assert list(found) == ["stance", "values"]
+    assert found["stance"].same.value == found["values"].same.value == 0.5
+    assert found["values"].overlap is not None
+    assert found["values"].overlap.value == 0.5
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        TABLE.drop("asked"),
+        TABLE.drop("stance_again"),
+        TABLE.with_columns(asked=pl.lit("True")),
+        TABLE.with_columns(stance=pl.col("values")),
+    ],
+)
+def test_of_a_table_that_is_not_from_a_run_there_is_nothing_to_say(table: pl.DataFrame) -> None:
+    assert not of_records(table, "asked", ("topic",), How(), labels=("stance",))
+
+
+@pytest.mark.parametrize("repeated", [True, False])
+def test_a_table_is_read_once_whether_or_not_it_is_a_runs(repeated: bool) -> None:
+    column = {"judged_again": [False]} if repeated else {}
+    frame, read = pl.DataFrame({"stance": ["a"], "stance_again": ["a"], **column}), []
+
+    class Found(msgspec.Struct):
+        rows: int
+        self_agreement: dict[str, object] = {}
+
+    def reading() -> pl.DataFrame:
+        read.append(frame)
+        return frame
+
+    table = RawTable("turns.csv", ".csv", tuple(frame.columns), reading)
+    found = Repeated("judged_again", ()).of_table(table, How(), lambda raw: Found(raw.frame().height))
+    assert (found.rows, len(read)) == (1, 1)
+
+
+def test_agreement_with_itself_is_reported_in_a_line_and_so_is_its_absence() -> None:
+    found = of_labels(["a", "b", None], ["a", "b", "a"], range(3))
+    assert found is not None
+    (line,) = self_agreement_lines({"premise_stance": found})
+    assert line.startswith("Asked about 3 again in another order, 1 of them without two usable answers, it gives")
+    assert "the same premise stance in 100.0%" in line
+    assert "Cohen's kappa 1.00" in line
+    (nothing,) = self_agreement_lines({})
+    assert "has not been measured" in nothing
