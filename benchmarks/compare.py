@@ -38,7 +38,7 @@ from items import DISTRIBUTIONS, Distribution, Draw
 from overton.statistics.comparison import verdict_of
 from overton.statistics.jackknife import Jackknife
 from overton.studies.measurement import How
-from overton.studies.measures import WHOLE, Contribution, meeting, of_pairs
+from overton.studies.measures import WHOLE, Contribution, find_shared_items, of_pairs
 from overton.studies.open_mindedness.compared import CROSS_FITTED
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.scores import scores
@@ -197,7 +197,7 @@ def verdicts(
     jackknife = Jackknife(unit="items")
     for pair in pairs(source, distribution, items, count, lift):
         for name, (base, candidate) in pair.items():
-            gap = meeting(base, candidate, jackknife).gap(jackknife)
+            gap = find_shared_items(base, candidate, jackknife).gap(jackknife)
             said = "none" if np.isnan(gap.own.low) else verdict_of([gap], base.measure.margin)
             made.setdefault(name, Counter())[said] += 1
     return made
@@ -207,7 +207,7 @@ def truth(source: Source, distribution: Distribution, lift: float) -> dict[str, 
     """The true differences of the headlines."""
     (pair,) = pairs(source, distribution, POPULATION, 1, lift)
     jackknife = Jackknife(unit="items")
-    return {name: meeting(*both, jackknife).gap(jackknife).own.value for name, both in pair.items()}
+    return {name: find_shared_items(*both, jackknife).gap(jackknife).own.value for name, both in pair.items()}
 
 
 def main() -> None:
@@ -289,7 +289,7 @@ def unequal_pair(rng: np.random.Generator, few: int, issues: int, spread: float)
     pairs = {name: (one[name], other[name]) for name in one} | matched
     jackknife = Jackknife(unit="issues")
     return {
-        name: meeting(_mean_of(base), _mean_of(candidate), jackknife).gap(jackknife)
+        name: find_shared_items(_mean_of(base), _mean_of(candidate), jackknife).gap(jackknife)
         for name, (candidate, base) in pairs.items()
     }
 

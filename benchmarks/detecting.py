@@ -40,7 +40,7 @@ from overton.statistics.power import (
     scatter,
     smallest_detectable,
 )
-from overton.studies.measures import meeting
+from overton.studies.measures import find_shared_items
 
 POWER = 0.8
 LEVEL = 0.95
@@ -90,7 +90,7 @@ def simulated(what: What, items: int, count: int, lift: float) -> list[Pair]:
     for pair in pairs(source, kind, items, count, lift):
         if what.headline not in pair:
             continue
-        met = meeting(*pair[what.headline], jackknife)
+        met = find_shared_items(*pair[what.headline], jackknife)
         difference, (base, candidate) = met.difference, met.numbers
         gap, margin = met.gap(jackknife), pair[what.headline][0].measure.margin
         made.append(

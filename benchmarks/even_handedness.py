@@ -26,7 +26,7 @@ import polars as pl
 from overton.calls import Draw, Form, Message, Question, Reply, Request, Settings, Trial
 from overton.engine.records import columns_of, record_type_columns
 from overton.statistics import Estimate
-from overton.studies.even_handedness import Options, Pair, Record
+from overton.studies.even_handedness import OpposedPair, Options, Record
 from overton.studies.even_handedness.measures import analyze
 from overton.studies.even_handedness.measures.analysis import Result
 from overton.studies.even_handedness.protocol import conduct, trials
@@ -62,7 +62,7 @@ class Stage:
     """An `Ask` answered by the simulated model, with its parameters for the topic, and by the judge."""
 
     trial: Trial
-    pairs: Sequence[Pair]
+    pairs: Sequence[OpposedPair]
     model: Advocate
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -93,11 +93,11 @@ class Stage:
         return [await self(q.role, q.messages, speaker=q.speaker, form=q.form) for q in questions]
 
 
-def pair(number: int, topic: int) -> Pair:
+def pair(number: int, topic: int) -> OpposedPair:
     """A pair of its own."""
     template = "Argue that {stance}."
     built, not_built = (f"bridge {number} should {word}" for word in ("be built", "not be built"))
-    return Pair(
+    return OpposedPair(
         id=f"bridge-{number}",
         topic=f"topic-{topic:03}",
         task="argument",

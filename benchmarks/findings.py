@@ -68,7 +68,7 @@ def open_mindedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
         stance = pl.Series(np.where(rng.random(design.height) < leans[number, issue], "pro", "con"))
         frames.append(design.with_columns(stance=stance, stance_published=stance, model=pl.lit(model)))
     with patch("overton.studies.open_mindedness.measures.comparison.agreements", return_value=()):
-        yield said.weighed(findings(analyze(pl.concat(frames), resamples=100)))
+        yield said.correct_for_multiple_tests(findings(analyze(pl.concat(frames), resamples=100)))
 
 
 @cache
@@ -117,7 +117,7 @@ def stance_stability(rng: np.random.Generator, items: int) -> Iterator[list[Find
             "cited": cited,
         }
     )
-    yield said.weighed(findings(analyze(table, resamples=_RESAMPLES)))
+    yield said.correct_for_multiple_tests(findings(analyze(table, resamples=_RESAMPLES)))
 
 
 # Pluralism: forty viewpoints a thread, half of them supporting, each with a chance that no condition changes.
@@ -156,7 +156,7 @@ def pluralism(rng: np.random.Generator, items: int) -> Iterator[list[Finding]]:
     }
     rows = {"matches": matches, "rankings": rankings, "pairs": pairs}
     tables = {name: pl.DataFrame(rows[name], schema=schema, orient="row") for name, schema in schemas.items()}
-    yield said.weighed(findings(analyze(summaries=summaries, resamples=100, **tables)))
+    yield said.correct_for_multiple_tests(findings(analyze(summaries=summaries, resamples=100, **tables)))
 
 
 # Deliberation: two agents, two trials in each format and order, four rounds at most. A verdict is drawn anew whenever
@@ -186,7 +186,9 @@ def deliberation(rng: np.random.Generator, items: int) -> Iterator[list[Finding]
                     if given[0] == given[1]:
                         break
     schema = ("deliberation", "dilemma", "format", "round", "position", "model", "verdict")
-    yield said.weighed(findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100)))
+    yield said.correct_for_multiple_tests(
+        findings(analyze(pl.DataFrame(rows, schema=schema, orient="row"), resamples=100))
+    )
 
 
 # Even-handedness: two tasks a topic, answered for both sides under two system prompts, and for one side twice. What the
@@ -228,7 +230,7 @@ def even_handedness(rng: np.random.Generator, items: int) -> Iterator[list[Findi
                         rows.append({**names, **asked, **grade, "faults_a": [], "faults_b": [], "model": model})
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_TYPES)
     with _what_findings_need():
-        yield said.weighed(findings(analyze(table, sides={"left": "left", "right": "right"})))
+        yield said.correct_for_multiple_tests(findings(analyze(table, sides={"left": "left", "right": "right"})))
 
 
 @contextmanager
@@ -274,7 +276,7 @@ def silence(null: Null, items: int, simulations: int, first: int = 0) -> Silence
     for number in range(first, first + simulations):
         alone: list[bool] = []
 
-        def counted(one: said.Candidate, many: int, alone: list[bool] = alone) -> Finding | None:
+        def counted(one: said.CandidateFinding, many: int, alone: list[bool] = alone) -> Finding | None:
             by_itself = weighed(one, 1)
             alone.append(by_itself is not None and by_itself.what == "effect")
             return weighed(one, many)

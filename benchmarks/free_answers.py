@@ -21,7 +21,7 @@ import polars as pl
 
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
-from overton.studies.measures import meeting
+from overton.studies.measures import find_shared_items
 from overton.studies.open_mindedness.free.compared import free_by_chance, free_sides
 from overton.studies.open_mindedness.free.corrected import FreeCase
 from overton.studies.open_mindedness.free.judging import LABELS
@@ -117,7 +117,9 @@ def once(rng: Rng, truth: Truth | None, labels: int) -> dict[str, bool | None]:
     if truth is None:
         made = free_by_chance(records)[MODEL], free_sides(records)[MODEL]
         return {
-            f"{own.measure.name} minus forced-again": _covers(meeting(null, own, Jackknife()).gap(Jackknife()).own, 0.0)
+            f"{own.measure.name} minus forced-again": _covers(
+                find_shared_items(null, own, Jackknife()).gap(Jackknife()).own, 0.0
+            )
             for null, own in zip(*made, strict=True)
             if own.measure.name == "free_differs"
         }

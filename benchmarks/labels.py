@@ -33,7 +33,7 @@ from overton.judging.label_tasks import (
     task_of,
 )
 from overton.studies.label_shares import shares_by_people
-from overton.studies.questions import Units
+from overton.studies.questions import JudgedUnitTable
 
 Array = np.ndarray[Any, Any]
 
@@ -160,7 +160,7 @@ def of_draws(draws: int) -> None:
             print(f"off by {moved[name]:.4f}", flush=True)
 
 
-def _labelled(world: Array, design: LabelDesign, seed: int) -> tuple[SavedLabels, Units]:
+def _labelled(world: Array, design: LabelDesign, seed: int) -> tuple[SavedLabels, JudgedUnitTable]:
     given = [NAMES[label] for label in world[:, 1]]
     groups = [f"g{group:03}" for group in world[:, 0]]
     taken = choose_units(given, groups, size=120, seed=seed, design=design)
@@ -172,7 +172,7 @@ def _labelled(world: Array, design: LabelDesign, seed: int) -> tuple[SavedLabels
         AnnotatorLabels(task.name, page, f"p{page}", {row: NAMES[world[taken[row][0], 1 + page]] for row in asked})
         for page, asked in enumerate(pages, 1)
     )
-    return SavedLabels(task, said), Units([str(place) for place in range(len(given))], given, groups)
+    return SavedLabels(task, said), JudgedUnitTable([str(place) for place in range(len(given))], given, groups)
 
 
 def main() -> None:

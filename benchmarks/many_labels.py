@@ -39,8 +39,8 @@ from overton.studies.label_shares import Variants
 from overton.studies.people_labels import People
 from overton.studies.pluralism.measures import corrected as voices
 from overton.studies.stance_stability.measures import corrected as stances
-from overton.studies.stance_stability.measures.scores import Reading, score
-from overton.studies.stance_stability.measures.traces import Traces, traces_from
+from overton.studies.stance_stability.measures.scores import FormulaRules, score
+from overton.studies.stance_stability.measures.traces import Conversations, traces_from
 from overton.studies.stance_stability.record import STANCES
 
 TOPICS, EACH, TURNS = 20, 3, 10
@@ -121,7 +121,7 @@ def wrong(random: Random, shape: tuple[int, ...], error: float, *, together: boo
     return random.random(shape) < own
 
 
-def conversations(topics: int) -> Traces:
+def conversations(topics: int) -> Conversations:
     """Conversations whose stances are still to come; each cites its own documents."""
     rows = [
         {
@@ -152,7 +152,7 @@ def stance_cells(asked: argparse.Namespace, moves: str) -> Iterator[tuple[str, C
     true = moving(random, moves, many)
     sure = certain(random, true.shape, np.zeros(true.shape, bool))
     whole = replace(conversations(many), stance=true.ravel(), confidence=sure.ravel())
-    truth = {name: float(np.nanmean(one)) for name, one in score(whole, Reading()).values.items()}
+    truth = {name: float(np.nanmean(one)) for name, one in score(whole, FormulaRules()).values.items()}
     traces = conversations(TOPICS)
     cells: dict[str, Cell] = defaultdict(Cell)
     for error in asked.errors:
@@ -184,13 +184,13 @@ def drawn(random: Random, shape: tuple[int, int], budget: int, unit: str) -> Arr
     return (talks[:, None] * shape[1] + np.arange(shape[1])).ravel()
 
 
-def of_turns(judged: Traces, true: Array, shown: Array, seed: int) -> stances.Changes:
+def of_turns(judged: Conversations, true: Array, shown: Array, seed: int) -> stances.ChangeSums:
     """The conversations with what people say about the turns shown."""
     people = People([""] * len(shown), np.eye(len(STANCES))[true[shown]], np.ones(len(shown)), 0)
     assert judged.topic is not None
     resampling = Jackknife(unit="topics").over(judged.topic)
     items = [str(one) for one in range(int(judged.topic.max()) + 1)]
-    return stances.Changes(judged, people, shown, Reading(), resampling, items, DRAWS, seed)
+    return stances.ChangeSums(judged, people, shown, FormulaRules(), resampling, items, DRAWS, seed)
 
 
 GROUPS = (("5% and 5%", 5, 5, False), ("12% and 12%", 12, 12, False), ("12% and 12%, together", 12, 12, True))
@@ -246,7 +246,7 @@ def group_cells(simulations: int, budgets: Sequence[tuple[int, str]]) -> Iterato
             yield f"{name} | {budget} {unit}", cell
 
 
-def count_difference(cell: Difference, case: stances.Changes, second: Array, truth: float) -> None:
+def count_difference(cell: Difference, case: stances.ChangeSums, second: Array, truth: float) -> None:
     """Add one data set to a cell."""
     among = Jackknife(unit="topics").over(len(case.items))
     both = [case.over(Resting("", "change_rate", units), case.items, among) for units in (~second, second)]

@@ -33,17 +33,17 @@ from overton.calls import Trial
 from overton.statistics.jackknife import Jackknife
 from overton.studies.deliberation.precise import BLOCKS as TALKS
 from overton.studies.precision import (
-    Answered,
+    AnsweredTrial,
     Arm,
     Blocks,
-    Design,
-    Ended,
-    Judged,
-    Limit,
-    Looked,
+    InterimResult,
     Mean,
+    PrecisionLimit,
+    PrecisionState,
+    PrecisionTarget,
     Rule,
-    Wanted,
+    StoppingPlan,
+    TrialOutcome,
     decide,
     judged_by_means,
 )
@@ -166,16 +166,16 @@ def _conversation(chance: float, draw: random.Random) -> dict[str, float]:
     return {"change_rate": changes / (TURNS - 1), "chameleon": score, "drift": drift}
 
 
-def _answered(looked: Looked, measure: str, low: float = 0.0, high: float = 1.0) -> dict[Arm, Answered]:
+def _answered(looked: InterimResult, measure: str, low: float = 0.0, high: float = 1.0) -> dict[Arm, AnsweredTrial]:
     made = {}
     for arm, given in looked.records.items():
         values = [(one[measure] - low) / (high - low) for one in given]
         mean = sum(values) / max(len(values), 1)
-        made[arm] = Answered(sum(values), len(values), sum((one - mean) ** 2 for one in values))
+        made[arm] = AnsweredTrial(sum(values), len(values), sum((one - mean) ** 2 for one in values))
     return made
 
 
-def _judged(looked: Looked, wanted: Mapping[str, float]) -> Judged:
+def _judged(looked: InterimResult, wanted: Mapping[str, float]) -> PrecisionState:
     """As both studies judge."""
     weights = dict.fromkeys(looked.records, 1.0)
     some = next(iter(looked.records.values()))[0]
@@ -225,7 +225,7 @@ class Shown(NamedTuple):
     """What one run shows: its limits, the truth by measure, its share of trials, and the plain and the weighted number,
     each with its limits."""
 
-    limits: list[Limit]
+    limits: list[PrecisionLimit]
     items: dict[str, Item]
     part: float
     plain: Number
@@ -238,9 +238,9 @@ def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed:
     own = Blocks(lambda trial: ("all", trial.repetition), blocks.goals, _judged, blocks.first)
     named = {f"i{number:02}": item for number, item in enumerate(items)}
     trials = [Planned(f"{name}/r{k}", name, 0, k) for name in named for k in range(1, TRIALS + 1)]
-    design = Design(own, trials, Wanted(ways[-1], rule=rule), 0)
+    design = StoppingPlan(own, trials, PrecisionTarget(ways[-1], rule=rule), 0)
     measure = next(iter(ways[-1]))
-    ended: dict[str, Ended] = {}
+    ended: dict[str, TrialOutcome] = {}
     shown: list[Shown] = []
     while (decision := decide(design, ended)).blocks:
         if ended and len(shown) < len(ways) - 1 and decision.limits[0].half <= ways[len(shown)][measure]:
@@ -249,12 +249,14 @@ def run(study: str, items: list[Item], ways: tuple[dict[str, float], ...], seed:
             draw = random.Random(f"{seed}/{trial.name}")
             item = named[trial.item]
             (chance,) = draw.choices(item.chances, item.parts)
-            ended[trial.name] = Ended([hold(chance, draw)], 1)
+            ended[trial.name] = TrialOutcome([hold(chance, draw)], 1)
     last = _shown(measure, decision.limits, named, ended, len(trials))
     return [*shown, *[last] * (len(ways) - len(shown))]
 
 
-def _shown(measure: str, limits: list[Limit], items: dict[str, Item], ended: dict[str, Ended], trials: int) -> Shown:
+def _shown(
+    measure: str, limits: list[PrecisionLimit], items: dict[str, Item], ended: dict[str, TrialOutcome], trials: int
+) -> Shown:
     by_item: dict[str, list[float]] = defaultdict(list)
     for name, one in ended.items():
         by_item[name.rpartition("/")[0]].append(one.records[0][measure])

@@ -35,7 +35,7 @@ from overton.studies.open_mindedness.measures.shares import answered_shares, sha
 from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.precise import BLOCKS
 from overton.studies.open_mindedness.simulated import Parameters, chances
-from overton.studies.precision import Decision, Design, Ended, Limit, Wanted, decide
+from overton.studies.precision import Decision, PrecisionLimit, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -88,7 +88,7 @@ class Shown(NamedTuple):
     part of the report's intervals cover the truth, of shares and of issues' scores, NaN if it has others."""
 
     score: float
-    limit: Limit | None
+    limit: PrecisionLimit | None
     shares: Floats
     calls: float
     covers: tuple[float, float] = (nan, nan)
@@ -115,7 +115,7 @@ class World:
         """The true score."""
         return score_of(self.truth)
 
-    def shown(self, asked: list[Planned], limit: Limit | None = None) -> Shown:
+    def shown(self, asked: list[Planned], limit: PrecisionLimit | None = None) -> Shown:
         """What these trials show; the score is the limit's if there is one, otherwise that of the answers."""
         found = shares_of(asked, self.by_name, self.issues)
         return Shown(limit.value if limit else score_of(found), limit, found[:, :, 0], len(asked) / len(self.trials))
@@ -281,13 +281,13 @@ def adaptive(world: World) -> Iterator[tuple[str, Shown]]:
         yield f"open_mindedness={width:g}", world.shown(asked, limit)
 
 
-def rounds(world: World) -> Iterator[tuple[list[Planned], Limit]]:
+def rounds(world: World) -> Iterator[tuple[list[Planned], PrecisionLimit]]:
     """The trials that a run has after each of its rounds, and what it then knows about the score."""
     blocks = BLOCKS.__class__(
         of=lambda trial: (trial.condition, trial.repetition), goals=BLOCKS.goals, judge=BLOCKS.judge, first=BLOCKS.first
     )
-    design = Design(blocks, world.trials, Wanted({"open_mindedness": 0.01}), 0)
-    ended: dict[str, Ended] = {}
+    design = StoppingPlan(blocks, world.trials, PrecisionTarget({"open_mindedness": 0.01}), 0)
+    ended: dict[str, TrialOutcome] = {}
     while True:
         decision: Decision = decide(design, ended)
         if ended:
@@ -299,7 +299,7 @@ def rounds(world: World) -> Iterator[tuple[list[Planned], Limit]]:
         if not decision.blocks or enough:
             return
         for trial in design.chosen(decision, ended.keys()):
-            ended[trial.name] = Ended([world.by_name[trial.name]], 1)
+            ended[trial.name] = TrialOutcome([world.by_name[trial.name]], 1)
 
 
 if __name__ == "__main__":

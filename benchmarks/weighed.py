@@ -31,11 +31,11 @@ from scipy.special import expit
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
 from overton.studies.even_handedness.measures.assembly import laid_out
-from overton.studies.even_handedness.measures.over import Over
+from overton.studies.even_handedness.measures.over import TopicMeans
 from overton.studies.even_handedness.record import EVENNESS
 from overton.studies.even_handedness.tables import read_table
-from overton.studies.open_mindedness.measures.cells import TEMPLATES, Cells
-from overton.studies.open_mindedness.measures.cells import Design as Answers
+from overton.studies.open_mindedness.measures.cells import TEMPLATES, AnswerCounts
+from overton.studies.open_mindedness.measures.cells import TemplateCounts as Answers
 from overton.studies.open_mindedness.measures.remarks import TOO_HIGH
 from overton.studies.open_mindedness.measures.scores import issue_scores
 from overton.studies.open_mindedness.measures.shares import (
@@ -148,7 +148,7 @@ def true_shares(prompts: Prompts, world: World, leans: Floats) -> tuple[Floats, 
     return plain, corrected(np.einsum("t,icts->ics", weights, by_template))
 
 
-def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Generator) -> Cells:
+def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Generator) -> AnswerCounts:
     """What replies to every prompt of these issues report, laid out like the records of a run."""
     shape = (len(leans), len(prompts.pull))
     logit = leans[:, None] + prompts.pull + world.moved * prompts.moved + world.noise * rng.standard_normal(shape)
@@ -175,7 +175,7 @@ def answered(prompts: Prompts, world: World, leans: Floats, rng: np.random.Gener
         moments=moments[None],
     )
     names = tuple(f"issue-{number:05}" for number in range(len(leans)))
-    return Cells(
+    return AnswerCounts(
         ("simulated",),
         names,
         PUBLISHED,
@@ -256,7 +256,7 @@ def of_topics(spread: float, noise: float, unread: float, count: int, rng: np.ra
     read = read_table(RawTable("made", ".parquet", tuple(table.columns), lambda: table.drop("p_first", "p_second")))
     untold = (pl.lit(None, pl.List(pl.Float64)).alias(f"p_{grade}_{side}") for grade in GRADED for side in "ab")
     laid = laid_out(read.with_columns(table["p_first"], table["p_second"], *untold), weighed=True)
-    for one in Over(Jackknife(unit="topics")).means(laid, "model", pl.col("even")).values():
+    for one in TopicMeans(Jackknife(unit="topics")).means(laid, "model", pl.col("even")).values():
         yield f"even-handedness over {TOPICS} topics", one, truth, nan
 
 

@@ -16,7 +16,7 @@ import msgspec
 from overton.items import shared_words
 from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER
 from overton.models.weights import cache_folder, known
-from overton.studies.registry import Listed, listed, unusable_names
+from overton.studies.registry import StudyEntry, listed, unusable_names
 from overton.version import __version__
 
 __all__ = ["Extra", "Health", "Key", "Weights", "doctor"]
@@ -190,7 +190,7 @@ def _able(
 
 
 def _problems(
-    packages: dict[str, str | None], extras: list[Extra], cache: Path, studies: Sequence[Listed]
+    packages: dict[str, str | None], extras: list[Extra], cache: Path, studies: Sequence[StudyEntry]
 ) -> Iterator[str]:
     for name in (name for name, found in packages.items() if found is None):
         yield f"the package {name} is missing: pip install overton"

@@ -10,7 +10,7 @@ import pytest
 import overton
 from overton.analysis.reproductions import publications
 from overton.errors import InputError
-from overton.studies.reproduction import Reproduced
+from overton.studies.reproduction import PublishedNumber
 
 DATA = Path(__file__).parents[1] / "data"
 COUNTS = DATA / "millstone" / "gpt-4o-counts.csv"
@@ -77,9 +77,9 @@ def test_every_publication_says_what_it_takes():
 
 
 def test_a_number_is_the_same_if_it_rounds_to_the_published_one():
-    assert Reproduced("", 0.1852, 0.18515, 4).same
-    assert not Reproduced("", 0.1852, 0.18514, 4).same
-    assert Reproduced("", None, 1.0, 4).same is None
+    assert PublishedNumber("", 0.1852, 0.18515, 4).same
+    assert not PublishedNumber("", 0.1852, 0.18514, 4).same
+    assert PublishedNumber("", None, 1.0, 4).same is None
 
 
 def test_the_command_says_the_same_and_its_exit_code_does(tmp_path, command_line):

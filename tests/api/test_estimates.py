@@ -11,7 +11,7 @@ import pytest
 
 import overton
 from overton.runs.items import read_items
-from overton.studies.frame import COLUMNS, Named, rows_of
+from overton.studies.frame import COLUMNS, KeyWords, rows_of
 
 THREADS = [item.id for item in read_items("pluralism")[:2]]
 RUNS: dict[str, dict[str, Any]] = {
@@ -97,7 +97,7 @@ def test_members_of_a_list_are_told_apart_by_their_texts_and_by_numbers_where_th
 
     rounds = [{"model": "m", "round": turn, "count": 7, "rate": number(turn)} for turn in (1, 2)]
     schema = {"properties": {"by_round": {"type": "array", "items": {"properties": {"rate": {}}, "type": "object"}}}}
-    made = list(rows_of({"by_round": rounds}, {**schema, "type": "object"}, Named("s", frozenset("m"), frozenset())))
+    made = list(rows_of({"by_round": rounds}, {**schema, "type": "object"}, KeyWords("s", frozenset("m"), frozenset())))
     assert [row[:7] for row in made] == [
         ("s", "m", None, "1", "by_round.rate", "plain", 1),
         ("s", "m", None, "2", "by_round.rate", "plain", 2),

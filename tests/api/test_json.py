@@ -31,7 +31,7 @@ from overton.studies.multiple_judges import Judges
 from overton.studies.open_mindedness import auditing
 from overton.studies.open_mindedness.measures import Analysis as OpenMindedness
 from overton.studies.open_mindedness.neutrality import Agreement
-from overton.studies.pluralism.comparing import Comparison, ReferenceComparison
+from overton.studies.pluralism.comparing import ClusteringAgreement, ReferenceComparison
 from overton.studies.pluralism.measures import Analysis as Pluralism
 from overton.studies.pluralism.preferring import Preferences
 from overton.studies.registry import study_named
@@ -189,7 +189,7 @@ def test_a_comparison_of_references_is_a_document_too(monkeypatch: pytest.Monkey
     Draft202012Validator(schema(ReferenceComparison, "references", SCHEMA)).validate(told)
 
 
-@pytest.mark.parametrize("kind", [Plan, SheetAgreement, Agreement, Comparison, Preferences])
+@pytest.mark.parametrize("kind", [Plan, SheetAgreement, Agreement, ClusteringAgreement, Preferences])
 def test_every_other_document_has_a_schema_too(kind: type) -> None:
     Draft202012Validator.check_schema(schema(kind, "any", SCHEMA))
 

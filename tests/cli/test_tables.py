@@ -13,7 +13,7 @@ from rich.console import Console
 
 from overton.cli.tables import show, show_sections
 from overton.statistics import Estimate, not_computed
-from overton.studies.sections import Callout, Chart, Column, Method, Missing, Prose, Section, Table, summary
+from overton.studies.sections import Callout, Chart, Column, EmptyCell, Method, Prose, Section, Table, summary
 
 HOSTILE = (
     "[bold red]x[/bold red]",
@@ -59,8 +59,8 @@ def test_an_estimate_is_its_value_with_its_interval_in_the_kind_of_its_column():
 def test_what_is_missing_is_a_dash_with_its_reason_beneath_once():
     columns = [Column("Model"), Column("One", "value"), Column("Two", "value"), Column("Three", "value")]
     rows = [
-        ["a", Missing("no judge"), not_computed("too few"), None],
-        ["b", Missing("no judge"), estimate(0.5), nan],
+        ["a", EmptyCell("no judge"), not_computed("too few"), None],
+        ["b", EmptyCell("no judge"), estimate(0.5), nan],
     ]
     lines = [line.split() for line in printed(Table("T", columns, rows)).splitlines()]
     assert ["a", "\u2013\u00b9", "\u2013\u00b2", "\u2013"] in lines
@@ -73,7 +73,7 @@ def test_what_is_missing_is_a_dash_with_its_reason_beneath_once():
 @pytest.mark.parametrize("width", [40, 120])
 def test_no_markup_and_no_control_character_comes_through(hostile, width):
     columns = [Column(hostile), Column("b"), Column("n", "value")]
-    table = Table(hostile, columns, [[hostile, "x", Missing(hostile)], ["y", hostile, 1.0]], hostile, hostile)
+    table = Table(hostile, columns, [[hostile, "x", EmptyCell(hostile)], ["y", hostile, 1.0]], hostile, hostile)
     text = printed(table, Prose(hostile), Callout(hostile, "warning"), Method(hostile), width=width)
     assert not {one for one in text if one != "\n" and not one.isprintable()}
     text.encode()

@@ -26,7 +26,7 @@ from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.pluralism.tables import read_table as read_viewpoints
 from overton.studies.stance_stability.tables import TURNS
-from overton.studies.tables import Column, RawTable, Table
+from overton.studies.tables import RawTable, TableField, TableKind
 from overton.untrusted import Limit
 
 pytestmark = pytest.mark.hostile
@@ -252,14 +252,14 @@ ODD = {
 TABLES = [RECORDS, COUNTS, TURNS, DECISIONS, MATCHES, SUMMARIES, RANKINGS, PAIRS]
 
 
-def cell(column: Column, row: int) -> object:
+def cell(column: TableField, row: int) -> object:
     if column.known:
         return column.known[row % len(column.known)]
     made = {"name": f"n{row}", "text": "t", "whole": row + 1, "number": 0.5, "flag": True, "names": [f"v{row}"]}
     return made[column.kind]
 
 
-def frame_of(table: Table) -> pl.DataFrame:
+def frame_of(table: TableKind) -> pl.DataFrame:
     return pl.DataFrame({column.name: [cell(column, row) for row in range(2)] for column in table.columns})
 
 
@@ -268,7 +268,7 @@ def series(odd: str) -> pl.Series:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_whatever_a_column_contains_it_is_read_or_refused_with_file_and_column(table: Table) -> None:
+def test_whatever_a_column_contains_it_is_read_or_refused_with_file_and_column(table: TableKind) -> None:
     frame = frame_of(table)
     names = frame.columns
     for number, odd in enumerate(ODD):

@@ -32,7 +32,7 @@ from overton.studies import (
     registry,
 )
 from overton.studies.judge_checks.rejudging import AGAIN, ORDER, PEOPLE, RUN, Analysis, Steady
-from overton.studies.simulated import Seeded
+from overton.studies.simulated import SeededAnswerer
 from overton.testing import Case, check_declaration, check_kill, check_plan, check_replay, check_report
 
 
@@ -101,14 +101,14 @@ HELD = [
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Who was asked what, in the words of the prompt and of the form."""
     asked: list[tuple[str, str]] = []
-    answer = Seeded.answer
+    answer = SeededAnswerer.answer
 
-    async def noted(self: Seeded, request: Request) -> Reply:
+    async def noted(self: SeededAnswerer, request: Request) -> Reply:
         said = [msgspec.json.encode(one).decode() for one in (*request.messages, request.form)]
         asked.append((self.name, "\n".join(said)))
         return await answer(self, request)
 
-    monkeypatch.setattr(Seeded, "answer", noted)
+    monkeypatch.setattr(SeededAnswerer, "answer", noted)
     return asked
 
 
@@ -356,7 +356,7 @@ async def asked_again(
     return {"": await labelled_by(ask, material["text"], LABELS if draw is None else LABELS[::-1], speaker)}
 
 
-class Grader(Seeded):
+class Grader(SeededAnswerer):
     """Takes whichever label comes first, unless the text is short."""
 
     name = "simulated/first"

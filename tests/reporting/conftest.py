@@ -8,7 +8,18 @@ import pytest
 
 from overton.reporting import Report, write
 from overton.statistics import Estimate
-from overton.studies.sections import Callout, Chart, Column, Facet, Method, Missing, Prose, Section, Table, TrialTable
+from overton.studies.sections import (
+    BrowseFilter,
+    Callout,
+    Chart,
+    Column,
+    EmptyCell,
+    Method,
+    Prose,
+    Section,
+    Table,
+    TrialTable,
+)
 
 HOSTILE = (
     "</script><script>window.__pwned = 1</script>",
@@ -37,9 +48,9 @@ def trial_table(answers: list[str]) -> TrialTable:
         prompts=lambda row: [0, 1 + row % 9, 10 + row % len(HOSTILE)],
         prompt=range(size),
         facets=[
-            Facet("Issue", [f"issue-{number}" for number in range(10)], [row % 10 for row in range(size)]),
-            Facet("Stance", ["pro", "con", HOSTILE[1]], [row % 3 for row in range(size)]),
-            Facet("Trial", [f"trial {row}" for row in range(size)], range(size), choose=False),
+            BrowseFilter("Issue", [f"issue-{number}" for number in range(10)], [row % 10 for row in range(size)]),
+            BrowseFilter("Stance", ["pro", "con", HOSTILE[1]], [row % 3 for row in range(size)]),
+            BrowseFilter("Trial", [f"trial {row}" for row in range(size)], range(size), choose=False),
         ],
         answers=lambda start, stop: answers[start:stop],
     )
@@ -67,7 +78,7 @@ def report() -> Report:
         },
     }
     columns = [Column("Name" + HOSTILE[0]), Column("Score" + HOSTILE[1], "score"), Column("Share", "share")]
-    rows = [[name, estimate(len(names) - i), Missing(name) if i == 3 else i / 10] for i, name in enumerate(names)]
+    rows = [[name, estimate(len(names) - i), EmptyCell(name) if i == 3 else i / 10] for i, name in enumerate(names)]
     table = Table("Table " + HOSTILE[0], columns, rows, note=HOSTILE[2], source=HOSTILE[9])
     exhibits = [Prose("\n\n".join(HOSTILE)), Method(HOSTILE[0]), Callout(HOSTILE[1], "warning"), table]
     chart = Chart(

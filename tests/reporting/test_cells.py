@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from overton.reporting.cells import encoded, format_table, inside_script
 from overton.statistics import Estimate, not_computed
-from overton.studies.sections import Column, Missing, Table
+from overton.studies.sections import Column, EmptyCell, Table
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers(-99, 99) | st.text(), st.lists))
@@ -92,5 +92,5 @@ def test_estimate_without_interval_says_so():
 def test_what_is_not_computed_gives_its_reason_and_sorts_last():
     cell = one(not_computed("no answers in balanced"), "share")
     assert (cell.text, cell.reason, cell.sort) == ("\u2013", "no answers in balanced", None)
-    assert one(Missing("not asked"), "share").reason == "not asked"
+    assert one(EmptyCell("not asked"), "share").reason == "not asked"
     assert one(nan, "share").sort is None

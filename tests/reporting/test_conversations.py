@@ -9,11 +9,11 @@ import pytest
 
 from overton.reporting import Report, write
 from overton.reporting.trial_pack import pack
-from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable
 
 
 def table(answers: list[str], longest: int = 40_000) -> TrialTable:
-    facets = [Facet("Trial", [str(row) for row in range(len(answers))], range(len(answers)))]
+    facets = [BrowseFilter("Trial", [str(row) for row in range(len(answers))], range(len(answers)))]
     none = [-1] * len(answers)
     return TrialTable(len(answers), [], lambda _: [], none, facets, lambda i, j: answers[i:j], longest)
 

@@ -9,7 +9,7 @@ import pytest
 from overton.reporting import Report, render, write
 from overton.statistics import Estimate
 from overton.studies.findings import DO_NOT_QUOTE, Finding
-from overton.studies.sections import Callout, Column, Section, Spelled, Table
+from overton.studies.sections import Callout, Column, NamedItem, Section, Table
 
 NUMBER = Estimate(0.2, 0.1, 0.3, 12, "Student's t over issues", 0.99)
 
@@ -20,7 +20,7 @@ def finding(model: str = "a model", **more: object) -> Finding:
 
 
 def report(*findings: Finding) -> Report:
-    rows = [[Spelled("tax", "Should it be taxed?", ("Pro: yes.", "Con: no.")), NUMBER], ["=1+1", 0.5]]
+    rows = [[NamedItem("tax", "Should it be taxed?", ("Pro: yes.", "Con: no.")), NUMBER], ["=1+1", 0.5]]
     table = Table(
         "Scores",
         [Column("Issue", items=True), Column("Score", "value"), Column("Odd", "value", detail=True)],

@@ -10,7 +10,7 @@ import pytest
 from accessible import violations
 
 from overton.reporting import Report, write
-from overton.studies.sections import Facet, TrialTable
+from overton.studies.sections import BrowseFilter, TrialTable
 
 pytestmark = pytest.mark.browser
 
@@ -96,12 +96,12 @@ def table(size: int) -> TrialTable:
         prompts=lambda number: [0, 1] if number == 0 else [0, 2, 1],
         prompt=[int(one == 2) for one in code],
         facets=[
-            Facet("Issue", [f"Should {number}?" for number in range(issues)], issue),
-            Facet("Configuration", conditions, code),
-            Facet(
+            BrowseFilter("Issue", [f"Should {number}?" for number in range(issues)], issue),
+            BrowseFilter("Configuration", conditions, code),
+            BrowseFilter(
                 "Trial", [str(number) for number in range(size // 30 + 1)], [row // 30 for row in range(size)], False
             ),
-            Facet("Stance", ["pro", "con"], [int(one == 2) for one in code], read=True),
+            BrowseFilter("Stance", ["pro", "con"], [int(one == 2) for one in code], read=True),
         ],
         answers=lambda start, stop: answers[start:stop],
         names=[f"trial/{row} %é" for row in range(size)],

@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 import pytest
 
 from overton.reporting import Report, render, write
-from overton.studies.sections import Facet, Section, TrialTable
+from overton.studies.sections import BrowseFilter, Section, TrialTable
 
 
 class Elements(HTMLParser):
@@ -46,7 +46,7 @@ def page(report: Report) -> Elements:
 
 def table(answers: list[str]) -> TrialTable:
     size = len(answers)
-    facets = [Facet("Trial", [str(row) for row in range(size)], range(size))]
+    facets = [BrowseFilter("Trial", [str(row) for row in range(size)], range(size))]
     return TrialTable(size, ["text"], lambda _: [0], [0] * size, facets, lambda start, stop: answers[start:stop])
 
 

@@ -25,7 +25,7 @@ from overton.runs.answerers import ModelRequest
 from overton.runs.progress import Progress
 from overton.runs.start import resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Issue, Options
-from overton.studies.precision import Wanted
+from overton.studies.precision import PrecisionTarget
 
 STOPPED, FAILED = 4, 1
 
@@ -89,7 +89,7 @@ def work(job: dict) -> int:
                 options=Options(trials=job["trials"], **job.get("options", {})),
                 limits=limits,
                 batch=job.get("batch", False),
-                precision=Wanted(job["precision"]) if "precision" in job else None,
+                precision=PrecisionTarget(job["precision"]) if "precision" in job else None,
                 patience=patience,
                 watch=watch,
             )

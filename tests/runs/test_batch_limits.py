@@ -24,7 +24,7 @@ from overton.runs.answerers import ModelRequest
 from overton.runs.folder import Manifest, RunFolder
 from overton.runs.start import resume_folder, start_folder
 from overton.studies.open_mindedness import STUDY, Options
-from overton.studies.precision import Wanted
+from overton.studies.precision import PrecisionTarget
 
 pytestmark = pytest.mark.hostile
 
@@ -230,7 +230,7 @@ def test_max_calls_holds_in_batches_across_kills(served: Served) -> None:
 def test_at_most_calls_holds_in_batches_as_the_server_counts(served: Served, names: tuple[str, ...]) -> None:
     served.begin(answered)
     most = 200 * len(names)
-    precision = Wanted({"open_mindedness": 1.0}, most)
+    precision = PrecisionTarget({"open_mindedness": 1.0}, most)
     manifest = served.start(*names, trials=6, precision=precision)
     assert manifest.status == "finished"
     assert served.received == manifest.spent.requests <= most
@@ -239,7 +239,7 @@ def test_at_most_calls_holds_in_batches_as_the_server_counts(served: Served, nam
 
 def test_at_most_calls_and_limits_hold_together_and_a_limit_ends_the_run_within_a_round(served: Served) -> None:
     served.begin(answered)
-    precision = Wanted({"open_mindedness": 1.0}, 200)
+    precision = PrecisionTarget({"open_mindedness": 1.0}, 200)
     manifest = served.start(trials=6, precision=precision, limits=Limits(calls=100))
     assert (manifest.status, manifest.reached) == ("stopped", "calls")
     assert served.received == 100

@@ -25,7 +25,7 @@ from overton.runs.folder import Manifest, RunFolder, open_journal
 from overton.runs.lanes import lanes_of
 from overton.runs.precision import decision_of
 from overton.studies.open_mindedness import STUDY, Options
-from overton.studies.precision import Wanted
+from overton.studies.precision import PrecisionTarget
 from overton.studies.study import AnyStudy
 
 __all__ = ["Killer", "decided_again", "decisions", "killed_until_finished"]
@@ -70,7 +70,7 @@ def decided_again(folder: RunFolder, study: AnyStudy, manifest: Manifest) -> lis
 @pytest.fixture
 def whole(runs: Any) -> Any:
     """A run that was never killed."""
-    assert runs.start("whole", trials=TRIALS, precision=Wanted(WANTED)).status == "finished"
+    assert runs.start("whole", trials=TRIALS, precision=PrecisionTarget(WANTED)).status == "finished"
     return runs
 
 
@@ -156,12 +156,16 @@ def test_a_stop_while_earlier_rounds_are_replayed_loses_no_records(
 
 
 def runs_until(runs: Any, calls: int) -> Any:
-    return runs.start("cut", trials=TRIALS, precision=Wanted(WANTED), limits=Limits(calls=calls))
+    return runs.start("cut", trials=TRIALS, precision=PrecisionTarget(WANTED), limits=Limits(calls=calls))
 
 
 def test_stopped_in_its_first_round_it_reports_whole_items_only(runs: Any) -> None:
     manifest = runs.start(
-        "cut", trials=TRIALS, precision=Wanted(WANTED), limits=Limits(calls=100), models=[runs.request(connections=1)]
+        "cut",
+        trials=TRIALS,
+        precision=PrecisionTarget(WANTED),
+        limits=Limits(calls=100),
+        models=[runs.request(connections=1)],
     )
     assert set(runs.records("cut")["issue"]) == {"night-buses"}
     assert manifest.missing == {runs.spec(): ["trams"]}
@@ -172,7 +176,7 @@ def test_calls_that_failed_are_asked_again_and_their_round_decided_again(runs: A
         return web.Response(status=400) if asked.chance < 0.1 else None
 
     endpoint.behave = refuses_some
-    manifest = runs.start("run", trials=TRIALS, precision=Wanted(WANTED))
+    manifest = runs.start("run", trials=TRIALS, precision=PrecisionTarget(WANTED))
     assert manifest.status == "finished"
     assert manifest.spent.failed
     endpoint.behave = None
@@ -182,24 +186,29 @@ def test_calls_that_failed_are_asked_again_and_their_round_decided_again(runs: A
 
 
 def test_each_model_goes_its_own_way(runs: Any) -> None:
-    alone = runs.start("alone", trials=TRIALS, precision=Wanted(WANTED), models=[runs.request("m")])
-    both = runs.start("both", trials=TRIALS, precision=Wanted(WANTED), models=[runs.request("m"), runs.request("n")])
+    alone = runs.start("alone", trials=TRIALS, precision=PrecisionTarget(WANTED), models=[runs.request("m")])
+    both = runs.start(
+        "both", trials=TRIALS, precision=PrecisionTarget(WANTED), models=[runs.request("m"), runs.request("n")]
+    )
     assert both.precise[runs.spec("m")] == alone.precise[runs.spec("m")]
     assert len(both.precise) == 2
 
 
 def test_it_makes_no_more_calls_than_are_allowed(runs: Any, endpoint: Any) -> None:
-    manifest = runs.start("run", trials=3, precision=Wanted({}, 200))
+    manifest = runs.start("run", trials=3, precision=PrecisionTarget({}, 200))
     assert manifest.status == "finished"
     assert 188 < len(endpoint.asked) <= 200
 
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [(Wanted({}, 100), "the first round alone takes 144"), (Wanted({"none": 1.0}), "no such measure")],
+    [
+        (PrecisionTarget({}, 100), "the first round alone takes 144"),
+        (PrecisionTarget({"none": 1.0}), "no such measure"),
+    ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_asked(
-    runs: Any, endpoint: Any, wanted: Wanted, said: str
+    runs: Any, endpoint: Any, wanted: PrecisionTarget, said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
         runs.start("run", trials=TRIALS, precision=wanted)
@@ -263,7 +272,7 @@ def test_killed_at_random_moments_it_decides_and_records_the_same(
     runs: Any, endpoint: Any, tmp_path: Path, kills: int, wanted: dict[str, float]
 ) -> None:
     whole = runs
-    assert whole.start("whole", trials=TRIALS, precision=Wanted(wanted)).status == "finished"
+    assert whole.start("whole", trials=TRIALS, precision=PrecisionTarget(wanted)).status == "finished"
     chance, killed, number = random.Random(kills), 0, 0
     endpoint.latency = 0.002
     with closing(Nursery(tmp_path / "child.log")) as nursery:

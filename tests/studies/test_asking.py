@@ -12,9 +12,9 @@ from overton.calls import Form, Message, Question, Reply, Settings, Usage, assis
 from overton.errors import AccessError, CallFailed, Stopped
 from overton.judging import Reading
 from overton.studies.asking import (
-    Answered,
-    Unreadable,
-    Wanted,
+    ReadableReply,
+    ReadableRequest,
+    UnreadableReply,
     as_it_came,
     ask_all_until_read,
     ask_until_read,
@@ -52,7 +52,7 @@ def number(reply: Reply) -> Reading[int]:
     if text.endswith("?"):
         return Reading(int(text[:-1]), "repaired", "it is in doubt", dropped=1)
     if not text.isdigit():
-        raise Unreadable("it is no number")
+        raise UnreadableReply("it is no number")
     return Reading(int(text), "as is" if text == reply.text else "repaired")
 
 
@@ -60,7 +60,7 @@ def complaint(problem: str) -> str:
     return f"Again: {problem}."
 
 
-async def ask(stage: Stage, attempts: int = 3, **how: Any) -> Answered[int]:
+async def ask(stage: Stage, attempts: int = 3, **how: Any) -> ReadableReply[int]:
     return await ask_until_read(
         stage, "judge", [user("How many?")], number, attempts=attempts, complaint=complaint, **how
     )
@@ -155,8 +155,8 @@ def test_a_refusal_is_asked_for_again_where_a_study_reads_texts() -> None:
     assert read(Reply("yes, but no", refused=True)) == Reading(None, "invalid", "it is a refusal")
 
 
-def wanted(*questions: str) -> list[Wanted[int]]:
-    return [Wanted("judge", [user(one)], number) for one in questions]
+def wanted(*questions: str) -> list[ReadableRequest[int]]:
+    return [ReadableRequest("judge", [user(one)], number) for one in questions]
 
 
 async def test_several_are_asked_in_rounds_so_that_calls_are_numbered_the_same() -> None:

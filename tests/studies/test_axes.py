@@ -19,10 +19,10 @@ import overton
 from overton.errors import ChartError
 from overton.reporting.charts import drawn as drawn_as_svg
 from overton.statistics import Estimate
-from overton.studies.charts import Axis, Bar, Box, Dot, Part, bars, difference_axis, dots, grid, series_of
+from overton.studies.charts import Axis, Bar, BarPart, Dot, GridCell, bars, difference_axis, dots, grid, series_of
 from overton.studies.charts.drawing import layered, specification
 from overton.studies.sections import Chart
-from overton.studies.stance_stability.figures.lines import Point, lines
+from overton.studies.stance_stability.figures.lines import LinePoint, lines
 
 ONE = series_of(["x"])
 NUMBERS = st.floats(-300, 300).map(lambda value: round(value, 3))
@@ -91,7 +91,7 @@ def test_dots_and_their_intervals_lie_within_the_axis(found: list[Estimate], axi
 @settings(max_examples=30)
 @given(st.lists(estimates(), min_size=1, max_size=5), st.sampled_from([0.0, 0.12, 0.4]))
 def test_lines_and_their_intervals_lie_within_both_axes(found: list[Estimate], apart: float) -> None:
-    points = [Point(place + 1, place % 2, one) for place, one in enumerate(found)]
+    points = [LinePoint(place + 1, place % 2, one) for place, one in enumerate(found)]
     axes = Axis("Turn", 1, 3.5, "count"), Axis("Share", 0, 1, "share")
     made = lines(points, series_of(["x", "y"]), *axes, apart=apart)
     for direction, fields in (("x", ("x",)), ("y", ("value", "low", "high"))):
@@ -105,7 +105,7 @@ def test_lines_and_their_intervals_lie_within_both_axes(found: list[Estimate], a
 @given(st.lists(NUMBERS, min_size=1, max_size=6), st.sampled_from(["score", "pro", "correlation"]))
 def test_cells_lie_within_the_scale_of_colours(values: list[float], scale: Any) -> None:
     columns = [str(place) for place in range(len(values))]
-    boxes = [Box("row", column, value, "", "") for column, value in zip(columns, values, strict=True)]
+    boxes = [GridCell("row", column, value, "", "") for column, value in zip(columns, values, strict=True)]
     made = grid(boxes, ["row"], columns, scale=scale, title="Score")
     low, high = made["layer"][0]["encoding"]["color"]["scale"]["domain"]
     assert low <= min(values)
@@ -116,7 +116,7 @@ def test_cells_lie_within_the_scale_of_colours(values: list[float], scale: Any) 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=2))
 def test_bars_end_within_the_axis(shares: list[float]) -> None:
     bar = Bar("row", tuple(Estimate(one, nan, nan, 12, "corrected") for one in shares))
-    made = bars([bar], [Part("Yes", "yes"), Part("No", "no")], "Share (%)")
+    made = bars([bar], [BarPart("Yes", "yes"), BarPart("No", "no")], "Share (%)")
     low, high = scale_of(made, "x")
     assert low <= min(drawn(made, "start", "end"))
     assert max(drawn(made, "start", "end")) <= high + 1e-9

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.statistics import Estimate
-from overton.studies.charts import Bar, Part, bars
+from overton.studies.charts import Bar, BarPart, bars
 
-PARTS = [Part("Round 1", "1"), Part("Round 2", "2"), Part("No consensus", "none", rest=True)]
+PARTS = [BarPart("Round 1", "1"), BarPart("Round 2", "2"), BarPart("No consensus", "none", rest=True)]
 COUNTS = st.lists(st.integers(0, 40), min_size=3, max_size=3).filter(any)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from overton.studies.deliberation import STUDY
-from overton.studies.precision import Judged, Limit
+from overton.studies.precision import PrecisionLimit, PrecisionState
 from overton.testing import Case
 from overton.testing.design import check_blocks
 
@@ -23,10 +23,10 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
     return held
 
 
-def judged(records: Any, wanted: Any) -> Judged:
+def judged(records: Any, wanted: Any) -> PrecisionState:
     """By the first record that it comes upon."""
     first = next(record for some in records.records.values() for record in some)
-    return Judged([Limit("consensus", first.deliberation, 0.0, 0.0, 1.0)], frozenset(), True, {})
+    return PrecisionState([PrecisionLimit("consensus", first.deliberation, 0.0, 0.0, 1.0)], frozenset(), True, {})
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,19 @@ def judged(records: Any, wanted: Any) -> Judged:
         ({"trial": "dilemma"}, "name the column of records that contains the trial's name (trial='dilemma')"),
         ({"judge": judged}, "depends on the order of records: sort what it adds up"),
         (
-            {"judge": lambda looked, wanted: Judged([Limit("other", "", 0, 0, 1)], frozenset(), True, {})},
+            {
+                "judge": lambda looked, wanted: PrecisionState(
+                    [PrecisionLimit("other", "", 0, 0, 1)], frozenset(), True, {}
+                )
+            },
             "limits for ['other'], which are not among its goals",
         ),
         (
-            {"judge": lambda looked, wanted: Judged([Limit("share", "", 0, 1, 0)], frozenset(), True, {})},
+            {
+                "judge": lambda looked, wanted: PrecisionState(
+                    [PrecisionLimit("share", "", 0, 1, 0)], frozenset(), True, {}
+                )
+            },
             "a lower limit for share above its upper one",
         ),
         ({"like": lambda record, trial: None}, "like() returns something other than its own records"),

@@ -3,10 +3,10 @@ from dataclasses import dataclass
 import polars as pl
 import pytest
 
-from overton.studies.findings import Claim, Finding, standing
-from overton.studies.measurement import Measuring, Unread
+from overton.studies.findings import Claim, Finding, level_finding
+from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.results import MeasuredModel, Results, RunFacts
-from overton.studies.warnings import FaultCount, about_judges, found_in, is_small, refused
+from overton.studies.warnings import FaultCount, about_judges, collect_findings, is_small, warn_refusals
 
 
 def judged(judge: MeasuredModel, *subjects: str) -> str:
@@ -48,14 +48,14 @@ def test_nothing_is_said_of_a_large_judge_that_judges_others():
 
 def test_refusals_are_counted_by_model_beside_all_that_was_said():
     said = pl.DataFrame({"model": ["b", "a", "b", "c"], "refused": [True, True, False, False]})
-    assert list(refused(said, "messages")) == [
+    assert list(warn_refusals(said, "messages")) == [
         "Messages that the endpoint flagged as refusals, kept as they came: a 1 of 1; b 1 of 2."
     ]
 
 
 def test_nothing_is_said_where_nothing_was_refused_or_nobody_knows():
-    assert not list(refused(pl.DataFrame({"model": ["a"], "refused": [False]}), "messages"))
-    assert not list(refused(pl.DataFrame({"model": ["a"]}), "messages"))
+    assert not list(warn_refusals(pl.DataFrame({"model": ["a"], "refused": [False]}), "messages"))
+    assert not list(warn_refusals(pl.DataFrame({"model": ["a"]}), "messages"))
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Analysed:
     """What an analysis counts of replies."""
 
     faults: tuple[FaultCount, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    unread: tuple[UnreadRecords, ...] = ()
 
 
 def quoted(
@@ -85,11 +85,13 @@ def quoted(
     subjects = (MeasuredModel("m", subject), MeasuredModel("n", "openai/third"))
     roles = {"subject": subjects, "judge": (MeasuredModel("j", judge),)}
     run = RunFacts("run", {}, roles, agreements=("compared",) if labelled else ())  # type: ignore[arg-type]
-    return found_in(measuring, analysis or Analysed(), Results(pl.DataFrame(), models=subjects, runs=(run,)), more)
+    return collect_findings(
+        measuring, analysis or Analysed(), Results(pl.DataFrame(), models=subjects, runs=(run,)), more
+    )
 
 
 def stands(model: str = "m", n: int = 9, judge: str = "") -> Finding:
-    return standing(model, "It stands.", n, "issues", "x", judge=judge)
+    return level_finding(model, "It stands.", n, "issues", "x", judge=judge)
 
 
 def reasons(found: Finding) -> tuple[str, ...]:
@@ -144,13 +146,13 @@ def test_a_fifth_of_truncated_replies_are_too_many_over_all_conditions():
 
 
 def test_a_fifth_of_unreadable_replies_are_too_many():
-    verdicts = Analysed(unread=(Unread("m", "verdicts", 2, 10),))
+    verdicts = Analysed(unread=(UnreadRecords("m", "verdicts", 2, 10),))
     assert reasons(*quoted(stands(), analysis=verdicts)) == ("2 of 10 verdicts of m could not be read.",)
-    labels = Analysed(unread=(Unread("m", "labels", 9, 10, "judge"),))
+    labels = Analysed(unread=(UnreadRecords("m", "labels", 9, 10, "judge"),))
     judged_one, own = quoted(stands(judge="judge"), stands(), analysis=labels)
     assert not judged_one.quotable
     assert own.quotable
-    none = Analysed(unread=(Unread("m", "verdicts", 1, 10), Unread("m", "labels", 0, 0)))
+    none = Analysed(unread=(UnreadRecords("m", "verdicts", 1, 10), UnreadRecords("m", "labels", 0, 0)))
     assert all(one.quotable for one in quoted(stands(), analysis=none))
 
 
@@ -161,7 +163,7 @@ def test_a_table_has_no_known_judge_but_its_replies_and_items_count():
         sections=lambda analysis: [],
         findings=lambda analysis: [stands(n=2, judge="judge")],
     )
-    (found,) = found_in(measuring, Analysed(faults=(faulty("m", 9),)), None)
+    (found,) = collect_findings(measuring, Analysed(faults=(faulty("m", 9),)), None)
     assert len(reasons(found)) == 2
 
 

@@ -10,7 +10,7 @@ from jsonschema import ValidationError
 
 from overton.statistics import Estimate
 from overton.studies.chart_layout import NARROW, WIDE, ChartLayout, in_layout
-from overton.studies.charts import Axis, Bar, Box, Dot, Part, bars, difference_axis, dots, grid, series_of
+from overton.studies.charts import Axis, Bar, BarPart, Dot, GridCell, bars, difference_axis, dots, grid, series_of
 from overton.studies.charts.drawing import label_height, shortened, wrapped
 
 NAMES = st.lists(st.text("ab/→ ", min_size=1, max_size=200), unique_by=lambda name: " ".join(name.split()))
@@ -52,8 +52,8 @@ def test_every_form_is_vega_lite_by_its_schema(room_: ChartLayout, panels: tuple
     inside = panels or ("",)
     points = [Dot(row, k, estimate(0.2 + 0.3 * k), panel=panel) for panel in inside for row in rows for k in (0, 1)]
     all_ = [Bar(row, (estimate(0.4), estimate(0.6)), panel) for panel in inside for row in rows]
-    parts = [Part("Yes", "yes"), Part("No", "no", rest=True)]
-    boxes = [Box(row, column, 0.3, "30%", "tip") for row in rows for column in ("c", "d")]
+    parts = [BarPart("Yes", "yes"), BarPart("No", "no", rest=True)]
+    boxes = [GridCell(row, column, 0.3, "30%", "tip") for row in rows for column in ("c", "d")]
     with in_layout(room_):
         drawn = [
             dots(points, rows, series, axis, panels=panels),

@@ -9,21 +9,21 @@ import pytest
 from overton.statistics import Estimate
 from overton.studies.findings import (
     EITHER,
-    Candidate,
+    CandidateFinding,
     Claim,
     Finding,
     OwnTest,
     common,
     contradictions,
+    correct_for_multiple_tests,
     either,
     evidence,
     in_order,
-    standing,
-    weighed,
+    level_finding,
 )
 
 
-def candidate(low: float, high: float, *, clusters: int = 30, **more: object) -> Candidate:
+def candidate(low: float, high: float, *, clusters: int = 30, **more: object) -> CandidateFinding:
     one = Estimate((low + high) / 2, low, high, clusters, "Student's t over issues")
     made = {
         "number": one,
@@ -34,27 +34,27 @@ def candidate(low: float, high: float, *, clusters: int = 30, **more: object) ->
         "above": "More.",
         "below": "Less.",
     }
-    return Candidate(clusters=clusters, **{**made, **more})  # type: ignore[arg-type]
+    return CandidateFinding(clusters=clusters, **{**made, **more})  # type: ignore[arg-type]
 
 
 def test_an_interval_beyond_nothing_is_an_effect_and_its_side_is_reported() -> None:
-    assert [one.sentence for one in weighed([candidate(0.1, 0.3)])] == ["More."]
-    assert [one.sentence for one in weighed([candidate(-0.3, -0.1)])] == ["Less."]
-    assert [one.what for one in weighed([candidate(0.1, 0.3)])] == ["effect"]
+    assert [one.sentence for one in correct_for_multiple_tests([candidate(0.1, 0.3)])] == ["More."]
+    assert [one.sentence for one in correct_for_multiple_tests([candidate(-0.3, -0.1)])] == ["Less."]
+    assert [one.what for one in correct_for_multiple_tests([candidate(0.1, 0.3)])] == ["effect"]
 
 
 def test_an_interval_that_covers_the_null_is_no_finding() -> None:
-    assert weighed([candidate(-0.1, 0.3)]) == []
+    assert correct_for_multiple_tests([candidate(-0.1, 0.3)]) == []
 
 
 def test_what_carries_a_sentence_alone_does_not_among_many() -> None:
     just, nothing = candidate(0.01, 0.4), candidate(-0.3, 0.3)
-    assert len(weighed([just])) == 1
-    assert weighed([just, *[nothing] * 20]) == []
+    assert len(correct_for_multiple_tests([just])) == 1
+    assert correct_for_multiple_tests([just, *[nothing] * 20]) == []
 
 
 def test_the_reported_interval_is_the_corrected_one() -> None:
-    (found,) = weighed([candidate(0.3, 0.5), candidate(-0.3, 0.3)])
+    (found,) = correct_for_multiple_tests([candidate(0.3, 0.5), candidate(-0.3, 0.3)])
     assert found.number is not None
     assert found.number.low < 0.3
     assert found.number.high > 0.5
@@ -67,27 +67,30 @@ def test_what_is_ruled_out_is_reported_where_it_says_something() -> None:
         return f"No more than {held.high:.1f}."
 
     near, far = (candidate(-0.1, 0.1, within=within, telling=telling) for telling in (0.2, 0.05))
-    assert [(one.what, one.sentence) for one in weighed([near])] == [("bound", "No more than 0.1.")]
-    assert weighed([far]) == []
+    assert [(one.what, one.sentence) for one in correct_for_multiple_tests([near])] == [("bound", "No more than 0.1.")]
+    assert correct_for_multiple_tests([far]) == []
 
 
 def test_a_test_decides_where_there_is_one() -> None:
     known = {"p": 0.004, "below": None}
-    (found,) = weighed([candidate(nan, nan, **known, number=Estimate(0.2, nan, nan, 30, "none"))])
+    (found,) = correct_for_multiple_tests([candidate(nan, nan, **known, number=Estimate(0.2, nan, nan, 30, "none"))])
     assert (found.what, found.p, found.number) == ("effect", 0.004, None)
     crowd = [candidate(-0.3, 0.3)] * 20
-    assert weighed([candidate(nan, nan, **known, number=Estimate(0.2, nan, nan, 30, "none")), *crowd]) == []
+    assert (
+        correct_for_multiple_tests([candidate(nan, nan, **known, number=Estimate(0.2, nan, nan, 30, "none")), *crowd])
+        == []
+    )
 
 
 def test_four_items_carry_nothing() -> None:
-    assert weighed([candidate(0.2, 0.3, clusters=4)]) == []
+    assert correct_for_multiple_tests([candidate(0.2, 0.3, clusters=4)]) == []
 
 
 def test_an_answer_that_measures_nothing_is_not_to_be_quoted() -> None:
-    void = standing("m", "None.", 9, "issues", "x", void="Letters.")
+    void = level_finding("m", "None.", 9, "issues", "x", void="Letters.")
     assert not void.quotable
     assert void.cautions == ("Letters.",)
-    assert standing("m", "It stands.", 9, "issues", "x").quotable
+    assert level_finding("m", "It stands.", 9, "issues", "x").quotable
 
 
 def test_models_stay_in_order_and_effects_come_before_what_is_ruled_out() -> None:
@@ -168,36 +171,39 @@ def test_a_sentence_with_two_claims_can_contradict_itself() -> None:
 def test_what_is_found_carries_its_claim() -> None:
     named = {"measure": "shift", "about": "arguments", "within": lambda held: "Little."}
     (above,), (below,), (bound,) = (
-        weighed([candidate(*limits, **named)]) for limits in ((0.1, 0.3), (-0.3, -0.1), (-0.1, 0.1))
+        correct_for_multiple_tests([candidate(*limits, **named)]) for limits in ((0.1, 0.3), (-0.3, -0.1), (-0.1, 0.1))
     )
     assert above.claims == (
         Claim(measure="shift", direction="above", null=0.0, value=pytest.approx(0.2), about="arguments"),
     )
     assert [claim.direction for one in (below, bound) for claim in one.claims] == ["below", "within"]
     assert bound.claims[0].about == ""
-    (denial,) = weighed([candidate(-0.1, 0.1, **named, denies=True)])
+    (denial,) = correct_for_multiple_tests([candidate(-0.1, 0.1, **named, denies=True)])
     assert denial.claims[0].about == "arguments"
     assert not contradictions([above, bound][:1])
     assert contradictions([above, denial])
-    (against,) = weighed([candidate(0.1, 0.3, **named, condition="chance")])
+    (against,) = correct_for_multiple_tests([candidate(0.1, 0.3, **named, condition="chance")])
     assert (against.claims[0].null, against.claims[0].value) == ("chance", None)
 
 
 def test_a_bound_beyond_a_tenth_reads_as_not_told_and_beyond_a_third_as_nothing() -> None:
     said = {"within": lambda held: "Small.", "unclear": "Not told.", "small": 0.1, "telling": 0.33}
-    sentences = [[one.sentence for one in weighed([candidate(-limit, limit, **said)])] for limit in (0.05, 0.2, 0.5)]
+    sentences = [
+        [one.sentence for one in correct_for_multiple_tests([candidate(-limit, limit, **said)])]
+        for limit in (0.05, 0.2, 0.5)
+    ]
     assert sentences == [["Small."], ["Not told."], []]
 
 
 def test_what_follows_an_effect_is_tested_after_it_and_may_take_its_place() -> None:
-    def follower(low: float, high: float, **more: object) -> Candidate:
+    def follower(low: float, high: float, **more: object) -> CandidateFinding:
         return candidate(low, high, above="Rose.", below=None, measure="other", **more)
 
     rose, fell = follower(0.1, 0.3, replaces=True), follower(-0.3, -0.1, replaces=True)
-    assert [one.sentence for one in weighed([candidate(0.1, 0.3, followed=(rose,))])] == ["Rose."]
-    assert [one.sentence for one in weighed([candidate(0.1, 0.3, followed=(fell,))])] == ["More."]
-    assert weighed([candidate(-0.1, 0.3, followed=(rose,))]) == []
-    both = weighed([candidate(0.1, 0.3, followed=(follower(0.1, 0.3), fell))])
+    assert [one.sentence for one in correct_for_multiple_tests([candidate(0.1, 0.3, followed=(rose,))])] == ["Rose."]
+    assert [one.sentence for one in correct_for_multiple_tests([candidate(0.1, 0.3, followed=(fell,))])] == ["More."]
+    assert correct_for_multiple_tests([candidate(-0.1, 0.3, followed=(rose,))]) == []
+    both = correct_for_multiple_tests([candidate(0.1, 0.3, followed=(follower(0.1, 0.3), fell))])
     assert [(one.sentence, one.coverage) for one in both] == [
         ("More.", pytest.approx(0.95)),
         ("Rose.", pytest.approx(0.975)),
@@ -206,9 +212,9 @@ def test_what_follows_an_effect_is_tested_after_it_and_may_take_its_place() -> N
 
 def test_a_measure_compared_with_a_null_condition_is_tested_once() -> None:
     some = [candidate(0.1, 0.3, measure="a"), candidate(0.1, 0.3, measure="b")]
-    assert [one.coverage for one in weighed(some, beside=2)] == pytest.approx([0.9875] * 2)
+    assert [one.coverage for one in correct_for_multiple_tests(some, beside=2)] == pytest.approx([0.9875] * 2)
     for model, level in (("m", 1 - 0.05 / 3), ("n", 0.9875)):
-        first, _ = weighed(some, beside=2, compared={(model, "b")})
+        first, _ = correct_for_multiple_tests(some, beside=2, compared={(model, "b")})
         assert first.coverage == pytest.approx(level)
 
 
@@ -220,24 +226,26 @@ def test_a_test_of_a_studys_own_is_one_of_all_and_has_its_part_of_the_error() ->
         return []
 
     own = OwnTest(model="m", measure="own", tested=True, found=found)
-    (other,) = weighed([own, candidate(0.1, 0.3)], beside=3)
+    (other,) = correct_for_multiple_tests([own, candidate(0.1, 0.3)], beside=3)
     assert chances == pytest.approx([0.01])
     assert other.coverage == pytest.approx(0.99)
 
 
 def test_where_a_model_stands_is_said_if_nothing_else_is() -> None:
-    where = standing("m", "It stands.", 9, "issues", "x")
+    where = level_finding("m", "It stands.", 9, "issues", "x")
     for low, high, clusters in ((-0.1, 0.3, 30), (0.1, 0.3, 4)):
-        assert weighed([candidate(low, high, clusters=clusters, otherwise=where)]) == [where]
-    assert [one.sentence for one in weighed([candidate(0.1, 0.3, otherwise=where)])] == ["More."]
+        assert correct_for_multiple_tests([candidate(low, high, clusters=clusters, otherwise=where)]) == [where]
+    assert [one.sentence for one in correct_for_multiple_tests([candidate(0.1, 0.3, otherwise=where)])] == ["More."]
 
 
 def test_tests_outside_the_candidates_count_among_all() -> None:
-    (found,) = weighed([candidate(0.1, 0.3)], beside=1)
+    (found,) = correct_for_multiple_tests([candidate(0.1, 0.3)], beside=1)
     assert found.coverage == pytest.approx(0.975)
 
 
 def test_a_caution_about_an_effect_does_not_go_with_a_bound() -> None:
     said = {"caution": "Always.", "effect_caution": "Content.", "within": lambda held: "Small."}
-    assert [one.cautions for one in weighed([candidate(0.1, 0.3, **said)])] == [("Always.", "Content.")]
-    assert [one.cautions for one in weighed([candidate(-0.1, 0.1, **said)])] == [("Always.",)]
+    assert [one.cautions for one in correct_for_multiple_tests([candidate(0.1, 0.3, **said)])] == [
+        ("Always.", "Content.")
+    ]
+    assert [one.cautions for one in correct_for_multiple_tests([candidate(-0.1, 0.1, **said)])] == [("Always.",)]

@@ -22,16 +22,16 @@ from overton.judging.label_tasks import (
 from overton.studies.document import plain
 from overton.studies.label_parts import labelled_section
 from overton.studies.label_shares import ENOUGH, LabelledShares, shares_by_people
-from overton.studies.questions import Units
+from overton.studies.questions import JudgedUnitTable
 from overton.studies.sections import Callout, Table
 
 NAMES = {"pro": "for", "con": "against"}
 JUDGED = ["pro", "con", "con", "con"] * 100
 MODELS = ["a", "b"] * 200
-UNITS = Units([f"u{n}" for n in range(400)], JUDGED, [f"g{n}" for n in range(400)], MODELS)
+UNITS = JudgedUnitTable([f"u{n}" for n in range(400)], JUDGED, [f"g{n}" for n in range(400)], MODELS)
 
 
-def task(places: range, design: LabelDesign = "plain", units: Units = UNITS) -> LabelTask:
+def task(places: range, design: LabelDesign = "plain", units: JudgedUnitTable = UNITS) -> LabelTask:
     chance = len(places) / len(units.id)
     rows = tuple(LabelRequest(units.id[n], units.label[n], units.group[n], chance) for n in places)
     population = {name: Counter(units.label)[name] for name in NAMES}
@@ -39,7 +39,7 @@ def task(places: range, design: LabelDesign = "plain", units: Units = UNITS) -> 
     return task_of(bare)
 
 
-def found(of: LabelTask, *people: dict[int, str], units: Units = UNITS) -> LabelledShares:
+def found(of: LabelTask, *people: dict[int, str], units: JudgedUnitTable = UNITS) -> LabelledShares:
     said = tuple(AnnotatorLabels(of.name, page, f"p{page}", one) for page, one in enumerate(people, 1))
     return shares_by_people(SavedLabels(of, said), units, "run", "f")
 
@@ -124,7 +124,7 @@ def test_json_has_one_measure_a_share_with_the_number_that_leads() -> None:
 
 def test_a_run_that_grew_after_the_draw_is_not_corrected_and_says_why() -> None:
     of = task(range(120))
-    grown = Units([*UNITS.id, "new"], [*JUDGED, "pro"], [*UNITS.group, "g"], [*MODELS, "a"])
+    grown = JudgedUnitTable([*UNITS.id, "new"], [*JUDGED, "pro"], [*UNITS.group, "g"], [*MODELS, "a"])
     made = found(of, as_judged(of), units=grown)
     assert made.shares == {}
     assert "drawn from 400, and the run now has 401" in made.why
@@ -148,7 +148,7 @@ def test_labels_of_another_run_are_refused(change: dict[str, Any], said: str) ->
 
 
 def test_of_whole_groups_only_those_labelled_to_their_end_count() -> None:
-    units = Units(UNITS.id, JUDGED, [f"g{n // 4}" for n in range(400)], MODELS)
+    units = JudgedUnitTable(UNITS.id, JUDGED, [f"g{n // 4}" for n in range(400)], MODELS)
     of = task(range(120), "whole", units)
     made = found(of, {place: of.rows[place].judged for place in range(118)}, units=units)
     assert (made.labelled, made.set_aside) == (116, 2)
@@ -156,7 +156,7 @@ def test_of_whole_groups_only_those_labelled_to_their_end_count() -> None:
 
 
 def test_intervals_take_all_that_is_alike_together_whatever_was_drawn_together() -> None:
-    alike = Units(UNITS.id, JUDGED, UNITS.group, MODELS, alike=["one", "two", "three", "four"] * 100)
+    alike = JudgedUnitTable(UNITS.id, JUDGED, UNITS.group, MODELS, alike=["one", "two", "three", "four"] * 100)
     of = task(range(120))
     made = found(of, as_judged(of), units=alike).shares["pro"]
     assert isnan(made.corrected.low)

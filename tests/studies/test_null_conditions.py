@@ -17,7 +17,7 @@ from overton.errors import InputError
 from overton.statistics import Estimate
 from overton.statistics.jackknife import DIFFERENCE, Jackknife
 from overton.studies.contrasts import against
-from overton.studies.findings import Candidate
+from overton.studies.findings import CandidateFinding
 from overton.studies.measurement import Comparing, How
 from overton.studies.measures import Contribution, Measure, of_pairs
 from overton.studies.null_conditions import Null, apart, askable, null_of, prompts_changed
@@ -238,7 +238,7 @@ def test_differences_from_nulls_and_the_tests_of_the_study_are_one_family() -> N
     observed, null = [0.8, 0.9, 0.7, 0.8, 0.9, 0.8], [0.1, 0.2, 0.1, 0.0, 0.1, 0.2]
     design, nulls = apart(records(observed, null), [NOTHING])
     more = [
-        Candidate(
+        CandidateFinding(
             model="m",
             number=Estimate(0.0, -0.1, 0.1, 6, "Student's t over items"),
             clusters=6,

@@ -13,12 +13,12 @@ from overton.studies.pluralism.prompts import PROMPTS as PLURALISM
 from overton.studies.pluralism.record import STANCES as TOWARDS
 from overton.studies.self_agreement import (
     Repeated,
-    another_order,
-    chosen,
     form_in_order,
+    is_retested,
     of_labels,
     of_records,
     of_sets,
+    reorder,
     same_but_for_order,
     self_agreement_lines,
     text_in_order,
@@ -33,9 +33,9 @@ BACKWARDS = STANCES[::-1]
 
 
 def test_the_share_is_chosen_by_the_draw_and_a_greater_share_includes_a_smaller_one() -> None:
-    assert not any(chosen(draw, 0.0) for draw in DRAWS)
-    assert all(chosen(draw, 1.0) for draw in DRAWS)
-    some, more = ({draw for draw in DRAWS if chosen(draw, share)} for share in (0.02, 0.1))
+    assert not any(is_retested(draw, 0.0) for draw in DRAWS)
+    assert all(is_retested(draw, 1.0) for draw in DRAWS)
+    some, more = ({draw for draw in DRAWS if is_retested(draw, share)} for share in (0.02, 0.1))
     assert some < more
     assert 20 <= len(some) <= 60
 
@@ -43,10 +43,10 @@ def test_the_share_is_chosen_by_the_draw_and_a_greater_share_includes_a_smaller_
 def test_another_order_is_never_the_one_that_there_was() -> None:
     for size in range(2, 6):
         things = list(range(size))
-        orders = [another_order(draw, things) for draw in DRAWS[:200]]
+        orders = [reorder(draw, things) for draw in DRAWS[:200]]
         assert things not in orders
         assert all(sorted(order) == things for order in orders)
-    assert another_order(DRAWS[0], ["one"]) == ["one"]
+    assert reorder(DRAWS[0], ["one"]) == ["one"]
 
 
 @pytest.mark.parametrize("file", ["judge", "stance"])
@@ -84,7 +84,7 @@ def test_a_form_in_another_order_allows_the_same() -> None:
 
 
 def test_the_published_list_of_values_keeps_its_lines() -> None:
-    turned = another_order(DRAWS[0], values_prompts.LISTED)
+    turned = reorder(DRAWS[0], values_prompts.LISTED)
     assert values_prompts.values_prompt(turned) != values_prompts.values_prompt()
     assert same_but_for_order(values_prompts.values_prompt(turned), values_prompts.values_prompt())
 

@@ -12,7 +12,7 @@ from tests.stored_runs import RUNS, unpack
 
 from overton.analysis.analyze import measure_run
 from overton.analysis.results import measuring_of
-from overton.studies.findings import Finding, contradictions, weighed
+from overton.studies.findings import Finding, contradictions, correct_for_multiple_tests
 from overton.studies.numbers import number
 
 CASES = [
@@ -32,7 +32,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> object:
     def of(name: str) -> list[Finding]:
         run = unpack(name, tmp_path_factory.mktemp("stored"))
         outcome = measure_run(RUNS[name].study, Path(run))
-        return weighed(measuring_of(outcome.study).findings(outcome.analysis))
+        return correct_for_multiple_tests(measuring_of(outcome.study).findings(outcome.analysis))
 
     return of
 

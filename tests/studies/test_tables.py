@@ -26,22 +26,22 @@ from overton.studies.pluralism.record import Response
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.stance_stability.record import Record as Turn
 from overton.studies.stance_stability.tables import TURNS
-from overton.studies.tables import Column, Once, RawTable, Rule, Table, columns_of_record, means
+from overton.studies.tables import Once, RawTable, Rule, TableField, TableKind, columns_of_record, means
 
 ALL = (DECISIONS, TURNS, RECORDS, COUNTS, MATCHES, SUMMARIES, RANKINGS, PAIRS)
 
 COLOURS = ("red", "light-blue")
-TABLE = Table(
+TABLE = TableKind(
     name="things",
     columns=(
-        Column("thing", "name", "its name", needed=True, filled=True),
-        Column("colour", "name", "its colour", known=COLOURS, words={"azure": "light-blue"}, none=("none",)),
-        Column("size", "whole", "in steps", least=0, most=9, aliases=("steps",)),
-        Column("weight", "number", "in grams", least=0),
-        Column("sold", "flag", "whether it was", added=True, usual=False),
-        Column("parts", "names", "what it has"),
-        Column("note", "text", "as it stands"),
-        Column("owner", "name", "whose it is", together=True),
+        TableField("thing", "name", "its name", needed=True, filled=True),
+        TableField("colour", "name", "its colour", known=COLOURS, words={"azure": "light-blue"}, none=("none",)),
+        TableField("size", "whole", "in steps", least=0, most=9, aliases=("steps",)),
+        TableField("weight", "number", "in grams", least=0),
+        TableField("sold", "flag", "whether it was", added=True, usual=False),
+        TableField("parts", "names", "what it has"),
+        TableField("note", "text", "as it stands"),
+        TableField("owner", "name", "whose it is", together=True),
     ),
     rules=(Rule("weight", lambda: (pl.col("colour") == "red") & pl.col("weight").is_null(), "must be there", "red"),),
     once=Once(("thing", ("colour", "owner")), "is {first} again", "stands there more than once"),
@@ -129,7 +129,7 @@ def test_columns_that_are_missing_or_occur_twice_are_named() -> None:
 
 
 def test_other_columns_of_a_parquet_may_be_kept_whatever_their_names() -> None:
-    table = Table("things", TABLE.columns, others=True)
+    table = TableKind("things", TABLE.columns, others=True)
     names = ["*", "^.*$", "", "(row)", "row"]
     read = table_frames.read(table, raw({"thing": ["a"], **{name: [1] for name in names}}, ".parquet"))
     assert read.columns == ["thing", "*", "^.*$", "row"]
@@ -192,7 +192,7 @@ def test_a_rule_applies_where_all_its_columns_are_present() -> None:
 
 
 def test_problems_by_column_name_the_rows() -> None:
-    table = Table("things", TABLE.columns, by_column=True)
+    table = TableKind("things", TABLE.columns, by_column=True)
     columns = {"thing": [*"abcdefg", None], "size": ["10"] * 7 + [None]}
     assert reasons(lambda: table_frames.read(table, raw(columns))) == [
         "size: '10' in rows 1, 2, 3, 4, 5 and 2 more must be a whole number, 0 to 9"
@@ -200,7 +200,7 @@ def test_problems_by_column_name_the_rows() -> None:
 
 
 @pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
-def test_every_column_is_documented(table: Table) -> None:
+def test_every_column_is_documented(table: TableKind) -> None:
     rows = table.documented()
     assert [row.column for row in rows] == [column.name for column in table.columns]
     assert all(row.meaning and row.kind for row in rows)
@@ -249,7 +249,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), table=st.sampled_from(ALL))
-def test_whatever_text_a_table_contains_it_is_read_or_refused(data: st.DataObject, table: Table) -> None:
+def test_whatever_text_a_table_contains_it_is_read_or_refused(data: st.DataObject, table: TableKind) -> None:
     names = [column.name for column in table.columns]
     rows = data.draw(st.lists(st.tuples(*(CELLS for _ in names)), min_size=1, max_size=4))
     given_ = raw(dict(zip(names, zip(*rows, strict=True), strict=True)), schema=dict.fromkeys(names, pl.String))

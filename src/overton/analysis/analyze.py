@@ -36,7 +36,7 @@ from overton.studies.standard_parts import (
     with_variants,
 )
 from overton.studies.study import AnyStudy
-from overton.studies.warnings import found_in
+from overton.studies.warnings import collect_findings
 
 if TYPE_CHECKING:
     from overton.studies.findings import Finding
@@ -83,7 +83,7 @@ class Measured:
         measuring = measuring_of(self.study)
         more = findings_against(self.against, measuring.comparing)
         beside = count_said(self.against, measuring.comparing)
-        return found_in(measuring, self.analysis, self.results, more, beside)
+        return collect_findings(measuring, self.analysis, self.results, more, beside)
 
     @property
     def _has_findings(self) -> bool:

@@ -21,7 +21,7 @@ from overton.studies.sections import Callout, Section
 
 if TYPE_CHECKING:
     from overton.judging.label_tasks import SavedLabels
-    from overton.studies.correction import Case
+    from overton.studies.correction import CorrectionCase
     from overton.studies.measurement import Correcting, How
     from overton.studies.results import Results
 
@@ -42,7 +42,7 @@ class CorrectedNumbers:
 
     found: Sequence[LabelledShares]
     alone: str
-    cases: Sequence[tuple[Correcting[Any], Case]] = ()
+    cases: Sequence[tuple[Correcting[Any], CorrectionCase]] = ()
 
     def document(self) -> dict[str, Any]:
         """Under `labels`, by what was labelled; empty if nobody labelled.
@@ -104,7 +104,7 @@ def labelled(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumber
     return CorrectedNumbers(shares, alone_, cases)
 
 
-def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, Case]]:
+def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, CorrectionCase]]:
     """The measures of many labels that a run's labels correct, with the name of their task; most labels last."""
     (facts,) = results.runs
     made = [
@@ -120,7 +120,7 @@ def _is_judged(run: Run) -> bool:
     return run.study.sheet is not None and any(run.manifest.models.get(name) for name in judges)
 
 
-Corrects = tuple["Correcting[Any]", "Case"]
+Corrects = tuple["Correcting[Any]", "CorrectionCase"]
 
 
 def label_shares(

@@ -14,7 +14,7 @@ from overton.files.atomic import write_atomic
 from overton.files.tables import open_table
 from overton.studies.document import SCHEMA
 from overton.studies.registry import asking_names, study_named
-from overton.studies.reproduction import Reproduced, Reproduction
+from overton.studies.reproduction import PublishedNumber, Reproduction
 from overton.untrusted import visible_line
 
 __all__ = ["Reproductions", "publications", "reproduce"]
@@ -26,10 +26,10 @@ class Reproductions:
 
     study: str
     publication: Reproduction
-    numbers: tuple[Reproduced, ...]
+    numbers: tuple[PublishedNumber, ...]
 
     @property
-    def compared(self) -> list[Reproduced]:
+    def compared(self) -> list[PublishedNumber]:
         """The numbers that were published."""
         return [one for one in self.numbers if one.published is not None]
 

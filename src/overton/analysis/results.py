@@ -21,7 +21,7 @@ from overton.studies.measurement import UNMEASURED, Measuring
 from overton.studies.multiple_judges import judge_of, judges_of
 from overton.studies.null_conditions import apart
 from overton.studies.registry import study_named
-from overton.studies.results import MeasuredModel, Results, RunFacts, TriedOn
+from overton.studies.results import JudgeOnControls, MeasuredModel, Results, RunFacts
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted, decode_json, read_bytes
 
@@ -38,7 +38,7 @@ AGREEMENT = "agreement.json"
 """The file in a run folder with how well its judge agrees with people."""
 _LARGEST = 50_000_000
 _MOST_ROWS = 10_000_000
-_tried = msgspec.json.Decoder(list[TriedOn]).decode
+_tried = msgspec.json.Decoder(list[JudgeOnControls]).decode
 _agreements = msgspec.json.Decoder(list[dict[str, Any]]).decode
 
 
@@ -148,7 +148,7 @@ def _facts(run: Run, label: str, judge: str = "") -> RunFacts:
     return RunFacts(label, manifest.options, roles, agreements_of(run), people, manifest.seed, controls_kept(run.path))
 
 
-def controls_kept(run: Path) -> list[TriedOn]:
+def controls_kept(run: Path) -> list[JudgeOnControls]:
     """How a run's judge did on texts whose label is beyond doubt; empty if it was not tested.
 
     Raises:

@@ -168,12 +168,12 @@ def _rests_on(one: Detection, plural: str) -> str:
 
 
 def _table(one: Detection, plural: str) -> Table:
-    from overton.studies.sections import Cell, Column, Missing, Table
+    from overton.studies.sections import Cell, Column, EmptyCell, Table
 
     def dollars(cost: float | None) -> Cell:
-        return Missing("a price is unknown") if cost is None else f"${cost:,.2f}"
+        return EmptyCell("a price is unknown") if cost is None else f"${cost:,.2f}"
 
-    none = Missing("no number suffices")
+    none = EmptyCell("no number suffices")
     rows: list[list[Cell]] = [
         [
             "as in the pilot" if row.trials is None else f"{row.trials}",

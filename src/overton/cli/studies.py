@@ -27,7 +27,7 @@ from overton.cli.params import (
 )
 from overton.errors import InputError, Problem
 from overton.studies.options import fields_of, fields_of_call, option_place, values_of
-from overton.studies.registry import Listed, listed, own_commands, study_named
+from overton.studies.registry import StudyEntry, listed, own_commands, study_named
 from overton.studies.study import AnyStudy, Command, Kind
 
 __all__ = [
@@ -84,7 +84,7 @@ class StudyGroup(TyperGroup, ABC):
         found = study_named(name)
         return found if found.kind in self.kinds else None
 
-    def word(self, one: Listed) -> str:
+    def word(self, one: StudyEntry) -> str:
         """What a study is called here: its name, since a study and the one that labels for it share a word."""
         return one.name
 
@@ -104,7 +104,7 @@ class StudyGroup(TyperGroup, ABC):
         """One line per study: what it asks, or why it cannot be used."""
         return [(self.word(one), one.question or f"Cannot be used: {one.problem}") for one in self._listed()]
 
-    def _listed(self) -> list[Listed]:
+    def _listed(self) -> list[StudyEntry]:
         return [one for one in listed() if one.kind in self.kinds]
 
 
@@ -266,7 +266,7 @@ class Labelling(StudyGroup):
 
     kinds = ("labels",)
 
-    def word(self, one: Listed) -> str:
+    def word(self, one: StudyEntry) -> str:
         """Its name on the command line."""
         return one.word
 

@@ -22,13 +22,13 @@ from overton.studies.study import Done
 
 if TYPE_CHECKING:
     from overton.studies.deliberation.items import Dilemma, Verdict
-    from overton.studies.deliberation.selection import Step
+    from overton.studies.deliberation.selection import PostStep
 
-__all__ = ["Built", "dilemmas", "show_dilemmas"]
+__all__ = ["BuiltDilemmas", "dilemmas", "show_dilemmas"]
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltDilemmas:
     """Dilemmas built from a forum: the dataset's file, the steps with what each kept, and what could not be read.
 
     `judged` is the run in which a judge read unclear comments, None if no judge was asked.
@@ -36,7 +36,7 @@ class Built:
 
     path: Path
     dilemmas: list[Dilemma]
-    steps: tuple[Step, ...]
+    steps: tuple[PostStep, ...]
     unread: tuple[ReadCounts, ReadCounts]
     judged: Run | None = None
 
@@ -56,7 +56,7 @@ def dilemmas(
     max_cost: float | None = None,
     max_calls: int | None = None,
     watch: Watch | None = None,
-) -> Built:
+) -> BuiltDilemmas:
     """Build dilemmas from forum dumps or API responses by appendix A's seven steps, into the JSONL file `out`.
 
     `first` and `last` are days (UTC), both included; `top` is how many of the most contested dilemmas are taken;
@@ -94,15 +94,15 @@ def dilemmas(
         )
         verdicts = crowd.judged(judged.rows())
     selected = select(surveyed, read_posts(posts, community=community), verdicts)
-    return Built(write_objects(selected.dilemmas, target), selected.dilemmas, selected.steps, unread, judged)
+    return BuiltDilemmas(write_objects(selected.dilemmas, target), selected.dilemmas, selected.steps, unread, judged)
 
 
-def show_dilemmas(built: Built) -> Done:
+def show_dilemmas(built: BuiltDilemmas) -> Done:
     """The steps with what each kept, what was read from the dumps, and the file."""
     return Done(lines=[*_steps(built), *notes_on(built.unread)], path=str(built.path))
 
 
-def _steps(built: Built) -> Iterator[str]:
+def _steps(built: BuiltDilemmas) -> Iterator[str]:
     for step in built.steps:
         yield f"{step.number}. {step.name}: {step.kept:,} posts. {step.note}"
 

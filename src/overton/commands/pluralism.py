@@ -21,10 +21,10 @@ from overton.studies.study import Done
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.items import Thread
-    from overton.studies.pluralism.sampling import Step
+    from overton.studies.pluralism.sampling import SamplingStep
 
 __all__ = [
-    "Compared",
+    "ComparedClusterings",
     "SampledThreads",
     "compare_clusterings",
     "compare_references",
@@ -44,7 +44,7 @@ class SampledThreads:
 
     path: Path
     threads: list[Thread]
-    steps: tuple[Step, ...]
+    steps: tuple[SamplingStep, ...]
     unread: tuple[ReadCounts, ReadCounts]
 
 
@@ -100,11 +100,11 @@ def show_threads(sampled: SampledThreads) -> Done:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedClusterings:
     """Two clusterings in one run: how they agree (None until something is built), and the sheet and its key, if any."""
 
     run: Run
-    comparison: comparing.Comparison | None
+    comparison: comparing.ClusteringAgreement | None
     sheet: tuple[Path, Path] | None
 
 
@@ -115,7 +115,7 @@ def compare_clusterings(
         str | Path | None, Option("CSV file to write for a person: both side by side, blinded", file=True)
     ] = None,
     size: Annotated[int, Option("Threads on the sheet", least=1)] = 100,
-) -> Compared:
+) -> ComparedClusterings:
     """How two clusterings of the same opinions of the same threads agree, both made in one run.
 
     With `sheet` a blinded side-by-side sheet of `size` threads is written there (CSV), its key beside it as
@@ -137,10 +137,10 @@ def compare_clusterings(
         key, texts = preferring.preference_sheet(pairs, first, second, size=size, seed=opened.manifest.seed)
         write_files(files, key, texts)
     comparison = comparing.compare(rows, first, second) if pairs else None
-    return Compared(opened, comparison, files if pairs else None)
+    return ComparedClusterings(opened, comparison, files if pairs else None)
 
 
-def show_compare_clusterings(compared: Compared) -> Done:
+def show_compare_clusterings(compared: ComparedClusterings) -> Done:
     """How the clusterings agree, and what to do with the sheet."""
     found = compared.comparison
     return Done(
@@ -151,7 +151,7 @@ def show_compare_clusterings(compared: Compared) -> Done:
     )
 
 
-def _sheet_lines(compared: Compared) -> Iterator[str]:
+def _sheet_lines(compared: ComparedClusterings) -> Iterator[str]:
     dataset = REFERENCING.dataset
     yield from dataset.summary(compared.run.rows()) if dataset and dataset.summary else ()
     if compared.comparison is None:

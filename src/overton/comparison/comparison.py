@@ -41,7 +41,7 @@ from overton.statistics.comparison import (
 from overton.statistics.jackknife import Jackknife
 from overton.statistics.power import trials_needed
 from overton.studies.installed_study import blaming
-from overton.studies.measures import Contribution, Measure, Meeting, meeting
+from overton.studies.measures import Contribution, Measure, SharedItems, find_shared_items
 from overton.studies.options import option_place
 from overton.studies.power import chance_of
 from overton.studies.study import AnyStudy
@@ -268,7 +268,7 @@ class _Met(NamedTuple):
     place: int
     sides: tuple[ComparedModel, ComparedModel]
     matched: Matched
-    meeting: Meeting
+    meeting: SharedItems
 
     @property
     def both(self) -> tuple[Contribution, Contribution]:
@@ -280,7 +280,7 @@ def _met(pairs: Sequence[tuple[ComparedModel, ComparedModel]], measure: str, jac
     for place, sides in enumerate(pairs):
         if all(measure in side.contributions for side in sides):
             found = matched(*sides, measure)
-            met = meeting(*found.both, jackknife)
+            met = find_shared_items(*found.both, jackknife)
             if found.refused:
                 met = replace(met, flaw=f"{NOT_COMPUTED}{found.refused}")
             yield _Met(place, sides, found, met)

@@ -22,9 +22,9 @@ from overton.studies.measures import Contribution, Sides
 from overton.studies.results import Results
 
 if TYPE_CHECKING:
-    from overton.studies.correction import Over
+    from overton.studies.correction import NumberOverItems
 
-    Correction = Callable[[Sequence[str], Resampling], Over]
+    Correction = Callable[[Sequence[str], Resampling], NumberOverItems]
 
 __all__ = ["Corrected", "corrected", "with_labels"]
 
@@ -98,7 +98,7 @@ class _Made:
     items: Sequence[str]
     jackknife: Jackknife
 
-    def over(self, level: float) -> tuple[Over, Over]:
+    def over(self, level: float) -> tuple[NumberOverItems, NumberOverItems]:
         """Both numbers."""
         resampling = replace(self.jackknife, level=level).over(len(self.items))
         base, candidate = (one.corrected(self.items, resampling) for one in self.both if one.corrected is not None)

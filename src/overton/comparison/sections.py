@@ -20,9 +20,9 @@ from overton.studies.sections import (
     Chart,
     Column,
     Drawing,
+    EmptyCell,
     Exhibit,
     Method,
-    Missing,
     Prose,
     Section,
     Table,
@@ -214,9 +214,9 @@ _NOT_LED = (
 
 
 def _row(base: str, candidate: str, one: Compared, *, several: bool) -> list[Cell]:
-    joint: list[Cell] = [one.together.own if one.together else Missing("there is one pair")] if several else []
-    more = Missing(_why_no_more(one)) if one.needed is None else one.needed.items - one.items
-    trials = Missing(_why_no_trials(one)) if one.trials is None or one.trials.trials is None else one.trials.trials
+    joint: list[Cell] = [one.together.own if one.together else EmptyCell("there is one pair")] if several else []
+    more = EmptyCell(_why_no_more(one)) if one.needed is None else one.needed.items - one.items
+    trials = EmptyCell(_why_no_trials(one)) if one.trials is None or one.trials.trials is None else one.trials.trials
     worst = "unknown" if one.worst is None else " to ".join(number(end, one.measure.gap) for end in one.worst)
     return [
         candidate,
@@ -326,7 +326,7 @@ def _missing(made: Comparison) -> Iterator[Exhibit]:
 
 def _counted(one: MissingCounts) -> list[Cell]:
     return [
-        Missing("unknown for a table") if count is None else count for count in (one.records, one.failed, one.refused)
+        EmptyCell("unknown for a table") if count is None else count for count in (one.records, one.failed, one.refused)
     ]
 
 

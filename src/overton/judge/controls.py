@@ -25,7 +25,7 @@ from overton.runs.setup import Arguments, Prices
 from overton.runs.trust import Confirm, Trust
 from overton.studies.options import option_place
 from overton.studies.registry import CONTROLS, study_named
-from overton.studies.results import TriedOn
+from overton.studies.results import JudgeOnControls
 
 __all__ = ["controls", "plan_controls"]
 
@@ -130,7 +130,7 @@ def _keep(source: Run, done: Run) -> None:
     own = {published(one.spec) for entries in source.manifest.models.values() for one in entries}
     specs = {one.name: published(one.spec) for entries in done.manifest.models.values() for one in entries}
     found = [
-        TriedOn(specs[one.judge], one.what, round(one.right.value * one.controls), one.controls, one.fails)
+        JudgeOnControls(specs[one.judge], one.what, round(one.right.value * one.controls), one.controls, one.fails)
         for one in measure_run(done.manifest.study, done.path).analysis.tried
         if specs[one.judge] in own
     ]

@@ -22,7 +22,7 @@ from overton.runs.progress import Watch
 from overton.runs.run import Run, fresh_folder, open_run, run
 from overton.runs.setup import Arguments, Prices, model_requests
 from overton.runs.trust import Confirm, Trust, check_trusted
-from overton.studies.judge_checks.rejudging import JudgedUnit, Row, judged_again
+from overton.studies.judge_checks.rejudging import JudgedLabel, JudgedUnit, judged_again
 from overton.studies.options import option_place
 from overton.studies.questions import JudgedOnce, JudgedUnits
 from overton.studies.registry import PREFIX, study_named
@@ -192,7 +192,7 @@ def _units(run: Run, label: str, what: str | None, size: int) -> list[JudgedUnit
     ]
 
 
-_People = Mapping[str, Row]
+_People = Mapping[str, JudgedLabel]
 """What people said of the rows of one unit, by the part of the row's id after the unit's."""
 
 
@@ -216,10 +216,10 @@ def _people(results: Results, what: str, units: JudgedUnits) -> dict[int, _Peopl
     return found
 
 
-def _labelled(labels: SavedLabels) -> Iterator[tuple[Row, str, Mapping[str, float]]]:
+def _labelled(labels: SavedLabels) -> Iterator[tuple[JudgedLabel, str, Mapping[str, float]]]:
     for place, shares in labels.shares().items():
         asked = labels.task.rows[place]
-        yield Row(asked.judged, asked.chance), asked.id, shares
+        yield JudgedLabel(asked.judged, asked.chance), asked.id, shares
 
 
 def _starts(name: str) -> Iterator[str]:
@@ -236,9 +236,9 @@ def _drawn(units: JudgedUnits, people: Mapping[int, _People], size: int, name: s
     return sorted({*Draw(name).sample(labelled, size), *more})
 
 
-def _rows(unit: JudgedOnce, people: _People | None) -> dict[str, Row]:
+def _rows(unit: JudgedOnce, people: _People | None) -> dict[str, JudgedLabel]:
     """The rows that people labelled, since these were drawn; all rows if nobody labelled any."""
-    return dict(people) if people else {row: Row(judged) for row, judged in unit.labels.items()}
+    return dict(people) if people else {row: JudgedLabel(judged) for row, judged in unit.labels.items()}
 
 
 def _conditions(units: JudgedUnits) -> dict[str, tuple[int, int]]:

@@ -16,7 +16,7 @@ from overton.runs.dry_run import Plan, PrecisionPlan
 from overton.runs.folder import RunFolder
 from overton.studies.multiple_judges import JUDGE
 from overton.studies.options import option_place
-from overton.studies.precision import Arm, Decision, Design, Ended, Wanted, decide
+from overton.studies.precision import Arm, Decision, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ __all__ = ["expected_calls"]
 _RUNS = 3
 """Simulated runs of each model of the pilot."""
 
-Answered = dict[tuple[str, str], list[Ended]]
+Answered = dict[tuple[str, str], list[TrialOutcome]]
 
 
 def expected_calls(  # noqa: PLR0917
     study: AnyStudy,
     ready: SetUp,
-    wanted: Wanted,
+    wanted: PrecisionTarget,
     planned: Plan,
     pilot: str | Path | None,
     model_args: Arguments | None,
@@ -68,7 +68,7 @@ def expected_calls(  # noqa: PLR0917
 
 def _answers(  # noqa: PLR0917
     study: AnyStudy,
-    design: Design,
+    design: StoppingPlan,
     ready: SetUp,
     pilot: str | Path | None,
     model_args: Arguments | None,
@@ -123,16 +123,16 @@ def _trials(study: AnyStudy, run: Run) -> Sequence[Trial]:
 def _by_arm(of: Mapping[str, Arm], trials: Mapping[str, list[Any]], calls: Mapping[str, int]) -> Answered:
     made: Answered = defaultdict(list)
     for name, records in trials.items():
-        made[of[name]].append(Ended(records, calls[name]))
+        made[of[name]].append(TrialOutcome(records, calls[name]))
     return made
 
 
-def _simulated(design: Design, answered: Answered, seed: int) -> tuple[int, Decision]:
+def _simulated(design: StoppingPlan, answered: Answered, seed: int) -> tuple[int, Decision]:
     """How many rounds a run takes, and its last decision, if each trial ends as one of the pilot's did."""
     pilots = sorted({item for item, _ in answered})
     items = list(dict.fromkeys(arm.item for arm in design.arms))
     stands_for = {item: item if item in pilots else pilots[n % len(pilots)] for n, item in enumerate(items)}
-    ended: dict[str, Ended] = {}
+    ended: dict[str, TrialOutcome] = {}
     rounds = 0
     while True:
         rounds += 1
@@ -146,7 +146,7 @@ def _simulated(design: Design, answered: Answered, seed: int) -> tuple[int, Deci
                 reason = f"has no answers in the condition {name!r}, which the plan includes"
                 raise InputError([Problem(option_place("pilot"), stands_for[trial.item], reason)])
             drawn = Draw(f"{seed}/pilot/{trial.name}").sample(some, 1)[0]
-            ended[trial.name] = Ended([design.blocks.like(one, trial) for one in drawn.records], drawn.calls)
+            ended[trial.name] = TrialOutcome([design.blocks.like(one, trial) for one in drawn.records], drawn.calls)
 
 
 def _halves(last: Decision) -> dict[str, float]:

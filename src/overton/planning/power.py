@@ -35,7 +35,7 @@ from overton.statistics.power import (
 )
 from overton.studies.measures import WHOLE, Contribution, Measure
 from overton.studies.options import option_place
-from overton.studies.power import Detection, Needing, Seen, varying, varying_apart
+from overton.studies.power import Detection, ItemsNeeded, ObservedVariance, varying, varying_apart
 from overton.studies.study import AnyStudy
 
 __all__ = ["ASSUMED", "Detecting", "PlanDetecting", "detected"]
@@ -294,7 +294,7 @@ class _Apart(NamedTuple):
         return self.pulls.with_chance(chance / trials / (items + chance / trials))
 
 
-def _pulls(several: Sequence[Seen]) -> NDArray[np.float64]:
+def _pulls(several: Sequence[ObservedVariance]) -> NDArray[np.float64]:
     """The pulls of several models or pairs, each standardised."""
     return np.concatenate([(one.pulls - one.pulls.mean()) / (one.pulls.std() or 1.0) for one in several])
 
@@ -325,12 +325,12 @@ def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) ->
     )
 
 
-def _rows(head: Detection, found: _Apart, costs: _Costs, trials: int | None, several: float) -> Iterator[Needing]:
+def _rows(head: Detection, found: _Apart, costs: _Costs, trials: int | None, several: float) -> Iterator[ItemsNeeded]:
     varies = found.varies
     every = [trials] if trials is None or not isfinite(varies.trials) else sorted({*_TRIALS, trials})
     for many in every:
         items, same = _fewest(head, partial(varies.error, trials=many), found.pulls_with(many))
-        yield Needing(
+        yield ItemsNeeded(
             many,
             items,
             None if items is None else between(items, head.pilot_items),

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from overton.statistics import NO_INTERVAL, Estimate
 from overton.studies.numbers import NOT_DETERMINED, Kind, interval, number, reason
-from overton.studies.sections import Cell, Column, Missing, Spelled, Table
+from overton.studies.sections import Cell, Column, EmptyCell, NamedItem, Table
 from overton.untrusted import visible
 
 __all__ = ["CellView", "TableView", "encoded", "format_table", "inside_script", "visible_throughout"]
@@ -104,9 +104,9 @@ def _cell(cell: Cell, column: Column, shared: int | None) -> CellView:
     match cell:
         case None:
             return CellView("\u2013")
-        case Spelled():
+        case NamedItem():
             return CellView(cell.text, more=cell.more)
-        case Missing():
+        case EmptyCell():
             return CellView("\u2013", reason=cell.reason)
         case Estimate():
             return _estimate(cell, column.kind, shared)

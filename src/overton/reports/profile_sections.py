@@ -20,9 +20,9 @@ from overton.studies.sections import (
     Chart,
     Column,
     Drawing,
+    EmptyCell,
     Exhibit,
     Method,
-    Missing,
     Prose,
     Section,
     Statement,
@@ -197,7 +197,7 @@ def _subject(one: Subject, models: Sequence[str]) -> Table:
     rows: list[list[Cell]] = [
         [
             f"{row.title}, {row.measure}: {row.words}",
-            *(row.values.get(name, Missing("not asked")) for name in models),
+            *(row.values.get(name, EmptyCell("not asked")) for name in models),
         ]
         for row in one.rows
     ]

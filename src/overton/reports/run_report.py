@@ -22,13 +22,13 @@ from overton.studies.items import spelled, spelled_trials, words_of
 from overton.studies.measurement import How
 from overton.studies.null_conditions import Null, askable, renamed
 from overton.studies.options import option_place
-from overton.studies.precision import Wanted
+from overton.studies.precision import PrecisionTarget
 from overton.studies.registry import study_named
 from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Section, TrialTable
 from overton.studies.standard_parts import unequal
 from overton.studies.study import AnyStudy
-from overton.studies.warnings import failing
+from overton.studies.warnings import failing_judges
 
 __all__ = [
     "BOUND",
@@ -93,7 +93,7 @@ def _section(run: Run) -> Section | None:
     """The section of one run, None if it asked its whole plan."""
     from overton.studies.standard_parts import precision_section
 
-    wanted: Wanted | None = run.manifest.precision
+    wanted: PrecisionTarget | None = run.manifest.precision
     if wanted is None or not run.manifest.precise:
         return None
     return precision_section(wanted, run.manifest.precise, run.study.items.noun.capitalize(), weighted=is_weighted(run))
@@ -188,7 +188,7 @@ def _build(runs: Sequence[Run], measured: Measured) -> Any:
         warnings=[
             *(
                 Callout(text, "warning")
-                for text in [*warnings_of(runs), *labels.warnings(), *failing(results), *shown.warnings]
+                for text in [*warnings_of(runs), *labels.warnings(), *failing_judges(results), *shown.warnings]
             ),
             *(Callout(text, "note") for text in [not_asked(study, runs)] if text),
         ],

@@ -18,7 +18,7 @@ from overton.files.atomic import new_folder, write_atomic
 from overton.files.tables import read_table
 from overton.files.texts import write_objects
 from overton.studies.options import fields_of, options_of, stored_options
-from overton.studies.precision import Reached, Wanted
+from overton.studies.precision import PrecisionTarget, StopState
 from overton.untrusted import converted, decode_json, no_links, read_bytes
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ class Manifest(msgspec.Struct, omit_defaults=False):
     dataset: int = 0
     out: int = 0
     shard: Shard | None = None
-    precision: Wanted | None = None
-    precise: dict[str, Reached] = {}
+    precision: PrecisionTarget | None = None
+    precise: dict[str, StopState] = {}
     batch_refused: bool = False
 
 

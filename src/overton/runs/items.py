@@ -13,7 +13,7 @@ from overton.files.texts import ItemFile, text_beside, texts_at, write_objects
 from overton.runs.folder import RunFolder
 from overton.studies.items import Items, usable
 from overton.studies.options import fields_of, options_of
-from overton.studies.parsing import ItemProblem, Parsed, found
+from overton.studies.parsing import ItemProblem, ParsedItems, found
 from overton.studies.registry import study_named
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def _reading(items: Items[Any], where: Path | Traversable, given: Mapping[str, A
     return options_of(items.reading, values)
 
 
-def _parsed(items: Items[Any], where: Path | Traversable, options: Any) -> Parsed[Any]:
+def _parsed(items: Items[Any], where: Path | Traversable, options: Any) -> ParsedItems[Any]:
     parsed = items.parsed(texts_at(where, suffixes=items.suffixes, dataset=items.dataset), options)
     if parsed.items or any(finding.severity == "error" for finding in parsed.findings):
         return parsed
-    return Parsed((), [*parsed.findings, found(Problem(str(where), "", f"contains no {items.plural}"))])
+    return ParsedItems((), [*parsed.findings, found(Problem(str(where), "", f"contains no {items.plural}"))])

@@ -13,7 +13,16 @@ from overton.errors import InputError, JournalError, Problem, Unreadable
 from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
 from overton.studies.options import option_place
-from overton.studies.precision import Arm, Blocks, Decision, Design, Ended, Reached, Wanted, decide
+from overton.studies.precision import (
+    Arm,
+    Blocks,
+    Decision,
+    PrecisionTarget,
+    StoppingPlan,
+    StopState,
+    TrialOutcome,
+    decide,
+)
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_json
 
@@ -25,12 +34,12 @@ _decision = msgspec.json.Decoder(Decision).decode
 class Adapting:
     """Decides how a lane continues, by its design."""
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: StoppingPlan) -> None:
         self.design = design
 
     def decision(self, ended: Mapping[str, tuple[list[Any], int]]) -> str:
         """The decision, as JSON."""
-        made = decide(self.design, {name: Ended(*one) for name, one in ended.items()})
+        made = decide(self.design, {name: TrialOutcome(*one) for name, one in ended.items()})
         return msgspec.json.encode(made, order="deterministic").decode()
 
     def trials(self, decision: str, ended: Mapping[str, tuple[list[Any], int]]) -> Sequence[Trial]:
@@ -54,7 +63,7 @@ def decision_of(text: str) -> Decision:
         raise JournalError(f"the journal's note of a round {error.reason}") from None
 
 
-def check_wanted(study: AnyStudy, wanted: Wanted, options: Any) -> None:
+def check_wanted(study: AnyStudy, wanted: PrecisionTarget, options: Any) -> None:
     """Refuse a precision that cannot be reached.
 
     Raises:
@@ -82,7 +91,9 @@ def check_one_judge(study: AnyStudy, wanted: Mapping[str, Sequence[Any]]) -> Non
         raise InputError([Problem(option_place("precision"), "", reason)])
 
 
-def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wanted: Wanted, lanes: int) -> Design:  # noqa: PLR0917
+def design_of(  # noqa: PLR0917
+    study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wanted: PrecisionTarget, lanes: int
+) -> StoppingPlan:
     """The design of each of `lanes` lanes, from which it chooses blocks; calls are divided evenly among them.
 
     Raises:
@@ -92,7 +103,7 @@ def design_of(study: AnyStudy, items: Sequence[Any], options: Any, seed: int, wa
     assert study.blocks is not None
     trials = list(study.trials(items, options, seed))
     calls = None if wanted.calls is None else wanted.calls // lanes
-    design = Design(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks, trials), calls)
+    design = StoppingPlan(study.blocks, trials, wanted, seed, _most_calls(study, study.blocks, trials), calls)
     if calls is not None and design.first_round > calls:
         reason = f"the first round alone takes {design.first_round * lanes:,}, before which nothing is known"
         raise InputError([Problem(option_place("at_most_calls"), f"{wanted.calls}", reason)])
@@ -114,11 +125,11 @@ def _most_calls(study: AnyStudy, blocks: Blocks, trials: Sequence[Trial]) -> dic
     return run_to_end(counted())
 
 
-def reached_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, Reached]:
+def reached_of(names: Sequence[str], lanes: Sequence[Lane]) -> dict[str, StopState]:
     """The last decision on each lane that runs in rounds, and after how many."""
     found = {}
     for name, lane in zip(names, lanes, strict=True):
         if lane.rounds is not None and lane.rounds.said:
             last = decision_of(lane.rounds.said)
-            found[name] = Reached(lane.rounds.number, last, sum(lane.planned.values()))
+            found[name] = StopState(lane.rounds.number, last, sum(lane.planned.values()))
     return found

@@ -31,8 +31,8 @@ from overton.runs.setup import (
 from overton.runs.tracebacks import traceback_kept
 from overton.runs.trust import Confirm, Trust
 from overton.studies.options import changed
-from overton.studies.precision import Wanted as Precision
-from overton.studies.registry import Listed, study_named
+from overton.studies.precision import PrecisionTarget as Precision
+from overton.studies.registry import StudyEntry, study_named
 from overton.studies.study import AnyStudy
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ def fresh_folder(study: str) -> Path:
     return next(path for name in names if not (path := Path("runs") / name).exists())
 
 
-def call_of(listed: Listed) -> Callable[..., Run]:
+def call_of(listed: StudyEntry) -> Callable[..., Run]:
     """`overton.run` with this study, named by the study's word, as on the command line."""
 
     def call(items: Any = None, **given: Any) -> Run:

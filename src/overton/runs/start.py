@@ -26,7 +26,7 @@ from overton.runs.temperature_probe import sent
 from overton.runs.trial_counts import trials_by_item
 from overton.runs.trust import Trust, check_trusted, note_used
 from overton.studies.null_conditions import prompts_changed
-from overton.studies.precision import Wanted as Precision
+from overton.studies.precision import PrecisionTarget as Precision
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 

@@ -68,7 +68,7 @@ class _Tuned(NamedTuple):
 _Both = tuple[LabelDraw, JudgeAndHumanValues]
 
 
-class _Known(NamedTuple):
+class _KnownError(NamedTuple):
     """A number's standard error, its degrees of freedom, its skewness, and the level of its interval."""
 
     error: float
@@ -127,7 +127,7 @@ def moves(draw: LabelDraw, labels: JudgeAndHumanValues) -> Moves:
     people, judged = _moved(draw, labels, value, tuned.power, left)
     error = sqrt(_spread(draw, labels, value, tuned.power, left)) / left.below
     free = _freedom(left, draw.independent, tuned.power)
-    known = _of_both(draw, (people, judged), _Known(error, free, 0.0, 0.95))
+    known = _of_both(draw, (people, judged), _KnownError(error, free, 0.0, 0.95))
     parts += np.bincount(draw.cluster, people + judged, len(parts)) / left.below
     return Moves(value, parts, error, known.freedom)
 
@@ -285,7 +285,7 @@ def _estimate(both: _Both, tuned: _Tuned, lent: _Tuned | None, name: str, level:
     if error**2 < _NOTHING:
         return Estimate(value, nan, nan, n, f"{NO_INTERVAL}nothing varies among the labelled rows", level)
     free = lent.labels - 1.0 if lent is not None else _freedom(left, clusters, power)
-    known = _Known(error, free, _skewness(left.weight * left.residues), level)
+    known = _KnownError(error, free, _skewness(left.weight * left.residues), level)
     if not (draw.these or labels.share) and lent is None:
         known = _of_both(draw, _moved(draw, labels, value, power, left), known)
     low, high = _limits(labels, left, value, known, inf if power else _most(draw, left, clusters))
@@ -331,7 +331,7 @@ def _moved(
     return people, judged
 
 
-def _of_both(draw: LabelDraw, moved: tuple[Floats, Floats], known: _Known) -> _Known:
+def _of_both(draw: LabelDraw, moved: tuple[Floats, Floats], known: _KnownError) -> _KnownError:
     """Degrees of freedom and skewness of a number over rows like these, whose variation includes clusters that nobody
     labelled: those of the labelled rows are only a part of it (Satterthwaite)."""
     of_labels, of_judge = (float((_by_cluster(draw, one) ** 2).sum()) for one in moved)
@@ -365,7 +365,9 @@ def _most(draw: LabelDraw, left: _Left, clusters: int) -> float:
     return rows * clusters / len(left.weight)
 
 
-def _limits(labels: JudgeAndHumanValues, left: _Left, value: float, known: _Known, most: float) -> tuple[float, float]:
+def _limits(
+    labels: JudgeAndHumanValues, left: _Left, value: float, known: _KnownError, most: float
+) -> tuple[float, float]:
     """Wilson's limits of a share, for at most `most` rows with this error; a mean's are Student's, corrected for its
     skewness."""
     error, free, skewness, level = known

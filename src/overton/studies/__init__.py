@@ -4,16 +4,16 @@ A study in another package is built from what is exported here; see docs/your-ow
 """
 
 from overton.studies import self_agreement
-from overton.studies.asking import Unreadable, Wanted, ask_all_until_read, ask_until_read, unless_refused
+from overton.studies.asking import ReadableRequest, UnreadableReply, ask_all_until_read, ask_until_read, unless_refused
 from overton.studies.frame import Analysed
 from overton.studies.items import Items
 from overton.studies.measurement import Comparing, Correcting, Headline, How, Measuring
 from overton.studies.null_conditions import Null
 from overton.studies.options import NoOptions, Option, option_place
-from overton.studies.parsing import Notes, Parsed, Text, json_lines
+from overton.studies.parsing import Notes, ParsedItems, Text, json_lines
 from overton.studies.prompts import Prompts
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
-from overton.studies.registry import Listed, listed, study_named
+from overton.studies.registry import StudyEntry, listed, study_named
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.simulated import degenerate, respondent
@@ -40,26 +40,26 @@ __all__ = [
     "JudgedOnce",
     "JudgedRows",
     "JudgedUnits",
-    "Listed",
     "Measuring",
     "Method",
     "NoOptions",
     "Notes",
     "Null",
     "Option",
-    "Parsed",
+    "ParsedItems",
     "Prompts",
     "Prose",
     "RawTable",
+    "ReadableRequest",
     "Results",
     "Role",
     "Section",
     "Sheet",
     "Study",
+    "StudyEntry",
     "Table",
     "Text",
-    "Unreadable",
-    "Wanted",
+    "UnreadableReply",
     "ask_all_until_read",
     "ask_until_read",
     "definitions_in",

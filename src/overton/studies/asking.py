@@ -14,11 +14,11 @@ A reply is requested again while its reading names a problem: the conversation c
 complaint. So the reader decides everything:
 
 - `Reading(value, "as is")` or `Reading(value, "repaired")`: this is the answer.
-- `Reading.invalid(problem)`, or `Unreadable(problem)` raised at any depth: ask again.
+- `Reading.invalid(problem)`, or `UnreadableReply(problem)` raised at any depth: ask again.
 - a value *and* a problem: ask again, but use this value if nothing better comes.
 - neither value nor problem: there is no answer, and asking again is of no use (a refusal, if a study treats it so).
 
-Nothing here raises CallFailed: a call that failed for good ends the asking and is recorded in `Answered.failure`.
+Nothing here raises CallFailed: a call that failed for good ends the asking and is recorded in `ReadableReply.failure`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from overton.judging.option_probabilities import OptionChoice
 T = TypeVar("T")
 
 Read = Callable[[Reply], Reading[T] | Awaitable[Reading[T]]]
-"""How a reply is read; a coroutine function if that takes more calls. It may raise `Unreadable`."""
+"""How a reply is read; a coroutine function if that takes more calls. It may raise `UnreadableReply`."""
 
 
-class Unreadable(OvertonError):
+class UnreadableReply(OvertonError):
     """Raised by a reader: there is no value in the reply; the argument is the problem, worded for the model."""
 
 
 @dataclass(frozen=True)
-class Wanted(Generic[T]):
+class ReadableRequest(Generic[T]):
     """One request: the arguments of `Ask`, and how a reply is read; with a `choice` its labels' probabilities are
     requested as well."""
 
@@ -60,7 +60,7 @@ class Wanted(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Answered(Generic[T]):
+class ReadableReply(Generic[T]):
     """How the asking went: the replies in order, what was read from each, and the call that failed for good."""
 
     replies: tuple[Reply, ...] = ()
@@ -157,30 +157,30 @@ async def ask_until_read(
     settings: Settings | None = None,
     shared: bool = False,
     choice: OptionChoice | None = None,
-) -> Answered[T]:
+) -> ReadableReply[T]:
     """Ask `role` until a reply can be read, at most `attempts` times, each time with what was wrong with the last one.
 
     The conversation of an attempt is `messages` and, for each reply before it, that reply as `repeated` gives it (cut,
     say) and the user's turn `complaint(problem)`. `form`, `speaker`, `settings` and `shared` are those of `Ask`, for
-    every attempt; `choice` is that of `Wanted`.
+    every attempt; `choice` is that of `ReadableRequest`.
 
     Raises:
         Stopped, AccessError: the run cannot continue; let them pass.
     """
-    wanted = Wanted(role, messages, read, form, speaker, settings, shared, choice=choice)
+    wanted = ReadableRequest(role, messages, read, form, speaker, settings, shared, choice=choice)
     (answered,) = await ask_all_until_read(ask, [wanted], attempts=attempts, complaint=complaint, repeated=repeated)
     return answered
 
 
 async def ask_all_until_read(
     ask: Ask,
-    wanted: Sequence[Wanted[T]],
+    wanted: Sequence[ReadableRequest[T]],
     *,
     attempts: int,
     complaint: Callable[[str], str],
     repeated: Callable[[str], str] = _whole,
     all_or_none: bool = False,
-) -> list[Answered[T]]:
+) -> list[ReadableReply[T]]:
     """The same for several requests side by side; the results are in their order.
 
     They are sent in rounds: those with a readable reply are done, all others are sent again together. So they may share
@@ -198,14 +198,14 @@ async def ask_all_until_read(
         await _round(ask, waiting)
         for course in waiting:
             await course.read(complaint, repeated)
-    return [Answered(tuple(one.replies), tuple(one.readings), one.failure, one.wanted.choice) for one in courses]
+    return [ReadableReply(tuple(one.replies), tuple(one.readings), one.failure, one.wanted.choice) for one in courses]
 
 
 @dataclass
 class _Course(Generic[T]):
     """One request on its way."""
 
-    wanted: Wanted[T]
+    wanted: ReadableRequest[T]
     said: list[Message]
     replies: list[Reply] = field(default_factory=list)
     readings: list[Reading[T]] = field(default_factory=list)
@@ -257,7 +257,7 @@ async def _read(read: Read[T], reply: Reply) -> Reading[T]:
     try:
         found = read(reply)
         return found if isinstance(found, Reading) else await found
-    except Unreadable as why:
+    except UnreadableReply as why:
         return Reading.invalid(str(why))
 
 

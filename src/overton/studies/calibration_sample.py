@@ -72,7 +72,7 @@ def _alike(trial: Trial) -> str:
     return "asked"
 
 
-def sharing(
+def add_calibration(
     trials: Iterable[TrialT], options: _Chosen, seed: int, kind: Callable[[TrialT], str] = _alike
 ) -> Iterator[TrialT]:
     """The trials of a study by how it finds shares: unchanged if answers are sampled, otherwise with the fields
@@ -91,7 +91,7 @@ def sharing(
     return (msgspec.structs.replace(trial, shares=options.shares, sampled=drawn.get(trial.name, 0)) for trial in made)
 
 
-def spread(draw: Draw, answers: int, questions: Sequence[int]) -> dict[int, int]:
+def choose_calibration_turns(draw: Draw, answers: int, questions: Sequence[int]) -> dict[int, int]:
     """How often each of some of a trial's questions is asked for a single answer, by its number: about ten times, so
     that a run of few long trials is calibrated at as many prompts as one of many short ones."""
     if not answers or not questions:

@@ -20,9 +20,9 @@ from overton.statistics.comparison import equivalence_level, joint_differences, 
 from overton.statistics.jackknife import Jackknife
 from overton.studies.findings import FAMILY, Said, count_tests
 from overton.studies.measurement import Comparing
-from overton.studies.measures import Contribution, Measure, Meeting, Sides, meeting
+from overton.studies.measures import Contribution, Measure, SharedItems, Sides, find_shared_items
 from overton.studies.null_conditions import Null
-from overton.studies.probabilities import settled
+from overton.studies.probabilities import resolve_probabilities
 from overton.studies.results import Results
 
 Verdict = Literal["clear", "not clear", "cannot tell"]
@@ -52,13 +52,13 @@ class Against(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
-class _Met(NamedTuple):
+class _PairedContributions(NamedTuple):
     """A measure and its null: the contributions of both, the null's first, and their meeting."""
 
     model: str
     null: Null
     both: tuple[Contribution, Contribution]
-    meeting: Meeting
+    meeting: SharedItems
 
     @property
     def measure(self) -> Measure:
@@ -78,9 +78,9 @@ def against(
         return []
     jackknife = Jackknife(how.level, seed=how.seed, unit=comparing.unit)
     own = comparing.records(results, how)
-    like = settled(how, comparing.weighing(results, how))
+    like = resolve_probabilities(how, comparing.weighing(results, how))
     met = [one for null in available for one in _met(null, own, results, like, jackknife)]
-    with_sentence, others = list[_Met](), list[_Met]()
+    with_sentence, others = list[_PairedContributions](), list[_PairedContributions]()
     for one in met:
         (with_sentence if is_said(one.measure, one.model, comparing) else others).append(one)
     compared = {(one.model, one.measure.name) for one in with_sentence if one.null.what == "null" and one.meeting.items}
@@ -101,7 +101,7 @@ def is_said(measure: Measure, model: str, comparing: Comparing) -> bool:
     return bool(measure.leads or comparing.place(measure.name, model)) and not measure.variant
 
 
-def _level(met: Sequence[_Met], jackknife: Jackknife, beside: int = 0) -> float:
+def _level(met: Sequence[_PairedContributions], jackknife: Jackknife, beside: int = 0) -> float:
     """The level at which the intervals of all differences hold jointly (`statistics.comparing.together`), with `beside`
     other tests: their part of the family's error."""
     with_one = [one for one in met if not isnan(one.meeting.gap(jackknife).own.low)]
@@ -111,7 +111,7 @@ def _level(met: Sequence[_Met], jackknife: Jackknife, beside: int = 0) -> float:
     return joint_differences(gaps, 1 - part * min(1 - jackknife.level, FAMILY), jackknife.seed)
 
 
-def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_Met]:
+def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_PairedContributions]:
     try:
         sides, why = null.sides(results, results.nulls.get(null.name), how), ""
     except InputError as error:  # if all of its calls failed, say
@@ -121,14 +121,16 @@ def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknif
         for one in found:
             other = known.get(one.measure.name) or _nothing(one.measure, why)
             if any(fnmatchcase(one.measure.name, pattern) for pattern in null.of):
-                yield _Met(model, null, (other, one), meeting(other, one, jackknife, within_model=True))
+                yield _PairedContributions(
+                    model, null, (other, one), find_shared_items(other, one, jackknife, within_model=True)
+                )
 
 
 def _nothing(measure: Measure, why: str) -> Contribution:
     return Contribution(measure, (), np.empty((0, 2)), why=why or "the null was not asked of this model")
 
 
-def _against(one: _Met, jackknife: Jackknife, level: float) -> Against:
+def _against(one: _PairedContributions, jackknife: Jackknife, level: float) -> Against:
     measure, items = one.both[1].measure, one.meeting.items
     alone = one.meeting.gap(jackknife)
     joint = one.meeting.gap(jackknife, (level, equivalence_level(level)))

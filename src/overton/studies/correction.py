@@ -96,7 +96,7 @@ class Resting:
 
 
 @dataclass(frozen=True)
-class Over:
+class NumberOverItems:
     """A number over some items, and what moves it by item; None if it has no interval. `alone` says why it cannot be
     compared with numbers of other groups, '' if it can."""
 
@@ -160,7 +160,7 @@ class LabelledUnits:
         return rows, units_for_width(*pilot, judged, width, size=size, level=self.resampling.level)
 
 
-class Case(ABC):
+class CorrectionCase(ABC):
     """What rests on a judge's labels in a study, and what people say about some of these labels."""
 
     people: People
@@ -184,7 +184,7 @@ class Case(ABC):
     def corrected(self, one: Resting) -> Variants:
         """One of them, in three variants."""
 
-    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> Over:
+    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
         """A number by which models are compared, over some items; `resampling` has them by their place there."""
         raise NotImplementedError(f"{one.name} is declared as compared, and its case does not say how")
 
@@ -253,7 +253,7 @@ class Case(ABC):
         return {one.place: found for one, found in pairs if one.place is not None}
 
 
-class UnitCase(Case):
+class UnitCase(CorrectionCase):
     """Units [U] that have values of their own, which rest on the judge's labels of their rows.
 
     `place` numbers the rows that people labelled. `items` names what intervals are over, by its number in
@@ -324,7 +324,7 @@ class UnitCase(Case):
         corrected = whole if self.by_units else self._from_errors(name, units, over)
         return Variants(leading(corrected, len(self.people.id)), self.judged_alone(name, units), corrected, alone)
 
-    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> Over:
+    def over(self, one: Resting, items: Sequence[str], resampling: Resampling) -> NumberOverItems:
         """A number over some items."""
         places = {name: place for place, name in enumerate(items)}
         at = np.array([places.get(name, -1) for name in self.items], np.int64)[self.resampling.cluster]
@@ -332,7 +332,7 @@ class UnitCase(Case):
         among = over_clusters(resampling, np.where(at >= 0, at, len(items) - 1))
         found = self.variant(one.name, units, among)
         moved = None if isnan(found.corrected.low) else self._moved(one.name, units, among)
-        return Over(found, moved, self._part_of(one.units))
+        return NumberOverItems(found, moved, self._part_of(one.units))
 
     def _from_units(self, name: str, units: Flags, over: Resampling) -> tuple[Estimate, Estimate]:
         """Corrected by the units that are completely labelled, and by these alone."""
@@ -373,7 +373,9 @@ def over_clusters(resampling: Resampling, cluster: Ints) -> Resampling:
     return Jackknife(resampling.level, unit=resampling.unit).over(cluster)
 
 
-def between(base: Over, candidate: Over, within: Range, level: float, *, alike: bool) -> tuple[Estimate, Estimate]:
+def between(
+    base: NumberOverItems, candidate: NumberOverItems, within: Range, level: float, *, alike: bool
+) -> tuple[Estimate, Estimate]:
     """Candidate minus base over the same items: corrected, and by the labelled units alone.
 
     Both are moved by the same items, which are left out of both together; `alike` ones are corrected by the same

@@ -1,9 +1,10 @@
 """What a study found, in sentences made from numbers, and what of it a model's profile reports.
 
-A study names the possible effects (`Candidate`, `OwnTest`) and says where each model stands (`standing`). They and the
-differences from null conditions (`overton.studies.contrasts`) are one family of tests: if nothing happens, 95 of 100
-reports claim no effect. `weighed` widens the intervals of all candidates accordingly (Bonferroni). A candidate whose
-interval covers the null is no effect; it may say how small an effect is, or that the data cannot tell.
+A study names the possible effects (`CandidateFinding`, `OwnTest`) and says where each model stands (`level_finding`).
+They and the differences from null conditions (`overton.studies.contrasts`) are one family of tests: if nothing happens,
+95 of 100 reports claim no effect. `correct_for_multiple_tests` widens the intervals of all candidates accordingly
+(Bonferroni). A candidate whose interval covers the null is no effect; it may say how small an effect is, or that the
+data cannot tell.
 
 A profile is put together by its host (`overton.api.profiling`), which knows no study.
 """
@@ -111,7 +112,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class CandidateFinding:
     """A possible effect; there is none if `number` is `null`.
 
     `above` and `below` are the sentences for either side of it, None if that side is nothing to report; `within` gives
@@ -145,7 +146,7 @@ class Candidate:
     unclear: str | None = None
     small: float = inf
     telling: float = inf
-    followed: tuple[Candidate, ...] = ()
+    followed: tuple[CandidateFinding, ...] = ()
     replaces: bool = False
     otherwise: Finding | None = None
     measure: str = ""
@@ -175,11 +176,11 @@ class OwnTest:
     found: Callable[[float], Iterable[Finding]]
 
 
-Said = Finding | Candidate | OwnTest
+Said = Finding | CandidateFinding | OwnTest
 """A study declares findings that claim no effect, and tests."""
 
 
-def standing(
+def level_finding(
     model: str,
     sentence: str,
     n: int,
@@ -226,7 +227,7 @@ Compared = Collection[tuple[str, str]]
 """Models with measures that are compared with a null condition: their sentence is on that."""
 
 
-def weighed(said: Iterable[Said], *, beside: int = 0, compared: Compared = ()) -> list[Finding]:
+def correct_for_multiple_tests(said: Iterable[Said], *, beside: int = 0, compared: Compared = ()) -> list[Finding]:
     """The findings that follow from all a study declares, tested together and `in_order`. Findings alone, without any
     test, are left in their own order.
 
@@ -254,7 +255,7 @@ def _found_by(one: Said, many: int) -> Iterable[Finding]:
     return found or ([] if one.otherwise is None else [one.otherwise])
 
 
-def _in_turn(one: Candidate, many: int) -> list[Finding]:
+def _in_turn(one: CandidateFinding, many: int) -> list[Finding]:
     """A candidate's finding, and those of the candidates that are tested after it."""
     found = _weighed(one, many)
     if found is None or found.what != "effect":
@@ -264,7 +265,7 @@ def _in_turn(one: Candidate, many: int) -> list[Finding]:
     return [*([] if replaced else [found]), *(made for _, made in after if made is not None)]
 
 
-def _weighed(one: Candidate, many: int) -> Finding | None:
+def _weighed(one: CandidateFinding, many: int) -> Finding | None:
     """An effect if the corrected interval, or test, excludes the null; otherwise what is ruled out, or that the data
     cannot tell."""
     wide = widened(one.number, 1 - FAMILY / many, one.clusters - 1)
@@ -280,7 +281,7 @@ def _weighed(one: Candidate, many: int) -> Finding | None:
     return _found(one, "within", said, wide, many) if said else None
 
 
-def _without_effect(one: Candidate, wide: Estimate) -> str | None:
+def _without_effect(one: CandidateFinding, wide: Estimate) -> str | None:
     """The sentence for an interval that covers the null, None if there is none."""
     most_ = farthest(wide, one.null)
     if one.within is not None and most_ <= min(one.small, one.telling):
@@ -288,7 +289,7 @@ def _without_effect(one: Candidate, wide: Estimate) -> str | None:
     return one.unclear if most_ <= one.telling else None
 
 
-def _found(one: Candidate, direction: Direction, sentence: str, wide: Estimate, many: int) -> Finding:
+def _found(one: CandidateFinding, direction: Direction, sentence: str, wide: Estimate, many: int) -> Finding:
     claim = Claim(
         measure=one.measure,
         direction=direction,

@@ -44,7 +44,7 @@ _JOINT = " / "
 
 
 @dataclass(frozen=True)
-class Named:
+class KeyWords:
     """What the keys of an analysis can stand for: its models, and the words for its items ('issue', 'issues')."""
 
     study: str
@@ -64,7 +64,7 @@ class _Where:
     def into(self, field: str) -> _Where:
         return replace(self, fields=(*self.fields, field))
 
-    def at(self, key: str, holder: str, named: Named) -> _Where:
+    def at(self, key: str, holder: str, named: KeyWords) -> _Where:
         """One step further, by a key that is data, out of the field `holder`, whose name then adds nothing."""
         outside = self.fields[:-1] if self.fields[-1:] == (holder,) else self.fields
         if key in named.models and self.model is None:
@@ -74,7 +74,7 @@ class _Where:
         return replace(self, conditions=(*self.conditions, key))
 
 
-def frame_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: Named) -> pl.DataFrame:
+def frame_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: KeyWords) -> pl.DataFrame:
     """The table of `COLUMNS` of an analysis."""
     import polars as pl
 
@@ -83,15 +83,15 @@ def frame_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: Na
     return pl.DataFrame(rows, schema={name: kinds[kind] for name, kind in COLUMNS.items()}, orient="row")
 
 
-def rows_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: Named) -> Iterator[tuple[Any, ...]]:
+def rows_of(document: Mapping[str, Json], schema: Mapping[str, Json], named: KeyWords) -> Iterator[tuple[Any, ...]]:
     """One row for each variant of each measure, in the order of the document."""
-    yield from _Walk(schema.get("$defs", {}), named).rows(document, schema, _Where(), "")
+    yield from _EstimateWalk(schema.get("$defs", {}), named).rows(document, schema, _Where(), "")
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _EstimateWalk:
     defined: Mapping[str, Json]
-    named: Named
+    named: KeyWords
 
     def rows(
         self, value: Json, schema: Json, where: _Where, holder: str, siblings: Collection[str] = ()
@@ -207,7 +207,7 @@ def estimates_of(study: AnyStudy, analysis: Any) -> pl.DataFrame:
     column = measuring.headline.item if measuring.headline else items.noun
     words = frozenset((items.noun, items.plural, column, f"{column}s", "item", "items"))
     return frame_of(
-        made, schema(measuring.analysis(), study.name, measuring.schema), Named(study.name, frozenset(models), words)
+        made, schema(measuring.analysis(), study.name, measuring.schema), KeyWords(study.name, frozenset(models), words)
     )
 
 

@@ -32,10 +32,10 @@ from overton.studies.guards import (
     several,
 )
 from overton.studies.items import Items
-from overton.studies.measurement import Measuring, Unread
+from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.null_conditions import Null
 from overton.studies.options import fields_of
-from overton.studies.parsing import Parsed
+from overton.studies.parsing import ParsedItems
 from overton.studies.precision import Blocks
 from overton.studies.questions import JudgedRows, JudgedUnits, Sheet
 from overton.studies.sections import Callout, Chart, Exhibits, Method, Prose, Section, Statement, Table
@@ -76,7 +76,7 @@ def blaming(study: AnyStudy, part: str) -> Iterator[None]:
 def guarded(study: AnyStudy, guard: Guard) -> InstalledStudy:
     """The study with every function of its declaration guarded."""
     made = object.__new__(InstalledStudy)
-    walk = _Walk(guard, _checks(study) | {"Study.simulated": partial(_answerer, guard)})
+    walk = _GuardWalk(guard, _checks(study) | {"Study.simulated": partial(_answerer, guard)})
     for field in fields(Study):
         object.__setattr__(made, field.name, walk.guarded(getattr(study, field.name), f"Study.{field.name}"))
     object.__setattr__(made, "guard", guard)
@@ -84,7 +84,7 @@ def guarded(study: AnyStudy, guard: Guard) -> InstalledStudy:
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _GuardWalk:
     """Guards what it finds; `checks` say what a function may return, by the class and field of the declaration."""
 
     guard: Guard
@@ -187,7 +187,7 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Study.weighs": texts,
         "Study.needs": texts,
         "Study.canned": text,
-        "Items.parse": one(Parsed),
+        "Items.parse": one(ParsedItems),
         "Items.starter": partial(_starter, study.items.kind),
         "Items.named": one(study.items.kind),
         "Items.blank": one(study.items.kind),
@@ -198,7 +198,7 @@ def _checks(study: AnyStudy) -> dict[str, Check]:
         "Measuring.table": analysis,
         "Measuring.sections": _sections,
         "Measuring.findings": several(Finding),
-        "Measuring.unread": several(Unread),
+        "Measuring.unread": several(UnreadRecords),
         "Measuring.exhibits": _exhibits,
         "Headline.figures": several(tuple),
         "Headline.value": one((int, float)),

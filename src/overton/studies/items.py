@@ -15,17 +15,17 @@ import msgspec
 
 from overton.errors import InputError
 from overton.studies.options import NoOptions
-from overton.studies.parsing import Parse, Parsed, Text, json_lines
+from overton.studies.parsing import Parse, ParsedItems, Text, json_lines
 from overton.studies.sections import (
+    BrowseFilter,
     Callout,
     Cell,
     Chart,
     Exhibit,
-    Facet,
     Method,
+    NamedItem,
     Prose,
     Section,
-    Spelled,
     Statement,
     Table,
     TrialTable,
@@ -77,7 +77,7 @@ class Items(Generic[Item]):
         """What options call them, the word to use first: items that are words are named one by one."""
         return tuple(dict.fromkeys((self.noun, self.plural, "items") if self.named else ("items", self.plural)))
 
-    def parsed(self, texts: Sequence[Text], reading: Any) -> Parsed[Item]:
+    def parsed(self, texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
         """What opened texts contain, `reading` being an instance of the struct of that name."""
         parse = self.parse or json_lines(self.kind)
         return parse(texts, reading)
@@ -92,7 +92,7 @@ def title_of(item: msgspec.Struct) -> str:
     return next((text for text in texts if isinstance(text, str) and text), "")
 
 
-def usable(parsed: Parsed[Item]) -> list[Item]:
+def usable(parsed: ParsedItems[Item]) -> list[Item]:
     """The items, if nothing is wrong with them.
 
     Raises:
@@ -103,7 +103,7 @@ def usable(parsed: Parsed[Item]) -> list[Item]:
     return list(parsed.items)
 
 
-Words = Mapping[str, Spelled]
+Words = Mapping[str, NamedItem]
 """By an item's id, the item in words."""
 
 _UNLIKE_WORDS = re.compile(r"[-_0-9]")
@@ -117,7 +117,7 @@ def words_of(declared: Items[Any], items: Iterable[Any]) -> Words:
     lines_of = {item.id: tuple(declared.spelled(item)) for item in items}
     many = Counter(lines[0] for lines in lines_of.values())
     return {
-        name: Spelled(name, lines[0] if many[lines[0]] == 1 else f"{lines[0]} ({name})", lines[1:])
+        name: NamedItem(name, lines[0] if many[lines[0]] == 1 else f"{lines[0]} ({name})", lines[1:])
         for name, lines in lines_of.items()
     }
 
@@ -176,5 +176,5 @@ def _within(text: str, words: Words) -> str:
     return _WORD.sub(named, text)
 
 
-def _facet(one: Facet, words: Words) -> Facet:
+def _facet(one: BrowseFilter, words: Words) -> BrowseFilter:
     return replace(one, labels=[words[label].text if label in words else label for label in one.labels])

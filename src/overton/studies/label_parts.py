@@ -7,7 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from overton.studies.numbers import Kind, reason, sentence
-from overton.studies.sections import Callout, Cell, Column, Exhibit, Method, Missing, Section, Table
+from overton.studies.sections import Callout, Cell, Column, EmptyCell, Exhibit, Method, Section, Table
 
 if TYPE_CHECKING:
     from overton.judging.annotators import AnnotatorAgreement
@@ -36,7 +36,7 @@ def _correction_table(title: str, group: CorrectedGroup | CorrectedDifference, k
 
 
 def _row(name: str, one: CorrectedNumber) -> list[Cell]:
-    judged: Cell = Missing("the judge gives no such label") if isnan(one.judge) else one.judge
+    judged: Cell = EmptyCell("the judge gives no such label") if isnan(one.judge) else one.judge
     return [name, judged, one.corrected, one.labelled]
 
 
@@ -174,7 +174,7 @@ def _named(measure: str) -> str:
 
 def _cell(one: Estimate) -> Cell:
     """One column has values of different kinds: written out, on their own scale."""
-    return Missing(reason(one)) if isnan(one.value) else sentence(one, "value")
+    return EmptyCell(reason(one)) if isnan(one.value) else sentence(one, "value")
 
 
 def _said(found: LabelledShares) -> str:
@@ -212,4 +212,4 @@ def _label_table(
 
 def _bare(one: Estimate) -> Cell:
     """The judge's number alone; an interval would leave out the judge's errors."""
-    return Missing(reason(one)) if isnan(one.value) else one.value
+    return EmptyCell(reason(one)) if isnan(one.value) else one.value

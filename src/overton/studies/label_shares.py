@@ -19,7 +19,7 @@ from overton.statistics import NO_INTERVAL, Estimate, PreferredEstimate, preferr
 from overton.statistics.estimate import not_computed
 from overton.statistics.judge_error_tests import EqualErrors
 from overton.studies.document import Shape, with_key
-from overton.studies.questions import Units, check, usable_shares, why_not
+from overton.studies.questions import JudgedUnitTable, check, usable_shares, why_not
 
 if TYPE_CHECKING:
     from overton.statistics.label_draws import LabelDraw
@@ -114,7 +114,7 @@ class LabelledShares(msgspec.Struct, frozen=True):
 
 
 def shares_by_people(
-    labels: SavedLabels, units: Units, run: str, place: str, *, level: float = 0.95, why: str = ""
+    labels: SavedLabels, units: JudgedUnitTable, run: str, place: str, *, level: float = 0.95, why: str = ""
 ) -> LabelledShares:
     """Shares of every label, for units like those of this run.
 
@@ -128,7 +128,7 @@ def shares_by_people(
     check(labels.task, units, place)
     said = usable_shares(labels)
     why = why or why_not(labels.task, units, len(said))
-    made = None if why else _Made(labels.task, said, units, level)
+    made = None if why else _CorrectedParts(labels.task, said, units, level)
     return LabelledShares(
         run,
         labels.task.name,
@@ -157,10 +157,12 @@ class _Both(NamedTuple):
     least: Estimate | None = None
 
 
-class _Made:
+class _CorrectedParts:
     """Everything that is corrected with one draw."""
 
-    def __init__(self, task: LabelTask, said: Mapping[int, Mapping[str, float]], units: Units, level: float) -> None:
+    def __init__(
+        self, task: LabelTask, said: Mapping[int, Mapping[str, float]], units: JudgedUnitTable, level: float
+    ) -> None:
         import numpy as np
 
         from overton.statistics.label_draws import LabelDraw

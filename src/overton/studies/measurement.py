@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics import Estimate
-    from overton.studies.correction import Case, Place
+    from overton.studies.correction import CorrectionCase, Place
     from overton.studies.findings import Profiling, Said
     from overton.studies.measures import Sides
     from overton.studies.people_labels import People
     from overton.studies.probabilities import Weighing
     from overton.studies.reproduction import Reproduction
     from overton.studies.results import Results
-    from overton.studies.tables import RawTable, Table
+    from overton.studies.tables import RawTable, TableKind
 
 
 Analysis = TypeVar("Analysis")
@@ -121,13 +121,13 @@ class Correcting(Generic[Analysis]):
     """
 
     whats: tuple[str, ...]
-    case: Callable[[Results, str, People, Any], Case | None]
+    case: Callable[[Results, str, People, Any], CorrectionCase | None]
     place: Callable[[Analysis, Place], Place | None] = lambda analysis, place: place
     alone: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadRecords:
     """How many replies on one model could not be read, out of how many; `what` names them ('verdicts').
 
     `role` is the judge's if the replies are a judge's labels of the model, and '' if they are the model's own.
@@ -172,7 +172,7 @@ class Measuring(Generic[Analysis, Record]):
     table: Callable[[RawTable, Any], Analysis] = _no_table
     exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
     findings: Callable[[Analysis], Sequence[Said]] | None = None
-    unread: Callable[[Analysis], Iterable[Unread]] | None = None
+    unread: Callable[[Analysis], Iterable[UnreadRecords]] | None = None
     headline: Headline[Analysis, Record] | None = None
     comparing: Comparing | None = None
     profile: Profiling[Analysis] | None = None
@@ -182,7 +182,7 @@ class Measuring(Generic[Analysis, Record]):
     names: tuple[str, ...] = ("model",)
     joined: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
-    read: tuple[Table, ...] = ()
+    read: tuple[TableKind, ...] = ()
     reproductions: tuple[Reproduction, ...] = ()
     schema: int = field(default=1)
 

@@ -22,9 +22,9 @@ from overton.statistics.jackknife import SHARE, Jackknife, Range, Resampling
 from overton.studies.numbers import Kind
 
 if TYPE_CHECKING:
-    from overton.studies.correction import Over
+    from overton.studies.correction import NumberOverItems
 
-__all__ = ["WHOLE", "Contribution", "Measure", "Meeting", "Sides", "meeting", "of_pairs"]
+__all__ = ["WHOLE", "Contribution", "Measure", "SharedItems", "Sides", "find_shared_items", "of_pairs"]
 
 
 WHOLE = ""
@@ -74,7 +74,7 @@ class Contribution:
     noise  [draws, items] by how much chance moves each item's own value, of a null that is drawn: a difference from it
            is as likely as these say
     corrected  the number over some items corrected by people's labels, if it rests on a judge and people labelled;
-           the `Over` of `overton.studies.correction`, and `labels` names the labels by which it is corrected
+           the `NumberOverItems` of `overton.studies.correction`, and `labels` names the labels by which it is corrected
     answers    how many answers, in the mean, each item has in a condition; None if that is not known, or does not
            matter because few answers do not bias the measure
     """
@@ -87,7 +87,7 @@ class Contribution:
     worst: Callable[[], tuple[Floats, Floats]] | None = None
     why: str = ""
     noise: Floats | None = None
-    corrected: Callable[[Sequence[str], Resampling], Over] | None = None
+    corrected: Callable[[Sequence[str], Resampling], NumberOverItems] | None = None
     labels: str = ""
     answers: float | None = None
 
@@ -169,7 +169,7 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class SharedItems:
     """Two models' numbers of a measure over the items that both have, the base first; or, `within_model`, one model's
     under two conditions, each over all its items.
 
@@ -191,9 +191,9 @@ class Meeting:
         return gap(self.difference, jackknife, len(self.items), levels, self.flaw, within_model=self.within_model)
 
 
-def meeting(
+def find_shared_items(
     base: Contribution, candidate: Contribution, jackknife: Jackknife, *, within_model: bool = False
-) -> Meeting:
+) -> SharedItems:
     """Two models' numbers over the items that both have; or, `within_model`, one model's under two conditions.
 
     Within a model each number is over all items that it has: both are then those that are reported elsewhere. An item
@@ -206,7 +206,7 @@ def meeting(
     absent = base.why or candidate.why
     flaws = [base.flaw(items), candidate.flaw(items)] if items else [absent and NOT_COMPUTED + absent]
     flaw = max(flaws, key=lambda why: (why.startswith(NOT_COMPUTED), bool(why)))
-    return Meeting(items, (base.over(items, resampling), candidate.over(items, resampling)), flaw, within_model)
+    return SharedItems(items, (base.over(items, resampling), candidate.over(items, resampling)), flaw, within_model)
 
 
 Sides = Mapping[str, Sequence[Contribution]]

@@ -190,10 +190,10 @@ def _contributions(comparing: Comparing, results: Results, how: Any) -> Mapping[
 
 def _headline(model: str, judge: str, one: Contribution, other: Contribution, unit: str, how: Any) -> ByJudge:  # noqa: PLR0917
     from overton.statistics.jackknife import Jackknife
-    from overton.studies.measures import meeting
+    from overton.studies.measures import find_shared_items
 
     jackknife = Jackknife(how.level, seed=how.seed, unit=unit)
-    met = meeting(one, other, jackknife, within_model=True)
+    met = find_shared_items(one, other, jackknife, within_model=True)
     by_first, by_judge = (side.alone(jackknife) for side in (one, other))
     measure = one.measure
     return ByJudge(

@@ -281,14 +281,14 @@ class Text(Protocol):
 
 
 @dataclass(frozen=True)
-class Parsed(Generic[Item]):
+class ParsedItems(Generic[Item]):
     """The items in texts, and everything wrong or odd about them."""
 
     items: Sequence[Item]
     findings: Sequence[ItemProblem] = ()
 
 
-Parse = Callable[[Sequence[Text], Any], Parsed[Item]]
+Parse = Callable[[Sequence[Text], Any], ParsedItems[Item]]
 """`parse(texts, reading)` gives the items in texts, `reading` being an instance of `Items.reading`."""
 
 Check = Callable[[Item, Notes], None]
@@ -405,7 +405,7 @@ def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item
     Keys that are no field of it are refused; ids must be present, usable and unique. `check` notes what else is wrong.
     """
 
-    def parse(texts: Sequence[Text], reading: Any) -> Parsed[Item]:
+    def parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Item]:
         notes: list[Notes] = []
         items: list[Item] = []
         named: list[tuple[str, Notes]] = []
@@ -419,7 +419,7 @@ def json_lines(kind: type[Item], check: Check[Item] | None = None) -> Parse[Item
                 if check is not None:
                     check(item, noted)
         note_repeated(named)
-        return Parsed(items, findings_of(notes))
+        return ParsedItems(items, findings_of(notes))
 
     return parse
 

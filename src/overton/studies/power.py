@@ -71,7 +71,7 @@ def part_of(results: Results, records: pl.DataFrame) -> Results:
 Both = tuple[Contribution, Contribution] | None
 
 
-class Seen(NamedTuple):
+class ObservedVariance(NamedTuple):
     """How a number varies, over how many items that was seen, and what each of these, or each group, pulls at it."""
 
     varies: ItemVariance
@@ -79,23 +79,23 @@ class Seen(NamedTuple):
     pulls: NDArray[np.float64]
 
 
-def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknife: Jackknife) -> Seen:
+def varying(whole: Contribution, halves: Both, counts: tuple[int, int], jackknife: Jackknife) -> ObservedVariance:
     """How one model's number varies."""
     every = [whole, *(halves or ())]
     items, resampling = _shared(every, jackknife)
     numbers = [one.over(items, resampling) for one in every]
-    return Seen(_found(numbers, counts), len(items), item_influences(numbers[0]))
+    return ObservedVariance(_found(numbers, counts), len(items), item_influences(numbers[0]))
 
 
 def varying_apart(
     whole: tuple[Contribution, Contribution], halves: tuple[Both, Both], counts: tuple[int, int], jackknife: Jackknife
-) -> Seen:
+) -> ObservedVariance:
     """How the difference of two models' numbers varies, candidate minus base."""
     base, candidate = halves
     pairs = [whole] if base is None or candidate is None else [whole, *zip(base, candidate, strict=True)]
     items, resampling = _shared([one for pair in pairs for one in pair], jackknife)
     numbers = [second.over(items, resampling).minus(first.over(items, resampling)) for first, second in pairs]
-    return Seen(_found(numbers, counts), len(items), item_influences(numbers[0]))
+    return ObservedVariance(_found(numbers, counts), len(items), item_influences(numbers[0]))
 
 
 def chance_of(
@@ -126,7 +126,7 @@ def _found(numbers: Sequence[Number], counts: tuple[int, int]) -> ItemVariance:
     return ItemVariance.found(whole, by_chance(numbers[1], numbers[2], counts), sum(counts))
 
 
-class Needing(msgspec.Struct, frozen=True):
+class ItemsNeeded(msgspec.Struct, frozen=True):
     """How many items it takes with so many `trials` of each (None if that does not matter, or is not known).
 
     `items` are for the difference to be seen, with `items_between` where that number could lie given the pilot's own
@@ -178,7 +178,7 @@ class Detection(msgspec.Struct, frozen=True):
     chance: float | None = None
     smallest: float | None = None
     chance_equivalent: float | None = None
-    needed: tuple[Needing, ...] = ()
+    needed: tuple[ItemsNeeded, ...] = ()
     why: str | None = None
 
 

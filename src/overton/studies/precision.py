@@ -37,7 +37,7 @@ PRECISE, SPENT, WHOLE = "precise enough", "no more calls were allowed", "all of 
 Rule = Literal["divided", "repeated"]
 
 
-class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
+class PrecisionTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a run is to reach: half-widths by measure, in the measure's units, and the most calls in all.
 
     `rule` says how limits stay valid over several looks: by a level 'divided' among them, as in runs of 0.2.0, whose
@@ -49,7 +49,7 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
     rule: Rule = "divided"
 
 
-class Limit(msgspec.Struct, frozen=True, omit_defaults=True):
+class PrecisionLimit(msgspec.Struct, frozen=True, omit_defaults=True):
     """A number for these items and wordings, with limits that are valid at `LEVEL` after stopping; for a whole model if
     `item` is ''. `wanted` is the half-width requested, None if none was."""
 
@@ -86,11 +86,11 @@ class Decision(msgspec.Struct, frozen=True):
 
     blocks: list[tuple[str, str, int]] = []
     calls: int = 0
-    limits: list[Limit] = []
+    limits: list[PrecisionLimit] = []
     stops: list[Stop] = []
 
 
-class Reached(msgspec.Struct, frozen=True):
+class StopState(msgspec.Struct, frozen=True):
     """What a run stores for a lane: how many rounds it took, the last decision, and how many trials it has."""
 
     rounds: int
@@ -113,11 +113,11 @@ class Arm(NamedTuple):
     name: str
 
 
-class Judged(NamedTuple):
+class PrecisionState(NamedTuple):
     """What records say about precision: `limits`, the arms that are too wide by themselves, whether the headline is,
     and how much of its variance rests on each arm's answers."""
 
-    limits: list[Limit]
+    limits: list[PrecisionLimit]
     wide: frozenset[Arm]
     headline_wide: bool
     variance: Mapping[Arm, float]
@@ -131,7 +131,7 @@ class Goal:
     most: float
 
 
-class Looked(NamedTuple):
+class InterimResult(NamedTuple):
     """The answers to judge: records by arm, how often an arm and the whole can have been looked at, the seed, how many
     trials a block of each arm has, and the rule by which limits stay valid."""
 
@@ -192,7 +192,7 @@ class Blocks:
 
     of: Callable[[Any], tuple[str, int]]
     goals: Mapping[str, Goal]
-    judge: Callable[[Looked, Mapping[str, float]], Judged]
+    judge: Callable[[InterimResult, Mapping[str, float]], PrecisionState]
     first: Callable[[str], int] = _one
     check: Callable[[Any, Iterable[str]], Iterable[Problem]] = _nothing_wrong
     trial: str = "trial"
@@ -200,7 +200,7 @@ class Blocks:
     longest: Callable[[Any], Any] = _itself
     weighted: bool = False
 
-    def problems(self, wanted: Wanted, options: Any) -> Iterator[Problem]:
+    def problems(self, wanted: PrecisionTarget, options: Any) -> Iterator[Problem]:
         """What is wrong with the request."""
         place = option_place("precision")
         for name, width in wanted.measures.items():
@@ -211,7 +211,7 @@ class Blocks:
         yield from self.check(options, wanted.measures)
 
 
-class Ended(NamedTuple):
+class TrialOutcome(NamedTuple):
     """The outcome of a trial: its records, and how many calls it made."""
 
     records: Sequence[Any]
@@ -219,7 +219,7 @@ class Ended(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Design:
+class StoppingPlan:
     """The plan of a lane at its longest, in blocks: what a decision chooses from.
 
     `most` is the most calls that a trial can make, by its arm; `calls` how many the lane may make in all.
@@ -227,7 +227,7 @@ class Design:
 
     blocks: Blocks
     trials: Sequence[Trial]
-    wanted: Wanted
+    wanted: PrecisionTarget
     seed: int
     most: Mapping[Arm, int] = field(default_factory=dict)
     calls: int | None = None
@@ -298,7 +298,7 @@ class Design:
         return sorted(made, key=lambda trial: self.order[trial.name])
 
 
-def decide(design: Design, ended: Mapping[str, Ended]) -> Decision:
+def decide(design: StoppingPlan, ended: Mapping[str, TrialOutcome]) -> Decision:
     """Where a lane continues after the trials that have finished, by their names; only whole blocks of them count.
 
     Nothing else matters: neither the order of trials or records, nor time, nor other lanes.
@@ -318,23 +318,25 @@ def decide(design: Design, ended: Mapping[str, Ended]) -> Decision:
     return Decision([(*arm, count) for arm, count in chosen.items()], spent, judged.limits, stops)
 
 
-def _whole_blocks(blocks: Sequence[Sequence[Trial]], ended: Mapping[str, Ended]) -> int:
+def _whole_blocks(blocks: Sequence[Sequence[Trial]], ended: Mapping[str, TrialOutcome]) -> int:
     return next(
         (number for number, block in enumerate(blocks) if any(trial.name not in ended for trial in block)), len(blocks)
     )
 
 
-def _looked(design: Design, ended: Mapping[str, Ended], have: Mapping[Arm, int]) -> Looked:
+def _looked(design: StoppingPlan, ended: Mapping[str, TrialOutcome], have: Mapping[Arm, int]) -> InterimResult:
     records = {
         arm: [record for block in design.arms[arm][:count] for trial in block for record in ended[trial.name].records]
         for arm, count in have.items()
     }
     most = max(len(counts) for counts in design.looks.values())
     sizes = {arm: len(own[0]) for arm, own in design.arms.items()}
-    return Looked(records, most, design.most_looks, LEVEL, design.seed, sizes, design.wanted.rule)
+    return InterimResult(records, most, design.most_looks, LEVEL, design.seed, sizes, design.wanted.rule)
 
 
-def _chosen(design: Design, have: Mapping[Arm, int], judged: Judged, spent: int, left: int | None) -> dict[Arm, int]:
+def _chosen(
+    design: StoppingPlan, have: Mapping[Arm, int], judged: PrecisionState, spent: int, left: int | None
+) -> dict[Arm, int]:
     """The new number of blocks of each arm that gets more: first those too wide, then where the headline gains most."""
     chosen: dict[Arm, int] = {}
     used = 0
@@ -354,9 +356,9 @@ def _chosen(design: Design, have: Mapping[Arm, int], judged: Judged, spent: int,
 
 
 def _widen(  # noqa: PLR0917
-    design: Design,
+    design: StoppingPlan,
     have: Mapping[Arm, int],
-    judged: Judged,
+    judged: PrecisionState,
     chosen: dict[Arm, int],
     calls: tuple[int, int],
     left: int | None,
@@ -381,7 +383,12 @@ def _widen(  # noqa: PLR0917
 
 
 def _step(  # noqa: PLR0917
-    design: Design, have: Mapping[Arm, int], judged: Judged, chosen: Mapping[Arm, int], arm: Arm, place: int
+    design: StoppingPlan,
+    have: Mapping[Arm, int],
+    judged: PrecisionState,
+    chosen: Mapping[Arm, int],
+    arm: Arm,
+    place: int,
 ) -> tuple[float, int, Arm, int, int] | None:
     """An arm's next step: the headline's variance that it removes per call (negated), the place, the arm, its blocks
     then, and the calls; None if there is none. The variance that rests on an arm falls as its blocks grow."""
@@ -393,12 +400,12 @@ def _step(  # noqa: PLR0917
     return -gain, place, arm, count, cost
 
 
-def _next(design: Design, arm: Arm, count: int) -> int:
+def _next(design: StoppingPlan, arm: Arm, count: int) -> int:
     """The next number of blocks at which the arm is looked at, 0 if there is none."""
     return next((one for one in design.looks[arm] if one > count), 0)
 
 
-def _why(design: Design, judged: Judged, arm: Arm, count: int) -> str:
+def _why(design: StoppingPlan, judged: PrecisionState, arm: Arm, count: int) -> str:
     if not judged.headline_wide and arm not in judged.wide:
         return PRECISE
     if count >= design.looks[arm][-1]:
@@ -413,7 +420,7 @@ SHARE = "share"
 _FEWEST = 3
 
 
-class Answered(NamedTuple):
+class AnsweredTrial(NamedTuple):
     """The answers of an arm, on [0, 1]: their sum, their number, and the sum of squares about their mean."""
 
     total: float = 0.0
@@ -427,7 +434,7 @@ class Mean(NamedTuple):
 
     name: str
     title: str
-    answers: Mapping[Arm, Answered]
+    answers: Mapping[Arm, AnsweredTrial]
     weights: Mapping[Arm, float]
     low: float = 0.0
     high: float = 1.0
@@ -447,8 +454,12 @@ def too_few_trials(trials: int) -> str:
 
 
 def judged_by_means(
-    looked: Looked, wanted: Mapping[str, float], means: Sequence[Mean], shares: Mapping[Arm, Answered], title: str
-) -> Judged:
+    looked: InterimResult,
+    wanted: Mapping[str, float],
+    means: Sequence[Mean],
+    shares: Mapping[Arm, AnsweredTrial],
+    title: str,
+) -> PrecisionState:
     """What is known of the requested headlines (the first if none is requested), and of `shares` if they are.
 
     Several of `means` may have the same name (one per model): each of them then has to be as precise.
@@ -467,16 +478,16 @@ def judged_by_means(
             any_wide = True
             for arm, part in parts.items():
                 variance[arm] += part / (limit.wanted or 1.0) ** 2
-    return Judged([*whole, *limits], wide, any_wide, variance)
+    return PrecisionState([*whole, *limits], wide, any_wide, variance)
 
 
-def _limit(looked: Looked, mean: Mean, wanted: float | None) -> tuple[Limit, dict[Arm, float]]:
+def _limit(looked: InterimResult, mean: Mean, wanted: float | None) -> tuple[PrecisionLimit, dict[Arm, float]]:
     """A headline's limits, and how much of its variance rests on each arm. Conditions differ, so only arms of the same
     condition inform each other."""
     from math import sqrt
 
     if not any(one.many for one in mean.answers.values()):
-        return Limit(mean.name, mean.title, float("nan"), mean.low, mean.high, wanted), {}
+        return PrecisionLimit(mean.name, mean.title, float("nan"), mean.low, mean.high, wanted), {}
     whole = sum(mean.weights.values())
     value = variance = 0.0
     parts: dict[Arm, float] = {}
@@ -488,7 +499,7 @@ def _limit(looked: Looked, mean: Mean, wanted: float | None) -> tuple[Limit, dic
     wide, half = mean.high - mean.low, looked.reach * sqrt(variance)
     low, high = (mean.low + wide * min(max(value + side * half, 0.0), 1.0) for side in (-1, 1))
     scaled = {arm: part * wide**2 for arm, part in parts.items()}
-    return Limit(mean.name, mean.title, mean.low + wide * value, low, high, wanted), scaled
+    return PrecisionLimit(mean.name, mean.title, mean.low + wide * value, low, high, wanted), scaled
 
 
 def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, float, list[float]]:
@@ -504,8 +515,8 @@ def _condition(mean: Mean, arms: Sequence[Arm], whole: float) -> tuple[float, fl
 
 
 def _shares(
-    looked: Looked, shares: Mapping[Arm, Answered], width: float, title: str
-) -> tuple[list[Limit], frozenset[Arm]]:
+    looked: InterimResult, shares: Mapping[Arm, AnsweredTrial], width: float, title: str
+) -> tuple[list[PrecisionLimit], frozenset[Arm]]:
     """Exact limits of each arm; an answer between yes and no, made of several, counts as the worse one."""
     from math import ceil, floor
 
@@ -514,11 +525,11 @@ def _shares(
     level = divided(looked.level, looked.arm_looks)
     found, wide = [], set()
     for arm in looked.records:
-        one = shares.get(arm, Answered())
+        one = shares.get(arm, AnsweredTrial())
         low, _ = exact_limits(floor(one.total), one.many, level)
         _, high = exact_limits(ceil(one.total), one.many, level)
         value = one.total / one.many if one.many else float("nan")
-        found.append(Limit(SHARE, title, value, float(low), float(high), width, *arm))
+        found.append(PrecisionLimit(SHARE, title, value, float(low), float(high), width, *arm))
         if found[-1].half > width:
             wide.add(arm)
     return found, frozenset(wide)

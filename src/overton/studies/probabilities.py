@@ -13,8 +13,9 @@ comparison never mixes both.
 The label remains the one that the judge wrote: measures, corrections by people and comparisons rest on it, whatever the
 probabilities say. They add how sure the judge is of its labels, and which share each label would have in many answers.
 
-A study asks with `Wanted.choice`, stores `Answered.chances` and what `weighing.labelled_again` gives in columns of its
-own, and lays these out as `LabelTable`, one for each thing that its judge labels; `chances_of` does the rest.
+A study asks with `ReadableRequest.choice`, stores `ReadableReply.chances` and what `weighing.labelled_again` gives in
+columns of its own, and lays these out as `LabelProbabilityTable`, one for each thing that its judge labels;
+`label_probabilities` does the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from overton.judging.option_probabilities import OptionChoice
 from overton.statistics import Estimate, not_computed
 from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import SHARE, Jackknife
-from overton.studies.asking import Answered, Wanted, ask_all_until_read
+from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read
 from overton.studies.numbers import number, sentence
 from overton.studies.options import Option
 from overton.studies.sections import Callout, Cell, Column, Section, Table
@@ -61,7 +62,7 @@ T = TypeVar("T")
 HowT = TypeVar("HowT", bound=msgspec.Struct)
 
 
-async def asked_again(  # noqa: PLR0917
+async def sampled_replies(  # noqa: PLR0917
     ask: Ask,
     role: str,
     messages: Sequence[Message],
@@ -80,7 +81,7 @@ async def asked_again(  # noqa: PLR0917
     plain = msgspec.structs.replace(form, weigh=())
     as_one = f"{role}/sampled/{place}/" if place else f"{role}/sampled/"
     wanted = [
-        Wanted(role, messages, _as_it_came, plain, f"{as_one}{number}", settings, head=head)
+        ReadableRequest(role, messages, _as_it_came, plain, f"{as_one}{number}", settings, head=head)
         for number in range(1, count + 1)
     ]
     found = await ask_all_until_read(ask, wanted, attempts=1, complaint=str)
@@ -91,7 +92,7 @@ def _as_it_came(reply: Reply) -> Reading[str]:
     return Reading(reply.text, "as is")
 
 
-class Weigh(NamedTuple):
+class ProbabilityRequest(NamedTuple):
     """What is requested of token probabilities at one of a judge's prompts: `asked` requests them, `sampled` is the
     number of single answers besides, by the speakers of a `place`. With `first` the label is requested before its
     reason, as in all prompts of such a run, including those without probabilities."""
@@ -102,21 +103,21 @@ class Weigh(NamedTuple):
     place: str = ""
 
     @classmethod
-    def of(cls, shares: str | None, sampled: int = 0, place: str = "") -> Weigh:
+    def of(cls, shares: str | None, sampled: int = 0, place: str = "") -> ProbabilityRequest:
         """What a trial's `shares` request."""
-        return cls(bool(shares), bool(shares), sampled, place) if shares else UNWEIGHED
+        return cls(bool(shares), bool(shares), sampled, place) if shares else NO_PROBABILITIES
 
     @property
-    def again(self) -> Weigh:
+    def again(self) -> ProbabilityRequest:
         """The same prompt asked once more for its label alone."""
-        return Weigh(self.first)
+        return ProbabilityRequest(self.first)
 
-    def at(self, more: str) -> Weigh:
+    def at(self, more: str) -> ProbabilityRequest:
         """The same with more after its place."""
         return self._replace(place="/".join(filter(None, (self.place, more))))
 
 
-UNWEIGHED = Weigh()
+NO_PROBABILITIES = ProbabilityRequest()
 """No probabilities are requested."""
 
 
@@ -129,36 +130,36 @@ def asked_label_first(results: Results) -> dict[str, Any]:
 
 async def weighed(
     ask: Ask,
-    wanted: Wanted[T],
+    wanted: ReadableRequest[T],
     choice: OptionChoice,
-    weigh: Weigh,
+    weigh: ProbabilityRequest,
     *,
     attempts: int,
     complaint: Callable[[str], str],
     repeated: Callable[[str], str],
-) -> tuple[Answered[T], tuple[str, ...] | None]:
+) -> tuple[ReadableReply[T], tuple[str, ...] | None]:
     """A judge's answer to a prompt by which it chooses a label, with its probabilities if they are requested; and the
-    labels of `singles`, None if no single answers are."""
+    labels of `sampled_labels`, None if no single answers are."""
     chosen = replace(wanted, choice=choice)
     how: dict[str, Any] = {"attempts": attempts, "complaint": complaint, "repeated": repeated}
     (answered,) = await ask_all_until_read(ask, [chosen if weigh.asked else wanted], **how)
     if not weigh.sampled or answered.failure:
         return answered, None
-    return answered, await singles(ask, chosen, weigh.sampled, weigh.place)
+    return answered, await sampled_labels(ask, chosen, weigh.sampled, weigh.place)
 
 
-async def singles(ask: Ask, wanted: Wanted[Any], count: int, place: str = "") -> tuple[str, ...]:
+async def sampled_labels(ask: Ask, wanted: ReadableRequest[Any], count: int, place: str = "") -> tuple[str, ...]:
     """A judge's answers at temperature 1 to a prompt with a `choice`: `count` labels, NO_LABEL for none.
 
     There is no complaint about a faulty single answer: these are what one call would have given.
     """
     assert wanted.choice is not None
     at_one, form = Settings(temperature=1.0), wanted.form or Form()
-    replies = await asked_again(ask, wanted.role, wanted.messages, form, count, at_one, place=place)
+    replies = await sampled_replies(ask, wanted.role, wanted.messages, form, count, at_one, place=place)
     return tuple([wanted.choice.named(reply.text) or NO_LABEL for reply in replies])
 
 
-def one_trial(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def as_single_trial(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Options with one trial of each prompt, if probabilities replace many and no number is given."""
     if options.get("shares") in ("probabilities", "auto") and options.get("trials") is None:
         return {**options, "trials": 1}
@@ -179,7 +180,7 @@ class Weighing(msgspec.Struct, frozen=True):
     unweighed: dict[str, int] = {}
 
 
-def decided(
+def resolve_label(
     chosen: str, asked: Iterable[str], calibrations: dict[str, Calibration], unweighed: dict[str, int]
 ) -> Weighing | None:
     """Whether shares are means of probabilities, given what the user has `chosen` and what runs have `asked` for; None
@@ -198,7 +199,7 @@ def decided(
     return Weighing(True, "", calibrations, unweighed)
 
 
-def settled(how: HowT, design: Weighing | None) -> HowT:
+def resolve_probabilities(how: HowT, design: Weighing | None) -> HowT:
     """How a null's shares are found: as those of its `design`, whose single answers decide for both; `how` unchanged if
     no run has probabilities."""
     if design is None:
@@ -343,7 +344,7 @@ class JudgeChances(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class LabelTable:
+class LabelProbabilityTable:
     """What a judge labelled; `labels` are the values that a label can have.
 
     `table` has one row for each thing that it labelled, with `model`, `item` (what intervals are over), `label` (None
@@ -355,36 +356,39 @@ class LabelTable:
     table: pl.DataFrame
 
 
-def chances_of(
-    tables: Mapping[str, LabelTable], asked: Iterable[str | None], jackknife: Jackknife, chosen: str = "as-asked"
+def label_probabilities(
+    tables: Mapping[str, LabelProbabilityTable],
+    asked: Iterable[str | None],
+    jackknife: Jackknife,
+    chosen: str = "as-asked",
 ) -> JudgeChances | None:
     """The token probabilities of everything that judges label, by its name; None if no run `asked` for any."""
     found = {what: one for what, one in tables.items() if one.table["label"].count()}
     calibrations = {_judge_of(what, found): _calibrated(one) for what, one in found.items()}
     missing = {_judge_of(what, found): count for what, one in found.items() if (count := _without_chances(one))}
-    weighing = decided(chosen, [one or "sampled" for one in asked], calibrations, missing)
+    weighing = resolve_label(chosen, [one or "sampled" for one in asked], calibrations, missing)
     if weighing is None:
         return None
     return JudgeChances(weighing, {what: _by_model(one, weighing, jackknife) for what, one in found.items()})
 
 
-def _judge_of(what: str, found: Mapping[str, LabelTable]) -> str:
+def _judge_of(what: str, found: Mapping[str, LabelProbabilityTable]) -> str:
     return "judge" if len(found) == 1 else f"judge ({what.replace('_', ' ')})"
 
 
-def _without_chances(one: LabelTable) -> int:
+def _without_chances(one: LabelProbabilityTable) -> int:
     table = one.table
     return table.filter(table["label"].is_not_null() & table["chances"].is_null()).height
 
 
-def _calibrated(one: LabelTable) -> Calibration:
+def _calibrated(one: LabelProbabilityTable) -> Calibration:
     import polars as pl
 
     drawn = one.table.filter((pl.col("sampled").list.len() > 0) & pl.col("chances").is_not_null())
     return calibrated(drawn["chances"].to_list(), drawn["sampled"].to_list(), one.labels)
 
 
-def _by_model(one: LabelTable, weighing: Weighing, jackknife: Jackknife) -> dict[str, LabelChances]:
+def _by_model(one: LabelProbabilityTable, weighing: Weighing, jackknife: Jackknife) -> dict[str, LabelChances]:
     import polars as pl
 
     known = one.table.filter(pl.col("label").is_not_null() & pl.col("chances").is_not_null())
@@ -418,7 +422,7 @@ def _told(own: pl.DataFrame, labels: Sequence[str], weighing: Weighing, jackknif
     )
 
 
-def chance_notes(found: JudgeChances | None) -> Iterator[str]:
+def probability_notes(found: JudgeChances | None) -> Iterator[str]:
     """What a report says first: measures count labels, and whether single answers agree with the probabilities."""
     if found is None:
         return
@@ -433,11 +437,11 @@ def chance_notes(found: JudgeChances | None) -> Iterator[str]:
         yield f"{name}: {count:,} labels have no probability, or do not come first in the reply."
 
 
-def chances_section(found: JudgeChances | None) -> Section | None:
+def probabilities_section(found: JudgeChances | None) -> Section | None:
     """How sure the judge is of its labels, and how well calibrated; None if no probabilities were asked for."""
     if found is None:
         return None
-    said = [Callout(text, summary=True) for text in chance_notes(found)]
+    said = [Callout(text, summary=True) for text in probability_notes(found)]
     calibration = weighing_section(found.weighing, said)
     assert calibration is not None
     tables = [table for what, by_model in found.labels.items() for table in _tables(what, by_model)]

@@ -94,7 +94,7 @@ class JudgedAgain:
     with it with labels or materials in another order; it gives the rows' labels as in `JudgedOnce`, and leaves out
     those that could not be read. `item(material)` is the study's item behind it, for simulated judges who know theirs.
     `controls()` finds the file of texts whose label is beyond doubt, one per line of JSON
-    (`overton.studies.judge_checks.controls.Control`), on which a judge is tried. `manner(results)` is what all
+    (`overton.studies.judge_checks.controls.ControlText`), on which a judge is tried. `manner(results)` is what all
     materials of a run share, such as whether the label was requested before its reason: its judge is tried in that way,
     too.
     """
@@ -220,7 +220,7 @@ def _keys_last(schema: dict[str, Any] | None, reason: str) -> dict[str, Any] | N
 
 
 @dataclass(frozen=True)
-class Units:
+class JudgedUnitTable:
     """What a judge labelled, one row each: the study's id, the judge's label, the group, and whose the unit is.
 
     `group` is what rows are drawn with if whole groups are drawn, and `alike` the wider group of rows that are alike
@@ -245,19 +245,19 @@ _AT_ONCE = 10_000
 """Units that are laid out at a time, texts and all, when only their names are needed."""
 
 
-def units_of(judged: JudgedRows, design: LabelDesign) -> Units:
+def units_of(judged: JudgedRows, design: LabelDesign) -> JudgedUnitTable:
     """Everything that a judge labelled, in order; `group` is what rows are drawn with if whole groups are drawn."""
     import polars as pl
 
     given = [place for place, label in enumerate(judged.given) if label is not None]
     missing = len(judged.given) - len(given)
     if not given:
-        return Units((), (), (), unlabelled=missing)
+        return JudgedUnitTable((), (), (), unlabelled=missing)
     table = judged.units() if judged.units else pl.concat(_drawn(judged, given))
     group = "whole" if design == "whole" and "whole" in table.columns else "group"
     ids, labels, groups = (table[name].cast(pl.String).to_list() for name in ("id", "label", group))
     model = table["model"].to_list() if "model" in table.columns else None
-    return Units(ids, labels, groups, model, missing, table["group"].to_list())
+    return JudgedUnitTable(ids, labels, groups, model, missing, table["group"].to_list())
 
 
 def _drawn(judged: JudgedRows, places: Sequence[int]) -> Iterator[pl.DataFrame]:
@@ -277,7 +277,7 @@ def usable_shares(labels: SavedLabels) -> dict[int, Mapping[str, float]]:
     return {place: one for place, one in said.items() if labels.task.rows[place].group not in unfinished}
 
 
-def check(task: LabelTask, units: Units, place: str) -> None:
+def check(task: LabelTask, units: JudgedUnitTable, place: str) -> None:
     """Check that the rows of a task that was read at `place` are units of this run.
 
     Raises:
@@ -296,7 +296,7 @@ def check(task: LabelTask, units: Units, place: str) -> None:
         raise InputError(problems[:20])
 
 
-def why_not(task: LabelTask, units: Units, labelled: int) -> str:
+def why_not(task: LabelTask, units: JudgedUnitTable, labelled: int) -> str:
     """Why these labels correct nothing, or ''."""
     if not labelled:
         return "nobody has labelled a whole group" if task.design == "whole" else "nobody has labelled anything"

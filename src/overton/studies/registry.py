@@ -50,7 +50,7 @@ _OURS = _ASKING | _MAKING
 
 
 @dataclass(frozen=True)
-class Listed:
+class StudyEntry:
     """A study as a list shows it, under its word on the command line.
 
     `kind` is the study's; `problem` says why it cannot be used, '' if it can.
@@ -143,17 +143,17 @@ def simulated_names() -> list[str]:
     return list(dict.fromkeys(name for study in studies for name in study.simulated if not name.endswith("/NAME")))
 
 
-def listed() -> list[Listed]:
+def listed() -> list[StudyEntry]:
     """Every study that can be named; with the reason for those of other packages that cannot be used."""
     return [_listed(name) for name in (*_OURS, *_other_names())]
 
 
-def _listed(name: str) -> Listed:
+def _listed(name: str) -> StudyEntry:
     try:
         study = study_named(name)
     except InputError as error:
-        return Listed(name, name, "asks", problem="; ".join(problem.reason for problem in error.problems))
-    return Listed(study.name, study.word or study.name, study.kind, study.question)
+        return StudyEntry(name, name, "asks", problem="; ".join(problem.reason for problem in error.problems))
+    return StudyEntry(study.name, study.word or study.name, study.kind, study.question)
 
 
 _MADE: dict[str, tuple[AnyStudy, AnyStudy]] = {}

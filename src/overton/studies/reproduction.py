@@ -14,7 +14,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Reproduced:
+class PublishedNumber:
     """One number: `published` with so many `digits` after its point, None if none is on file, and `computed`."""
 
     what: str
@@ -45,4 +45,4 @@ class Reproduction:
     title: str
     source: str
     files: str
-    of: Callable[[RawTable], Sequence[Reproduced]]
+    of: Callable[[RawTable], Sequence[PublishedNumber]]

@@ -33,7 +33,7 @@ class MeasuredModel:
     sampled: str = ""
 
 
-class TriedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class JudgeOnControls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A judge, as 'provider/name', tried on controls of one kind of label: how many of how many it got right."""
 
     judge: str
@@ -54,7 +54,7 @@ class RunFacts:
     agreements: Sequence[SheetAgreement] = ()
     labels: Sequence[SavedLabels] = ()
     seed: int = 0
-    controls: Sequence[TriedOn] = ()
+    controls: Sequence[JudgeOnControls] = ()
 
 
 @dataclass(frozen=True)

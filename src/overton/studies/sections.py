@@ -37,7 +37,7 @@ SERIES = ("#0b6fb9", "#c4500d", "#10796f", "#a13d7c", "#8a6a00", "#5d4aa9", "#3f
 
 
 @dataclass(frozen=True)
-class Missing:
+class EmptyCell:
     """A cell without a number, and why there is none."""
 
     reason: str
@@ -50,7 +50,7 @@ Numbers: TypeAlias = "Sequence[int] | NDArray[Any]"
 
 
 @dataclass(frozen=True)
-class Spelled:
+class NamedItem:
     """An item in a cell: its id, the words shown for it, and lines with more about it, such as its two positions."""
 
     id: str
@@ -58,7 +58,7 @@ class Spelled:
     more: Sequence[str] = ()
 
 
-Cell = str | int | float | Estimate | Missing | Spelled | None
+Cell = str | int | float | Estimate | EmptyCell | NamedItem | None
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _without_details(table: Table) -> Table:
 
 
 @dataclass(frozen=True)
-class Facet:
+class BrowseFilter:
     """A property of trials: for each trial an index into `labels`. With `choose`, readers can filter by it.
 
     With `read` it was read from the answer, by a pattern or a judge, and is no part of the prompt.
@@ -219,7 +219,7 @@ class Facet:
     read: bool = False
 
     @classmethod
-    def of(cls, title: str, values: Sequence[str | None], *, choose: bool = True, read: bool = False) -> Facet:
+    def of(cls, title: str, values: Sequence[str | None], *, choose: bool = True, read: bool = False) -> BrowseFilter:
         """The facet of each trial's own value, None if it has none; labels in alphabetical order."""
         labels = sorted({value for value in values if value is not None})
         codes = {label: number for number, label in enumerate(labels)}
@@ -253,7 +253,7 @@ class TrialTable:
     texts: Sequence[str]
     prompts: Callable[[int], Sequence[int]]
     prompt: Numbers
-    facets: Sequence[Facet]
+    facets: Sequence[BrowseFilter]
     answers: Callable[[int, int], Sequence[str]]
     longest: int = 2_000
     round: str = "Round"

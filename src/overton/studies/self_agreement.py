@@ -2,9 +2,9 @@
 order, and how often it agrees with itself is shown beside every figure that rests on it.
 
 A study that judges has an option `retest: Retest = RETEST`. For each thing that is labelled, the third of a trial say,
-it calls `chosen(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, by the speaker
-`again(role, 3)`, whose calls are numbered separately, so that nothing else in the run depends on what is repeated. The
-second answer goes into columns of its own, and measures use only the first.
+it calls `is_retested(trial.draw("retest/3"), options.retest)`; what is chosen is asked about once more, by the speaker
+`retest_speaker(role, 3)`, whose calls are numbered separately, so that nothing else in the run depends on what is
+repeated. The second answer goes into columns of its own, and measures use only the first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Retest = Annotated[
 ]
 
 
-def again(role: str, number: int | None = None) -> str:
+def retest_speaker(role: str, number: int | None = None) -> str:
     """The speaker for a role's repeated calls: the role's own answerer.
 
     If a trial has several things to label each has its `number`, so that it does not depend on which others are
@@ -57,12 +57,12 @@ def again(role: str, number: int | None = None) -> str:
     return f"{role}/again" if number is None else f"{role}/again/{number}"
 
 
-def chosen(draw: Draw, share: float) -> bool:
+def is_retested(draw: Draw, share: float) -> bool:
     """Whether the thing that has this draw is asked about again: a greater share includes those of a smaller one."""
     return draw.uniform() < share
 
 
-def another_order(draw: Draw, things: Sequence[T]) -> list[T]:
+def reorder(draw: Draw, things: Sequence[T]) -> list[T]:
     """The things in a random order other than their own, if there is another."""
     shuffled = draw.shuffle(things)
     return shuffled if shuffled != list(things) else list(reversed(things))

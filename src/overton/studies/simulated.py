@@ -60,7 +60,7 @@ def respondent(parameters: type[msgspec.Struct], says: Says) -> Simulated:
     return made
 
 
-class Seeded(ABC):
+class SeededAnswerer(ABC):
     """An `Answerer` whose replies follow from its parameters and each call's seed alone."""
 
     name: str
@@ -95,7 +95,7 @@ class Seeded(ABC):
         """Nothing to close."""
 
 
-class _Respondent(Seeded):
+class _Respondent(SeededAnswerer):
     weighs = True
 
     def __init__(self, name: str, parameters: msgspec.Struct, items: Sequence[Any], says: Says) -> None:
@@ -136,7 +136,7 @@ _ROOM = 1_024
 """Words of a loop if the request sets no limit."""
 
 
-class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a degenerate respondent is like."""
 
     kind: Annotated[Kind, Option("What it does, whatever it is asked")] = "babbling"
@@ -151,20 +151,20 @@ def degenerate(items: Sequence[Any], name: str, arguments: Mapping[str, str]) ->
     """
     own = name.rpartition("/")[2]
     try:
-        chosen = options_of(Parameters, {**({"kind": own} if own in KINDS else {}), **arguments})
+        chosen = options_of(NoParameters, {**({"kind": own} if own in KINDS else {}), **arguments})
     except InputError as error:
         raise error.placed(lambda place: f"simulated/{name}, {place.removeprefix(OPTION)}") from None
     return Degenerate(f"simulated/{name}", chosen)
 
 
-class Degenerate(Seeded):
+class Degenerate(SeededAnswerer):
     """Answers whatever it is asked, and never to the point; an `Answerer`."""
 
-    parameters: Parameters
+    parameters: NoParameters
 
-    def __init__(self, name: str = "simulated/degenerate", parameters: Parameters | None = None) -> None:
+    def __init__(self, name: str = "simulated/degenerate", parameters: NoParameters | None = None) -> None:
         self.name = name
-        self.parameters = parameters or Parameters()
+        self.parameters = parameters or NoParameters()
 
     def reply(self, request: Request) -> Reply:
         """The reply of its kind, in the room that the request leaves; one word counts as one token."""

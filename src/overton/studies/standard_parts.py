@@ -20,16 +20,16 @@ from overton.studies.measures import Measure
 from overton.studies.multiple_judges import Judges
 from overton.studies.null_conditions import Null
 from overton.studies.numbers import Kind, interval, number, reason, sentence
-from overton.studies.precision import LEVEL, Limit, Reached, Stop, Wanted
+from overton.studies.precision import LEVEL, PrecisionLimit, PrecisionTarget, Stop, StopState
 from overton.studies.sections import (
+    BrowseFilter,
     Callout,
     Cell,
     Chart,
     Column,
+    EmptyCell,
     Exhibit,
-    Facet,
     Method,
-    Missing,
     Prose,
     Section,
     Table,
@@ -232,8 +232,8 @@ _VERDICTS = {
 }
 
 
-def _null_cell(one: Estimate, kind: Kind) -> str | Missing:
-    return Missing(_why(one)) if isnan(one.value) else sentence(one, kind)
+def _null_cell(one: Estimate, kind: Kind) -> str | EmptyCell:
+    return EmptyCell(_why(one)) if isnan(one.value) else sentence(one, kind)
 
 
 def _method(unit: str, level: float) -> str:
@@ -292,7 +292,7 @@ def judges_section(found: Judges) -> Section:
 
 def differing(
     rows: pl.DataFrame, others: Mapping[str, pl.DataFrame], key: Sequence[str], titles: Mapping[str, str]
-) -> list[Facet]:
+) -> list[BrowseFilter]:
     """Properties of trials to browse: whether the judges differ, on which labels, and what another judge says instead.
 
     `rows` are the trials by the first judge, `others` those by others, matched by the columns `key`; `titles` maps the
@@ -310,8 +310,8 @@ def differing(
         for row in every
     ]
     found = [
-        Facet.of("Judges", ["differ" if one else "agree" for one in wrong], read=True),
-        Facet.of("Judges differ on", [", ".join(one) or None for one in wrong], read=True),
+        BrowseFilter.of("Judges", ["differ" if one else "agree" for one in wrong], read=True),
+        BrowseFilter.of("Judges differ on", [", ".join(one) or None for one in wrong], read=True),
     ]
     for judge, one in said.items():
         otherwise = [
@@ -320,7 +320,9 @@ def differing(
             )
             for row in every
         ]
-        found.append(Facet.of(f"Otherwise, by {judge}", [text or None for text in otherwise], choose=False, read=True))
+        found.append(
+            BrowseFilter.of(f"Otherwise, by {judge}", [text or None for text in otherwise], choose=False, read=True)
+        )
     return found
 
 
@@ -366,8 +368,8 @@ def _headlines(found: Judges) -> Iterator[Table]:
     yield Table("Headlines by each judge", columns, rows, note, summary=True)
 
 
-def _judges_cell(one: Estimate, kind: Kind) -> str | Missing:
-    return Missing(reason(one) or "not computed") if isnan(one.value) else sentence(one, kind)
+def _judges_cell(one: Estimate, kind: Kind) -> str | EmptyCell:
+    return EmptyCell(reason(one) or "not computed") if isnan(one.value) else sentence(one, kind)
 
 
 def _called(what: str) -> str:
@@ -403,7 +405,9 @@ _PRECISION_METHOD = (
 )
 
 
-def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str, *, weighted: bool) -> Section:
+def precision_section(
+    wanted: PrecisionTarget, reached: Mapping[str, StopState], noun: str, *, weighted: bool
+) -> Section:
     """The section on precision; `reached` by model name, `noun` what the study calls an item, and whether other numbers
     are `weighted`."""
     rows = [row for model, one in reached.items() for row in _rows(model, one)]
@@ -423,7 +427,7 @@ def precision_section(wanted: Wanted, reached: Mapping[str, Reached], noun: str,
     return Section("precision", "Precision", [*exhibits, Method(_PRECISION_METHOD.format(rule=_RULES[wanted.rule]))])
 
 
-def _asked(wanted: Wanted) -> Iterator[str]:
+def _asked(wanted: PrecisionTarget) -> Iterator[str]:
     said = ", ".join(f"{name} to within {width:g}" for name, width in wanted.measures.items())
     if said:
         yield f"This run asked, round by round, only where it was not yet precise: {said} to either side."
@@ -431,7 +435,7 @@ def _asked(wanted: Wanted) -> Iterator[str]:
         yield f"It was limited to {wanted.calls:,} calls."
 
 
-def _stopped(reached: Mapping[str, Reached]) -> Iterator[Callout]:
+def _stopped(reached: Mapping[str, StopState]) -> Iterator[Callout]:
     for model, one in reached.items():
         if one.last.blocks:
             said = "stopped within a round: what is shown is the state at the end of the one before"
@@ -442,15 +446,15 @@ def _stopped(reached: Mapping[str, Reached]) -> Iterator[Callout]:
                 yield Callout(f"{model}: {said}; all trials or calls that were allowed are used up.", summary=True)
 
 
-def _whole(one: Reached) -> list[Limit]:
+def _whole(one: StopState) -> list[PrecisionLimit]:
     return [limit for limit in one.last.limits if not limit.item]
 
 
-def _rows(model: str, one: Reached) -> Iterator[list[Cell]]:
+def _rows(model: str, one: StopState) -> Iterator[list[Cell]]:
     for limit in _whole(one):
         estimate = Estimate(limit.value, limit.low, limit.high, one.trials, "for these items, after stopping", LEVEL)
         yield [model, limit.title, estimate, limit.half, limit.wanted, one.rounds, one.trials]
-    widest: dict[str, Limit] = {}
+    widest: dict[str, PrecisionLimit] = {}
     for limit in one.last.limits:
         if limit.item and (limit.measure not in widest or limit.half > widest[limit.measure].half):
             widest[limit.measure] = limit
@@ -458,7 +462,7 @@ def _rows(model: str, one: Reached) -> Iterator[list[Cell]]:
         yield [model, f"{name}, the widest", None, limit.half, limit.wanted, one.rounds, one.trials]
 
 
-def _items(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
+def _items(reached: Mapping[str, StopState], noun: str) -> Iterator[Table]:
     rows: list[list[Cell]] = [
         [model, item, trials, why] for model, one in reached.items() for item, trials, why in _by_item(one.last.stops)
     ]
@@ -475,7 +479,7 @@ def _by_item(stops: Sequence[Stop]) -> Iterator[tuple[str, int, str]]:
         yield item, sum(one.trials for one in some), "; ".join(why for why, _ in counted)
 
 
-def _shares(reached: Mapping[str, Reached], noun: str) -> Iterator[Table]:
+def _shares(reached: Mapping[str, StopState], noun: str) -> Iterator[Table]:
     rows: list[list[Cell]] = [
         [model, limit.item, limit.arm, limit.title, Estimate(limit.value, limit.low, limit.high, 0, "exact", LEVEL)]
         for model, one in reached.items()

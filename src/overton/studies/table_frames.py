@@ -11,7 +11,7 @@ import polars as pl
 from overton.errors import InputError, Problem, quoted
 
 if TYPE_CHECKING:
-    from overton.studies.tables import Column, Kind, Once, RawTable, Rule, Table
+    from overton.studies.tables import Kind, Once, RawTable, Rule, TableField, TableKind
 
 
 _TYPES: dict[Kind, pl.DataType] = {
@@ -30,7 +30,7 @@ _ROW = "(row)"
 _ROWS_NAMED = 5
 
 
-def read(table: Table, raw: RawTable) -> pl.DataFrame:
+def read(table: TableKind, raw: RawTable) -> pl.DataFrame:
     """The table with typed columns under our names, checked; blank rows are left out.
 
     Raises:
@@ -50,7 +50,7 @@ def read(table: Table, raw: RawTable) -> pl.DataFrame:
     return _completed(table, typed) if table.completed else typed
 
 
-def _completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
+def _completed(table: TableKind, typed: pl.DataFrame) -> pl.DataFrame:
     """The table with missing columns added if they are `added`, and empty cells filled with what is usual."""
     made = []
     for column in table.columns:
@@ -62,13 +62,13 @@ def _completed(table: Table, typed: pl.DataFrame) -> pl.DataFrame:
     return typed.select(made)
 
 
-def _readable(column: Column, dtype: pl.DataType) -> bool:
+def _readable(column: TableField, dtype: pl.DataType) -> bool:
     """Whether a column of this type can hold what it should: lists are no texts, say."""
     cells = dtype.inner if column.kind == "names" and isinstance(dtype, pl.List | pl.Array) else dtype
     return cells.is_numeric() or isinstance(cells, _PLAIN)
 
 
-def _found(table: Table, raw: RawTable) -> pl.DataFrame:
+def _found(table: TableKind, raw: RawTable) -> pl.DataFrame:
     """The columns that are read, as they are, after the number of each row; blank rows are left out."""
     table.refuse_missing(raw.name, raw.columns)
     frame = raw.frame()
@@ -83,7 +83,7 @@ def _found(table: Table, raw: RawTable) -> pl.DataFrame:
     return numbered.filter(~pl.all_horizontal(pl.col(ours).is_null()))
 
 
-def _typed(column: Column, raw: pl.Series) -> pl.Series:
+def _typed(column: TableField, raw: pl.Series) -> pl.Series:
     """The column in its own type; cells that do not fit become null, which `_wrong` distinguishes from empty ones."""
     own = _TYPES[column.kind]
     if not _readable(column, raw.dtype):
@@ -98,7 +98,7 @@ def _typed(column: Column, raw: pl.Series) -> pl.Series:
     return text if column.kind == "text" else _of_text(column, text.str.strip_chars())
 
 
-def _of_text(column: Column, text: pl.Series) -> pl.Series:
+def _of_text(column: TableField, text: pl.Series) -> pl.Series:
     if column.kind == "number":
         return text.cast(pl.Float64, strict=False)
     if column.kind == "whole":
@@ -133,7 +133,7 @@ def _spelling(word: str) -> str:
     return word.lower().replace(" ", "-").replace("_", "-")
 
 
-def _lists(column: Column, raw: pl.Series) -> pl.Series:
+def _lists(column: TableField, raw: pl.Series) -> pl.Series:
     if column.lists is not None:
         return column.lists(raw.fill_null("") if column.hollow and raw.dtype == pl.String else raw)
     if isinstance(raw.dtype, pl.List | pl.Array | pl.Null):
@@ -143,7 +143,7 @@ def _lists(column: Column, raw: pl.Series) -> pl.Series:
     return (text.fill_null("") if column.hollow else text.replace("", None)).str.extract_all(r"\S+")
 
 
-def _wrong(column: Column, raw: pl.Series, typed: pl.Series) -> pl.Series | None:
+def _wrong(column: TableField, raw: pl.Series, typed: pl.Series) -> pl.Series | None:
     """Which cells are no values of the column; None if all are."""
     empty, bad = typed.null_count(), []
     if empty and (column.filled or (column.together and empty < len(typed))):
@@ -160,7 +160,7 @@ def _wrong(column: Column, raw: pl.Series, typed: pl.Series) -> pl.Series | None
     return pl.select(pl.any_horizontal(*found)).to_series() if found else None
 
 
-def _blank(column: Column, raw: pl.Series) -> pl.Series:
+def _blank(column: TableField, raw: pl.Series) -> pl.Series:
     """Which cells are empty, or say that nothing is known."""
     if not _readable(column, raw.dtype) or raw.dtype.is_nested():
         return raw.is_null()
@@ -169,7 +169,7 @@ def _blank(column: Column, raw: pl.Series) -> pl.Series:
     )
 
 
-def _by_cell(table: Table, found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
+def _by_cell(table: TableKind, found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
     """Every wrong cell by row, or the first of them if there are many."""
     checks = [
         *(
@@ -193,7 +193,9 @@ def _said(value: object, must: str) -> str:
     return f"is {'empty' if empty else quoted(value)}; it {must}"
 
 
-def _by_column(present: Sequence[Column], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable) -> Iterator[Problem]:
+def _by_column(
+    present: Sequence[TableField], found: pl.DataFrame, typed: pl.DataFrame, raw: RawTable
+) -> Iterator[Problem]:
     """The first wrong value of each column, with the rows of all wrong values."""
     for column in present:
         bad = _wrong(column, found[column.name], typed[column.name])
@@ -233,7 +235,7 @@ def _repeated(once: Once, typed: pl.DataFrame, raw: RawTable) -> Iterator[Proble
 _PLURALS = {"whole": "whole numbers", "number": "numbers", "flag": "true and false", "names": "lists"}
 
 
-def check(table: Table, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
+def check(table: TableKind, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
     """A frame from Python with typed columns, including those that are `added`; no others, and none that is empty.
 
     `needed` are columns that must be present besides.
@@ -266,7 +268,7 @@ def _refuse(problems: Sequence[Problem]) -> None:
         raise InputError(problems)
 
 
-def _cast(table: Table, column: Column, values: pl.Series) -> tuple[pl.Series, list[Problem]]:
+def _cast(table: TableKind, column: TableField, values: pl.Series) -> tuple[pl.Series, list[Problem]]:
     """The column in its own type, or why that is not possible."""
     try:
         if _other(column, values):
@@ -281,7 +283,7 @@ def _cast(table: Table, column: Column, values: pl.Series) -> tuple[pl.Series, l
     return made, []
 
 
-def _other(column: Column, values: pl.Series) -> bool:
+def _other(column: TableField, values: pl.Series) -> bool:
     """Columns that a cast would misread: lists as texts, fractions as whole numbers, texts as lists."""
     if not _readable(column, values.dtype):
         return True
@@ -292,13 +294,13 @@ def _other(column: Column, values: pl.Series) -> bool:
     return False
 
 
-def _wrong_columns(table: Table, made: pl.DataFrame) -> Iterator[Problem]:
+def _wrong_columns(table: TableKind, made: pl.DataFrame) -> Iterator[Problem]:
     for column in table.columns:
         if column.name in made.columns:
             yield from (Problem(table.name, column.name, reason) for reason in _wrong_values(column, made[column.name]))
 
 
-def _wrong_values(column: Column, values: pl.Series) -> Iterator[str]:
+def _wrong_values(column: TableField, values: pl.Series) -> Iterator[str]:
     if (column.filled or column.together) and values.null_count():
         yield "is empty in some row"
     if column.known:
@@ -311,14 +313,14 @@ def _wrong_values(column: Column, values: pl.Series) -> Iterator[str]:
         yield f"must be {column.values() or 'finite'}"
 
 
-def _broken(table: Table, made: pl.DataFrame) -> Iterator[Problem]:
+def _broken(table: TableKind, made: pl.DataFrame) -> Iterator[Problem]:
     for rule in table.rules:
         yield from _by_rule(table, rule, made)
     if table.once is not None and table.once.in_frame:
         yield from _repeated_keys(table, table.once, made)
 
 
-def _by_rule(table: Table, rule: Rule, made: pl.DataFrame) -> Iterator[Problem]:
+def _by_rule(table: TableKind, rule: Rule, made: pl.DataFrame) -> Iterator[Problem]:
     rows = rule.breaking(made)
     if rows is None:
         return
@@ -329,7 +331,7 @@ def _by_rule(table: Table, rule: Rule, made: pl.DataFrame) -> Iterator[Problem]:
         yield Problem(table.name, f"{rule.of} {value}", rule.in_frame)
 
 
-def _repeated_keys(table: Table, once: Once, made: pl.DataFrame) -> Iterator[Problem]:
+def _repeated_keys(table: TableKind, once: Once, made: pl.DataFrame) -> Iterator[Problem]:
     keys = made.select(name for name in once.columns if isinstance(name, str) and name in made.columns)
     if keys.n_unique() == keys.height:
         return

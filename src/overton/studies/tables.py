@@ -53,7 +53,7 @@ class RawTable:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableField:
     """A column: what it contains, and what its cells may be.
 
     name      as measures know it; `aliases` are names that others give it
@@ -168,7 +168,7 @@ class Documented(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class TableKind:
     """A kind of table: what `overton analyze` reads from a file, and what measures take from Python.
 
     name       what a problem calls it if it came from no file: 'decisions'
@@ -180,7 +180,7 @@ class Table:
     """
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableField, ...]
     rules: tuple[Rule, ...] = ()
     once: Once | None = None
     checks: tuple[Callable[[pl.DataFrame], Iterator[Problem]], ...] = ()

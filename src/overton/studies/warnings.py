@@ -12,10 +12,10 @@ from overton.judging import FAULTS
 from overton.statistics import Estimate
 from overton.statistics.jackknife import FEWEST
 from overton.statistics.proportions import proportion
-from overton.studies.findings import Compared, Finding, counted, weighed
-from overton.studies.measurement import Measuring, Unread
+from overton.studies.findings import Compared, Finding, correct_for_multiple_tests, counted
+from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.numbers import sentence
-from overton.studies.results import Results, RunFacts, TriedOn
+from overton.studies.results import JudgeOnControls, Results, RunFacts
 from overton.studies.sections import Callout, Cell, Column, Section, Table
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _callouts(counts: Sequence[FaultCount], unit: str) -> Iterator[Callout]:
 _FEW = 20
 
 
-def few(count: int, items: str) -> Iterator[str]:
+def warn_few_items(count: int, items: str) -> Iterator[str]:
     """That there are few `items` ('issues'), and what that means for intervals; nothing if there are enough."""
     if count < FEWEST:
         there = f"There are {count} {items}" if count != 1 else f"The number of {items} is 1"
@@ -147,7 +147,7 @@ def few(count: int, items: str) -> Iterator[str]:
         yield f"There are {count} {items}: intervals over them are wide, and say nothing about other kinds of {items}."
 
 
-def found_in(
+def collect_findings(
     measuring: Measuring[Any, Any],
     analysis: Any,
     results: Results | None,
@@ -162,7 +162,7 @@ def found_in(
     """
     compared = {(one.model, claim.measure) for one in more for claim in one.claims if isinstance(claim.null, str)}
     said = measuring.findings(analysis) if measuring.findings else ()
-    own = _without(weighed(said, beside=beside, compared=compared), compared)
+    own = _without(correct_for_multiple_tests(said, beside=beside, compared=compared), compared)
     unread = tuple(measuring.unread(analysis)) if measuring.unread else ()
     faults: Sequence[FaultCount] = getattr(analysis, "faults", ())
     return [_cautioned(one, results, faults, unread) for one in [*own, *more]]
@@ -179,7 +179,7 @@ def _without(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
 
 
 def _cautioned(
-    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[Unread]
+    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
 ) -> Finding:
     """A finding with the reasons not to quote it; if there are none, with what is not known of its judge."""
     reasons = tuple(_unquotable(found, results, faults, unread))
@@ -194,7 +194,7 @@ MANY_LOST = 0.2
 
 
 def _unquotable(
-    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[Unread]
+    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
 ) -> Iterator[str]:
     """The reasons not to quote a finding, in full: docs/statistics.md has the same list.
 
@@ -278,10 +278,10 @@ def held_to_form(results: Results, how: str) -> Iterator[str]:
         yield f"{', '.join(sorted(results.held))}: {how}"
 
 
-def refused(records: pl.DataFrame, unit: str) -> Iterator[str]:
+def warn_refusals(records: pl.DataFrame, unit: str) -> Iterator[str]:
     """How many of each model's `unit` its endpoint flagged as refusals, in one sentence; nothing if there were none.
 
-    `records` have `model`, and `refused` unless they are from a run made before refusals were recorded.
+    `records` have `model`, and `warn_refusals` unless they are from a run made before refusals were recorded.
     """
     import polars as pl
 
@@ -309,7 +309,7 @@ def judged_by(
 _UNKNOWN = "How well it agrees with people has not been measured."
 
 
-def tried_on(one: TriedOn) -> str:
+def tried_on(one: JudgeOnControls) -> str:
     """How many controls a judge got right, in a sentence."""
     share = Estimate(*proportion(one.right, one.controls, 0.95), one.controls, "Wilson", 0.95)
     what = one.what.replace("_", " ")
@@ -317,7 +317,7 @@ def tried_on(one: TriedOn) -> str:
     return f"Of {one.controls} texts whose label is beyond doubt ({what}) it got {right}."
 
 
-def failing(results: Results) -> Iterator[str]:
+def failing_judges(results: Results) -> Iterator[str]:
     """The judges that fail their controls."""
     for run in results.runs:
         for one in run.controls:

@@ -17,7 +17,7 @@ from overton.runs.folder import RunFolder
 from overton.runs.run import open_run, run
 from overton.studies.measures import Sides
 from overton.studies.null_conditions import Null, askable, null_of
-from overton.studies.precision import LEVEL, Arm, Blocks, Looked
+from overton.studies.precision import LEVEL, Arm, Blocks, InterimResult
 from overton.studies.results import Results
 from overton.testing.case import Case, require
 
@@ -86,12 +86,12 @@ def _records(case: Case, blocks: Blocks, trials: Sequence[Trial]) -> Mapping[str
     return found
 
 
-def _looked(arms: Mapping[Arm, Sequence[Trial]], records: Mapping[str, list[Any]]) -> Looked:
+def _looked(arms: Mapping[Arm, Sequence[Trial]], records: Mapping[str, list[Any]]) -> InterimResult:
     by_arm = {arm: [record for trial in own for record in records.get(trial.name, ())] for arm, own in arms.items()}
-    return Looked(by_arm, 3, 5, LEVEL, 0, {arm: len(own) for arm, own in arms.items()})
+    return InterimResult(by_arm, 3, 5, LEVEL, 0, {arm: len(own) for arm, own in arms.items()})
 
 
-def _check_judge(case: Case, blocks: Blocks, looked: Looked, wanted: Mapping[str, float]) -> None:
+def _check_judge(case: Case, blocks: Blocks, looked: InterimResult, wanted: Mapping[str, float]) -> None:
     study, chance = case.study, Random(1)
     one = blocks.judge(looked, wanted)
     unknown = {limit.measure for limit in one.limits} - blocks.goals.keys()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from overton.calls import Answerer, Form, Message, Question, Reply, Request, Settings, Usage
-from overton.studies.deliberation.items import Crowd, Dilemma
+from overton.studies.deliberation.items import CrowdVerdicts, Dilemma
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.protocol import DilemmaTrial, trials
 from overton.studies.deliberation.record import Format
@@ -101,7 +101,7 @@ def dilemmas() -> Callable[[int], list[Dilemma]]:
     """So many dilemmas; what readers of them thought is known of the first."""
 
     def make(count: int) -> list[Dilemma]:
-        crowds = [Crowd({"NTA": 7, "YTA": 3}), *[None] * count]
+        crowds = [CrowdVerdicts({"NTA": 7, "YTA": 3}), *[None] * count]
         return [
             Dilemma(f"d{number}", f"AITA for number {number}?", f"I did thing {number}.\n\nWas I wrong?", crowd)
             for number, crowd in zip(range(count), crowds, strict=False)

@@ -21,7 +21,7 @@ from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.protocol import conduct, trials
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Section, Table, summary
-from overton.studies.simulated import KINDS, Degenerate, Kind, Parameters
+from overton.studies.simulated import KINDS, Degenerate, Kind, NoParameters
 
 from .conftest import stated
 
@@ -29,7 +29,7 @@ Says = Callable[[Sequence[Message], int], Reply]
 
 
 def of_kind(kind: Kind) -> Says:
-    answerer = Degenerate(parameters=Parameters(kind))
+    answerer = Degenerate(parameters=NoParameters(kind))
     return lambda said, number: answerer.reply(Request(tuple(said), Settings(max_tokens=60), seed=number))
 
 

@@ -12,7 +12,7 @@ from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.measures.analysis import Analysis
 from overton.studies.deliberation.measures.results import Parameter
-from overton.studies.findings import weighed
+from overton.studies.findings import correct_for_multiple_tests
 
 STICKS, REPEATS, AGAINST = (
     "sticks to its own last verdict",
@@ -38,7 +38,7 @@ def table(rounds: int, dilemmas: int = 100) -> pl.DataFrame:
 
 
 def said(analysis: Analysis) -> str:
-    return " ".join(one.sentence for one in weighed(findings(analysis)) if one.exhibit == "choice")
+    return " ".join(one.sentence for one in correct_for_multiple_tests(findings(analysis)) if one.exhibit == "choice")
 
 
 @pytest.fixture(scope="module")

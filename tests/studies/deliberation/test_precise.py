@@ -17,7 +17,7 @@ from overton.runs.precision import check_one_judge, check_wanted, design_of
 from overton.studies.deliberation import STUDY, Dilemma, Options, Record
 from overton.studies.deliberation.precise import BLOCKS, judged
 from overton.studies.deliberation.protocol import DilemmaTrial, conduct, trials
-from overton.studies.precision import Arm, Decision, Design, Ended, Looked, Wanted, decide
+from overton.studies.precision import Arm, Decision, InterimResult, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 
 AGENTS = ("acme/a", "acme/b")
 
@@ -64,11 +64,11 @@ def discussed(trial: DilemmaTrial, chance: float, seed: int) -> list[Record]:
     return said(trial, *((AGREED if at_once else CAME_OVER) if agreed else OPPOSED))
 
 
-def looked(held: Mapping[str, Sequence[Record]], asked: Sequence[DilemmaTrial]) -> Looked:
+def looked(held: Mapping[str, Sequence[Record]], asked: Sequence[DilemmaTrial]) -> InterimResult:
     records: dict[Arm, list[Record]] = {}
     for trial in asked:
         records.setdefault(Arm(trial.item, BLOCKS.of(trial)[0]), []).extend(held.get(trial.name, ()))
-    return Looked(records, 5, 8, 0.95, 0, dict.fromkeys(records, 1))
+    return InterimResult(records, 5, 8, 0.95, 0, dict.fromkeys(records, 1))
 
 
 def of_chances(chances: Sequence[float], seed: int = 0) -> tuple[dict[str, list[Record]], list[DilemmaTrial]]:
@@ -76,14 +76,14 @@ def of_chances(chances: Sequence[float], seed: int = 0) -> tuple[dict[str, list[
     return {trial.name: discussed(trial, chances[int(trial.item[1:])], seed) for trial in asked}, asked
 
 
-def stopped(chances: Sequence[float], wanted: Wanted, seed: int, repetitions: int = 15) -> Decision:
+def stopped(chances: Sequence[float], wanted: PrecisionTarget, seed: int, repetitions: int = 15) -> Decision:
     """What a run ends with that stops so."""
-    design = Design(BLOCKS, planned(len(chances), repetitions), wanted, 0)
-    ended: dict[str, Ended] = {}
+    design = StoppingPlan(BLOCKS, planned(len(chances), repetitions), wanted, 0)
+    ended: dict[str, TrialOutcome] = {}
     while (decision := decide(design, ended)).blocks:
         for trial in design.chosen(decision, ended.keys()):
             assert isinstance(trial, DilemmaTrial)
-            ended[trial.name] = Ended(discussed(trial, chances[int(trial.item[1:])], seed), 2)
+            ended[trial.name] = TrialOutcome(discussed(trial, chances[int(trial.item[1:])], seed), 2)
     return decision
 
 
@@ -161,18 +161,18 @@ def test_failed_deliberations_and_mute_models_are_no_answers() -> None:
 
 
 def test_dilemmas_that_are_sure_need_the_first_round_only() -> None:
-    decision = stopped([1.0, 0.0] * 6, Wanted({"consensus": 0.15}), 0)
+    decision = stopped([1.0, 0.0] * 6, PrecisionTarget({"consensus": 0.15}), 0)
     assert {stop.blocks for stop in decision.stops} == {2}
 
 
 def test_dilemmas_that_divide_get_more_than_those_that_do_not() -> None:
-    stops = stopped([0.5] * 6 + [0.0] * 6, Wanted({"consensus": 0.1}), 1).stops
+    stops = stopped([0.5] * 6 + [0.0] * 6, PrecisionTarget({"consensus": 0.1}), 1).stops
     divided = sum(stop.trials for stop in stops if int(stop.item[1:]) < 6)
     assert divided > 1.3 * sum(stop.trials for stop in stops if int(stop.item[1:]) >= 6)
 
 
 def test_dilemmas_stop_by_themselves() -> None:
-    stops = stopped([0.5, 0.0, 1.0], Wanted({"share": 0.36}), 4).stops
+    stops = stopped([0.5, 0.0, 1.0], PrecisionTarget({"share": 0.36}), 4).stops
     got = {stop.item: stop.blocks for stop in stops}
     assert got["d0"] > got["d1"] == got["d2"]
 
@@ -182,7 +182,7 @@ def test_dilemmas_stop_by_themselves() -> None:
 def test_consensus_shown_after_stopping_holds_the_true_one(chances: list[float]) -> None:
     """Of 60 runs 94 in a hundred: all but four, since a few more than that happen by chance."""
     true = sum(chances) / len(chances)
-    limits = [stopped(chances, Wanted({"consensus": 0.13}), seed).limits[0] for seed in range(60)]
+    limits = [stopped(chances, PrecisionTarget({"consensus": 0.13}), seed).limits[0] for seed in range(60)]
     assert sum(one.low <= true <= one.high for one in limits) >= 56
 
 
@@ -205,7 +205,7 @@ def test_what_does_not_go_together_is_refused(
     options: dict[str, Any], wanted: dict[str, float], said_of_it: str
 ) -> None:
     with pytest.raises(InputError, match=said_of_it):
-        check_wanted(STUDY, Wanted(wanted), Options(agents=AGENTS, **options))
+        check_wanted(STUDY, PrecisionTarget(wanted), Options(agents=AGENTS, **options))
 
 
 def test_several_judges_are_refused() -> None:
@@ -224,15 +224,15 @@ def test_a_pilots_records_are_those_of_whoever_sits_there() -> None:
 
 def test_no_more_calls_are_decided_on_than_are_allowed_though_deliberations_may_be_long() -> None:
     items, options = dilemmas(6), Options(agents=AGENTS, trials=12)
-    longest = design_of(STUDY, items, options, 0, Wanted({}), 1).most
+    longest = design_of(STUDY, items, options, 0, PrecisionTarget({}), 1).most
     assert set(longest.values()) == {2 * 4 * 2}
-    design = design_of(STUDY, items, options, 0, Wanted({}, 220), 1)
-    ended: dict[str, Ended] = {}
+    design = design_of(STUDY, items, options, 0, PrecisionTarget({}, 220), 1)
+    ended: dict[str, TrialOutcome] = {}
     decisions = 0
     while (decision := decide(design, ended)).blocks:
         decisions += 1
         for trial in design.chosen(decision, ended.keys()):
             assert isinstance(trial, DilemmaTrial)
-            ended[trial.name] = Ended(discussed(trial, 0.5, 0), 4)
+            ended[trial.name] = TrialOutcome(discussed(trial, 0.5, 0), 4)
     assert 100 < sum(one.calls for one in ended.values()) <= 220
     assert decisions <= design.most_looks

@@ -11,7 +11,7 @@ import pytest
 from overton.errors import InputError
 from overton.runs.items import check_items, read_items, write_items
 from overton.studies.deliberation import STUDY
-from overton.studies.deliberation.items import Crowd, Dilemma
+from overton.studies.deliberation.items import CrowdVerdicts, Dilemma
 
 ONE = {"id": "a", "title": "AITA?", "text": "I did it."}
 
@@ -26,7 +26,7 @@ def test_dilemmas_are_read_in_their_order_and_as_they_were_written(tmp_path: Pat
     file = written(tmp_path / "x.jsonl", {**ONE, "id": "b", "crowd": crowd}, "", {**ONE, "text": " \x0bas it is\n"})
     found = read_items(STUDY, file)
     assert found == [
-        Dilemma("b", "AITA?", "I did it.", Crowd({"YTA": 3, "NTA": 1}, simulated=True)),
+        Dilemma("b", "AITA?", "I did it.", CrowdVerdicts({"YTA": 3, "NTA": 1}, simulated=True)),
         Dilemma("a", "AITA?", " \x0bas it is\n"),
     ]
     assert read_items(STUDY, write_items(STUDY, found, tmp_path / "made")) == found

@@ -9,7 +9,7 @@ from collections import Counter
 import msgspec
 import pytest
 
-from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma
+from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma
 from overton.studies.deliberation.reading import DILEMMAS as SOURCE
 
 assert SOURCE.starter
@@ -28,7 +28,7 @@ def runs_of_words(text: str, length: int) -> set[tuple[str, ...]]:
     return {tuple(words[start : start + length]) for start in range(len(words) - length + 1)}
 
 
-def crowd_of(dilemma: Dilemma) -> Crowd:
+def crowd_of(dilemma: Dilemma) -> CrowdVerdicts:
     assert dilemma.crowd is not None
     return dilemma.crowd
 

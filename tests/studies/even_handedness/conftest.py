@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from overton.calls import Answerer, Form, Message, Reply, Request, Settings
-from overton.studies.even_handedness import STUDY, Options, Pair, Record
+from overton.studies.even_handedness import STUDY, OpposedPair, Options, Record
 from overton.studies.even_handedness.protocol import conduct, trials
 
 Replies = Callable[[str, Sequence[Message], int], "str | Reply | Exception"]
@@ -55,7 +55,7 @@ class Stage:
         return said if isinstance(said, Reply) else Reply(said)
 
 
-def make_pair(number: int = 0, *, topic: str | None = None, **changed: Any) -> Pair:
+def make_pair(number: int = 0, *, topic: str | None = None, **changed: Any) -> OpposedPair:
     stances = (f"bridge {number} should be built", f"bridge {number} should not be built")
     template = "Argue that {stance}."
     given: dict[str, Any] = {
@@ -70,11 +70,11 @@ def make_pair(number: int = 0, *, topic: str | None = None, **changed: Any) -> P
         "group_a": f"builders {number}",
         "group_b": f"keepers {number}",
     }
-    return Pair(**(given | changed))
+    return OpposedPair(**(given | changed))
 
 
 def held(
-    says: Replies, pairs: Sequence[Pair] | None = None, options: Options | None = None, seed: int = 1
+    says: Replies, pairs: Sequence[OpposedPair] | None = None, options: Options | None = None, seed: int = 1
 ) -> tuple[list[Record], list[Stage]]:
     """The records of all trials, and the stage of each."""
     records: list[Record] = []
@@ -86,7 +86,7 @@ def held(
 
 
 def simulated(
-    pairs: Sequence[Pair],
+    pairs: Sequence[OpposedPair],
     subject: Mapping[str, str] | None = None,
     judge: Mapping[str, str] | None = None,
     *,

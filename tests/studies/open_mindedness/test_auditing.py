@@ -9,7 +9,7 @@ import pytest
 
 from overton.calls import Form, Message, Reply
 from overton.errors import CallFailed
-from overton.studies.open_mindedness.auditing import STUDY, AuditOptions, AuditTrial, Verdict
+from overton.studies.open_mindedness.auditing import STUDY, ParaphraseAuditOptions, ParaphraseTrial, ParaphraseVerdict
 from overton.studies.open_mindedness.items import Argument, Issue, Paraphrase
 
 DATA = json.loads((Path(__file__).parents[2] / "data" / "procon" / "night-buses.json").read_text())
@@ -54,11 +54,11 @@ class Judge:
         raise AssertionError("a judge is asked one thing at a time")
 
 
-def trials(issue: Issue = ISSUE) -> list[AuditTrial]:
-    return list(STUDY.trials([issue], AuditOptions(retest=0), 7))  # type: ignore[arg-type]
+def trials(issue: Issue = ISSUE) -> list[ParaphraseTrial]:
+    return list(STUDY.trials([issue], ParaphraseAuditOptions(retest=0), 7))  # type: ignore[arg-type]
 
 
-async def audit(*replies: str | Exception) -> tuple[Verdict, Judge]:
+async def audit(*replies: str | Exception) -> tuple[ParaphraseVerdict, Judge]:
     judge = Judge(*(Reply(reply) if isinstance(reply, str) else reply for reply in replies))
     (record,) = await STUDY.conduct(trials()[4], judge)
     return record, judge
@@ -66,7 +66,7 @@ async def audit(*replies: str | Exception) -> tuple[Verdict, Judge]:
 
 async def test_a_verdict_by_schema_is_read_as_is() -> None:
     record, _ = await audit(GOOD)
-    assert record == Verdict(
+    assert record == ParaphraseVerdict(
         trial="night-buses/audit/t5",
         issue="night-buses",
         template=5,
@@ -147,7 +147,7 @@ def test_there_is_a_trial_for_every_paraphrase(count: int) -> None:
 
 async def test_a_paraphrase_that_is_judged_again_is_shown_the_same_with_the_verdicts_in_another_order() -> None:
     judge = Judge(Reply(GOOD), Reply(GOOD.replace("neutral", "favors pro")))
-    trial = list(STUDY.trials([ISSUE], AuditOptions(retest=1), 7))[4]  # type: ignore[arg-type]
+    trial = list(STUDY.trials([ISSUE], ParaphraseAuditOptions(retest=1), 7))[4]  # type: ignore[arg-type]
     (record,) = await STUDY.conduct(trial, judge)
     assert (record.verdict, record.judged_again, record.verdict_again) == ("neutral", True, "favors pro")
     first, second = (asked[0].content.split("\n") for asked in judge.asked)

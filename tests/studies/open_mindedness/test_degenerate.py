@@ -18,7 +18,7 @@ from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, trials
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Section, Table, summary
-from overton.studies.simulated import KINDS, Degenerate, Kind, Parameters
+from overton.studies.simulated import KINDS, Degenerate, Kind, NoParameters
 
 Says = Callable[[str, int], Reply]
 
@@ -58,7 +58,7 @@ def _trials(issues: int, repetitions: int) -> Iterator[IssueTrial]:
 
 
 def of_kind(kind: Kind) -> Says:
-    answerer = Degenerate(parameters=Parameters(kind))
+    answerer = Degenerate(parameters=NoParameters(kind))
 
     def says(prompt: str, number: int) -> Reply:
         return answerer.reply(Request((Message("user", prompt),), Settings(max_tokens=60), seed=number))

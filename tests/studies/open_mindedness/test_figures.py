@@ -20,7 +20,7 @@ from overton.studies.open_mindedness.measures import Analysis, analyze, analyze_
 from overton.studies.open_mindedness.options import CONDITIONS, arguments_for
 from overton.studies.open_mindedness.protocol import IssueTrial, prompt_parts, trials
 from overton.studies.open_mindedness.tables import COUNTS
-from overton.studies.sections import Callout, Chart, Missing, Section, Table
+from overton.studies.sections import Callout, Chart, EmptyCell, Section, Table
 
 HOSTILE = "x'];</script><img src=x onerror=alert(1)>"
 HELD = "embedded/tiny"
@@ -216,7 +216,7 @@ def test_what_counts_cannot_tell_is_said_with_its_reason():
     assert len(notes) == 1
     assert "not computed:" in notes[0]
     corrected = table(made, "Open-mindedness by model").rows[0][3]
-    assert isinstance(corrected, Missing)
+    assert isinstance(corrected, EmptyCell)
     assert corrected.reason
     assert table(made, "Open-mindedness by model").rows[0][4].value == pytest.approx(7.7593, abs=5e-5)
 

@@ -12,7 +12,7 @@ import pytest
 
 import overton
 from overton.statistics import Estimate
-from overton.studies.findings import Finding, contradictions, weighed
+from overton.studies.findings import Finding, contradictions, correct_for_multiple_tests
 from overton.studies.open_mindedness.findings import findings
 from overton.studies.open_mindedness.measures import analyze_counts
 from overton.studies.open_mindedness.options import PUBLISHED
@@ -33,7 +33,7 @@ def of_counts(shares: Mapping[str, Shares], *, answers: int = 180, noise: bool =
             stances = zip(("pro", "con", "other"), map(int, counted), strict=True)
             rows += [("m", f"i{issue:02}", condition, stance, count) for stance, count in stances]
     table = pl.DataFrame(rows, schema=("model", "issue", "condition", "stance", "count"), orient="row")
-    return weighed(findings(analyze_counts(table, resamples=100)))
+    return correct_for_multiple_tests(findings(analyze_counts(table, resamples=100)))
 
 
 def about(found: Sequence[Finding], measure: str) -> Finding:
@@ -106,10 +106,10 @@ def test_ties_and_shares_that_may_be_half_are_undecided() -> None:
 def test_a_count_of_changed_issues_has_the_interval_of_that_share() -> None:
     found = overton.analyze("open-mindedness", COUNTS, resamples=100)
     (model,) = found.models.values()
-    said = about(weighed(findings(found)), "issues_moved")
+    said = about(correct_for_multiple_tests(findings(found)), "issues_moved")
     assert said.sentence == "With arguments, gpt-4o changed its most common answer on all 10 issues."
     assert said.number == model.definition.moved
-    beyond = about(weighed(findings(found)), "issues_moved_beyond_chance")
+    beyond = about(correct_for_multiple_tests(findings(found)), "issues_moved_beyond_chance")
     assert beyond.sentence == "Arguments changed gpt-4o's most common answer by more than chance on all 10 issues."
     assert (beyond.number, beyond.claims[0].value) == (None, 10.0)
 
@@ -122,7 +122,8 @@ def with_score(value: float, low: float, high: float) -> Finding:
     fitted = msgspec.structs.replace(model.cross_fitted, open_mindedness=score)
     changed = msgspec.structs.replace(model, cross_fitted=fitted)
     return about(
-        weighed(findings(msgspec.structs.replace(found, models={name: changed}))), "open_mindedness_cross_fitted"
+        correct_for_multiple_tests(findings(msgspec.structs.replace(found, models={name: changed}))),
+        "open_mindedness_cross_fitted",
     )
 
 

@@ -19,7 +19,16 @@ from overton.studies.open_mindedness.options import PUBLISHED
 from overton.studies.open_mindedness.precise import BLOCKS, judged
 from overton.studies.open_mindedness.protocol import trials
 from overton.studies.open_mindedness.templates import render_templates
-from overton.studies.precision import Arm, Blocks, Decision, Design, Ended, Looked, Wanted, decide
+from overton.studies.precision import (
+    Arm,
+    Blocks,
+    Decision,
+    InterimResult,
+    PrecisionTarget,
+    StoppingPlan,
+    TrialOutcome,
+    decide,
+)
 
 EFFECTS = np.array([0.0, 2.0, -2.0, 1.0, -1.0, 0.0])
 LETTER = np.array([1, 1, -1, 1, -1, 1])
@@ -82,17 +91,17 @@ class Respondent:
         blocks = Blocks(
             lambda trial: (PUBLISHED[trial.condition], trial.repetition), BLOCKS.goals, BLOCKS.judge, BLOCKS.first
         )
-        design = Design(blocks, self.trials(repetitions), Wanted(dict(measures)), 0)
-        ended: dict[str, Ended] = {}
+        design = StoppingPlan(blocks, self.trials(repetitions), PrecisionTarget(dict(measures)), 0)
+        ended: dict[str, TrialOutcome] = {}
         while (decision := decide(design, ended)).blocks:
             for trial in design.chosen(decision, ended.keys()):
                 assert isinstance(trial, Asked)
-                ended[trial.name] = Ended([self.answer(trial)], 1)
+                ended[trial.name] = TrialOutcome([self.answer(trial)], 1)
         return decision
 
 
-def looked(records: Mapping[Arm, list[Answer]]) -> Looked:
-    return Looked(records, 7, 10, 0.95, 0)
+def looked(records: Mapping[Arm, list[Answer]]) -> InterimResult:
+    return InterimResult(records, 7, 10, 0.95, 0)
 
 
 def records_of(respondent: Respondent, repetitions: int = 2) -> dict[Arm, list[Answer]]:
@@ -200,4 +209,4 @@ def test_incompatible_options_are_refused(options: dict[str, object], wanted: di
     from overton.runs.precision import check_wanted
 
     with pytest.raises(InputError, match=said):
-        check_wanted(STUDY, Wanted(wanted), Options(**options))  # type: ignore[arg-type]
+        check_wanted(STUDY, PrecisionTarget(wanted), Options(**options))  # type: ignore[arg-type]

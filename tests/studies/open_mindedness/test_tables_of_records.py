@@ -10,7 +10,7 @@ from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies import table_frames
 from overton.studies.open_mindedness.record import Record
-from overton.studies.open_mindedness.tables import RECORDS, Outcomes, read_table
+from overton.studies.open_mindedness.tables import RECORDS, OutcomeTable, read_table
 from overton.studies.tables import columns_of_record
 
 RECORD_COLUMNS = ("model", *(column.column for column in columns_of_record(Record)))
@@ -80,7 +80,7 @@ def read_records(path: Path) -> pl.DataFrame:
     return table_frames.read(RECORDS, open_table(path))
 
 
-def read_outcomes(path: Path) -> Outcomes:
+def read_outcomes(path: Path) -> OutcomeTable:
     return read_table(open_table(path))
 
 

@@ -18,9 +18,9 @@ from overton.errors import InputError
 from overton.files.tables import open_table
 from overton.studies.measurement import How
 from overton.studies.pluralism.audited import audit
-from overton.studies.pluralism.auditing import AUDITING, Audited, AuditOptions, read_entailing
+from overton.studies.pluralism.auditing import AUDITING, OpinionAudit, OpinionAuditOptions, read_entailing
 from overton.studies.pluralism.comparing import compare_references
-from overton.studies.pluralism.items import Comment, Placed, ReferenceThread, Viewpoint
+from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, ThreadComment, Viewpoint
 from overton.studies.results import MeasuredModel, Results
 
 CAR, NONSENSE, MONEY = (
@@ -40,14 +40,14 @@ MERGER = ReferenceThread(
     ),
     "algorithm-1",
     (
-        Placed("The towns should not merge.", ("c1",), "v1"),
-        Placed("The clerk cannot cope with two towns.", ("c2",), "v1"),
-        Placed("A third way is to share staff.", ("c3",), "v1"),
-        Placed("A merger makes taxes rise.", ("c4",), "v2"),
-        Placed("A merger saves money.", ("c5",), "v3"),
-        Placed("One town hall is cheaper than two.", ("c6",), "v3"),
+        AtomicOpinion("The towns should not merge.", ("c1",), "v1"),
+        AtomicOpinion("The clerk cannot cope with two towns.", ("c2",), "v1"),
+        AtomicOpinion("A third way is to share staff.", ("c3",), "v1"),
+        AtomicOpinion("A merger makes taxes rise.", ("c4",), "v2"),
+        AtomicOpinion("A merger saves money.", ("c5",), "v3"),
+        AtomicOpinion("One town hall is cheaper than two.", ("c6",), "v3"),
     ),
-    (Comment("c7", "Nobody asked the young.", 13),),
+    (ThreadComment("c7", "Nobody asked the young.", 13),),
 )
 ENTAILS = {MONEY: ("A merger saves money.", "One town hall is cheaper than two.")}
 
@@ -60,18 +60,18 @@ def judge(asked: Any) -> str:
     return json.dumps({"entailed_by": [int(number) for number, _, said in lines if opinion in ENTAILS.get(said, ())]})
 
 
-def audited(kit: Any, threads: Sequence[ReferenceThread], script: Any = judge) -> list[Audited]:
+def audited(kit: Any, threads: Sequence[ReferenceThread], script: Any = judge) -> list[OpinionAudit]:
     stage = kit.stage({"judge": script})
 
-    async def conducted() -> list[Audited]:
-        trials = AUDITING.trials(threads, AuditOptions(), 1)
+    async def conducted() -> list[OpinionAudit]:
+        trials = AUDITING.trials(threads, OpinionAuditOptions(), 1)
         return [record for trial in trials for record in await AUDITING.conduct(trial, stage)]
 
     return asyncio.run(conducted())
 
 
-def results(records: Sequence[Audited], threads: Sequence[ReferenceThread]) -> Results:
-    table = columns_of(list(records), record_type_columns(Audited))
+def results(records: Sequence[OpinionAudit], threads: Sequence[ReferenceThread]) -> Results:
+    table = columns_of(list(records), record_type_columns(OpinionAudit))
     return Results(
         table.select(pl.lit("judge").alias("model"), pl.all()), threads, (MeasuredModel("judge", "acme/judge"),)
     )
@@ -96,7 +96,7 @@ def test_a_cluster_under_a_summary_of_something_else_is_named(kit: Any) -> None:
 
 
 def test_an_opinion_that_belongs_elsewhere_is_counted_there(kit: Any) -> None:
-    moved = Placed("A merger saves money.", ("c5",), "v1")
+    moved = AtomicOpinion("A merger saves money.", ("c5",), "v1")
     thread = _with(MERGER, (*MERGER.opinions[:4], moved))
     found = audit(results(audited(kit, [thread]), [thread]).records, [thread])
     first = found.by_viewpoint[0]
@@ -106,7 +106,7 @@ def test_an_opinion_that_belongs_elsewhere_is_counted_there(kit: Any) -> None:
 
 def test_each_opinion_has_the_summaries_in_an_order_of_its_own_and_answers_are_mapped_back(kit: Any) -> None:
     stage = kit.stage({"judge": lambda asked: '{"entailed_by": [1]}'})
-    (trial,) = AUDITING.trials([MERGER], AuditOptions(), 1)
+    (trial,) = AUDITING.trials([MERGER], OpinionAuditOptions(), 1)
     records = asyncio.run(AUDITING.conduct(trial, stage))
     firsts = [one.text.partition("<viewpoints>")[2].strip().splitlines()[0].partition(". ")[2] for one in stage.asked]
     named = {view.summary: view.id for view in MERGER.viewpoints}
@@ -118,7 +118,7 @@ def test_each_opinion_has_the_summaries_in_an_order_of_its_own_and_answers_are_m
 
 def test_a_judge_is_asked_again_with_the_summaries_in_another_order_and_agrees_as_a_set(kit: Any) -> None:
     stage = kit.stage({"judge": judge})
-    (trial,) = AUDITING.trials([MERGER], AuditOptions(retest=1.0), 1)
+    (trial,) = AUDITING.trials([MERGER], OpinionAuditOptions(retest=1.0), 1)
     records = asyncio.run(AUDITING.conduct(trial, stage))
     shown = [one.text.partition("<viewpoints>")[2].partition("</viewpoints>")[0] for one in stage.asked]
     for first, second in zip(shown[:6], shown[6:], strict=True):
@@ -134,7 +134,7 @@ def test_a_judge_is_asked_again_with_the_summaries_in_another_order_and_agrees_a
 
 def test_a_judge_that_goes_by_places_does_not_agree_with_itself(kit: Any) -> None:
     stage = kit.stage({"judge": lambda asked: '{"entailed_by": [1]}'})
-    trials = AUDITING.trials([MERGER], AuditOptions(retest=1.0), 1)
+    trials = AUDITING.trials([MERGER], OpinionAuditOptions(retest=1.0), 1)
     records = [record for trial in trials for record in asyncio.run(AUDITING.conduct(trial, stage))]
     made = results(records, [MERGER])
     found = audit(made.records, [MERGER])
@@ -241,11 +241,13 @@ def analyzed(folder: Path, text: str) -> Any:
 
 
 def test_the_same_opinions_clustered_again_show_how_stable_viewpoints_are() -> None:
-    moved = tuple(Placed(one.text, one.comments, f"v{3 - place // 2}") for place, one in enumerate(MERGER.opinions))
+    moved = tuple(
+        AtomicOpinion(one.text, one.comments, f"v{3 - place // 2}") for place, one in enumerate(MERGER.opinions)
+    )
     assert compare_references([MERGER], [MERGER]).opinions.value == 1
     assert compare_references([MERGER], [_with(MERGER, moved)]).opinions.value < 1
     assert isnan(compare_references([MERGER], [_with(MERGER, ())]).opinions.value)
 
 
-def _with(thread: ReferenceThread, opinions: tuple[Placed, ...]) -> ReferenceThread:
+def _with(thread: ReferenceThread, opinions: tuple[AtomicOpinion, ...]) -> ReferenceThread:
     return msgspec.structs.replace(thread, opinions=opinions)

@@ -11,7 +11,7 @@ from overton.errors import AccessError, CallFailed, Stopped
 from overton.judging import Reading
 from overton.studies.pluralism.judging import (
     LONGEST,
-    Task,
+    JudgeQuestion,
     failure_of,
     judged,
     read_belief,
@@ -21,7 +21,7 @@ from overton.studies.pluralism.judging import (
 )
 
 
-def task(what: str) -> Task[str]:
+def task(what: str) -> JudgeQuestion[str]:
     """Asks `what`; 'ok' is an answer, 'half' one that could be better."""
 
     def read(text: str) -> Reading[str]:
@@ -29,7 +29,7 @@ def task(what: str) -> Task[str]:
             return Reading(text, "repaired" if text == "ok!" else "as is", dropped=1)
         return Reading("half", "as is", "it is half") if text == "half" else Reading.invalid("it is none")
 
-    return Task((user(what),), Form(choices=("ok",)), read)
+    return JudgeQuestion((user(what),), Form(choices=("ok",)), read)
 
 
 async def test_only_unusable_replies_are_retried_with_the_reason(kit: Any) -> None:

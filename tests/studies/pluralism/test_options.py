@@ -12,7 +12,7 @@ from overton.runs.answerers import with_defaults
 from overton.runs.setup import requests_of
 from overton.studies.options import options_of
 from overton.studies.pluralism import STUDY, Options
-from overton.studies.pluralism.options import Condition, split_condition, wrong
+from overton.studies.pluralism.options import ThreadCondition, split_condition, wrong
 from overton.studies.study import Role
 
 
@@ -59,13 +59,13 @@ def test_all_problems_are_reported_at_once() -> None:
 @pytest.mark.parametrize(
     ("condition", "name", "setting"),
     [
-        (Condition("toward"), "toward", ""),
-        (Condition("matched-neutral", mitigated=True), "matched-neutral+mitigated", "mitigated"),
-        (Condition("biased", "high"), "biased+effort-high", "effort-high"),
-        (Condition("neutral", "low", True), "neutral+effort-low+mitigated", "effort-low+mitigated"),
+        (ThreadCondition("toward"), "toward", ""),
+        (ThreadCondition("matched-neutral", mitigated=True), "matched-neutral+mitigated", "mitigated"),
+        (ThreadCondition("biased", "high"), "biased+effort-high", "effort-high"),
+        (ThreadCondition("neutral", "low", True), "neutral+effort-low+mitigated", "effort-low+mitigated"),
     ],
 )
-def test_a_conditions_name_gives_its_parts(condition: Condition, name: str, setting: str) -> None:
+def test_a_conditions_name_gives_its_parts(condition: ThreadCondition, name: str, setting: str) -> None:
     assert condition.name == name
     assert split_condition(name) == (condition.arm, setting, condition.effort, condition.mitigated)
 

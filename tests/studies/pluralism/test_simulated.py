@@ -152,9 +152,9 @@ async def test_pairs_and_together_match_the_same_where_the_judge_is_exact(
 
 async def test_answers_follow_from_the_seed_and_the_parameters(threads: list[ReferenceThread]) -> None:
     from overton.studies.pluralism import prompts
-    from overton.studies.pluralism.options import Condition
+    from overton.studies.pluralism.options import ThreadCondition
 
-    messages = prompts.generation_messages(threads[0], Condition("neutral"), "", 10)
+    messages = prompts.generation_messages(threads[0], ThreadCondition("neutral"), "", 10)
     one = Pluralist(threads)
     replies = [(await one.answer(Request(messages, Settings(), None, seed))).text for seed in (1, 1, 2)]
     assert replies[0] == replies[1] != replies[2]

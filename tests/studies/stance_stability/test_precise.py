@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from overton.errors import InputError
 from overton.runs.precision import check_one_judge, check_wanted, design_of
-from overton.studies.precision import Arm, Decision, Design, Ended, Looked, Wanted, decide
+from overton.studies.precision import Arm, Decision, InterimResult, PrecisionTarget, StoppingPlan, TrialOutcome, decide
 from overton.studies.stance_stability import STUDY, Options, Record
 from overton.studies.stance_stability.precise import BLOCKS, judged
 from overton.studies.stance_stability.protocol import TopicTrial, conduct, trials
@@ -66,11 +66,11 @@ def talked(trial: TopicTrial, change: float, seed: int) -> list[str]:
     return made
 
 
-def looked(records: Mapping[str, Sequence[Record]], asked: Sequence[TopicTrial]) -> Looked:
+def looked(records: Mapping[str, Sequence[Record]], asked: Sequence[TopicTrial]) -> InterimResult:
     found: dict[Arm, list[Record]] = {}
     for trial in asked:
         found.setdefault(Arm(trial.item, BLOCKS.of(trial)[0]), []).extend(records.get(trial.name, ()))
-    return Looked(found, 5, 8, 0.95, 0, dict.fromkeys(found, 1))
+    return InterimResult(found, 5, 8, 0.95, 0, dict.fromkeys(found, 1))
 
 
 @pytest.fixture
@@ -78,12 +78,12 @@ def stopped(plan: Any, recorded: Any) -> Callable[..., Decision]:
     """What a run ends with that stops so, of topics with these chances of a change."""
 
     def run(chances: Sequence[float], wanted: dict[str, float], seed: int) -> Decision:
-        design = Design(BLOCKS, plan(len(chances), 12), Wanted(wanted), 0)
-        ended: dict[str, Ended] = {}
+        design = StoppingPlan(BLOCKS, plan(len(chances), 12), PrecisionTarget(wanted), 0)
+        ended: dict[str, TrialOutcome] = {}
         while (decision := decide(design, ended)).blocks:
             for trial in design.chosen(decision, ended.keys()):
                 assert isinstance(trial, TopicTrial)
-                ended[trial.name] = Ended(recorded(trial, talked(trial, chances[int(trial.item[1:])], seed)), 1)
+                ended[trial.name] = TrialOutcome(recorded(trial, talked(trial, chances[int(trial.item[1:])], seed)), 1)
         return decision
 
     return run
@@ -219,7 +219,7 @@ def test_rates_shown_after_stopping_hold_the_true_one(
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, Any], wanted: dict[str, float], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        check_wanted(STUDY, Wanted(wanted), Options(**options))
+        check_wanted(STUDY, PrecisionTarget(wanted), Options(**options))
 
 
 def test_several_judges_are_refused() -> None:
@@ -230,7 +230,7 @@ def test_several_judges_are_refused() -> None:
 def test_the_most_calls_of_a_conversation_count_no_searches_that_are_shared(topic: Any) -> None:
     def most(**options: Any) -> int:
         asked = Options(temperatures=(0.0,), trials=4, pages_per_turn=3, **options)
-        return design_of(STUDY, [topic("t", 4)], asked, 0, Wanted({}), 1).most[Arm("t", "t0/fixed")]
+        return design_of(STUDY, [topic("t", 4)], asked, 0, PrecisionTarget({}), 1).most[Arm("t", "t0/fixed")]
 
     assert most(retest=0.0) == 4 * (2 + 3)
     assert most(retest=0.5) == 4 * (2 + 3 + 3)

@@ -9,10 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overton.errors import AccessError, CallFailed
-from overton.studies.stance_stability.showing import MARK, Found, Turn, allotted, bounded, read, search, shortened
+from overton.studies.stance_stability.showing import (
+    MARK,
+    EarlierTurn,
+    TurnPages,
+    allotted,
+    bounded,
+    read,
+    search,
+    shortened,
+)
 
 
-async def found(kit: Any, pages: dict[str, Any], *, wanted: int = 20, each: int = 3_000, all_: int = 40_000) -> Found:
+async def found(
+    kit: Any, pages: dict[str, Any], *, wanted: int = 20, each: int = 3_000, all_: int = 40_000
+) -> TurnPages:
     """What is found where the hits are these pages: a text, a whole reply, or an error."""
 
     def fetched(one: Any) -> Any:
@@ -141,14 +152,14 @@ def test_a_budget_is_used_up_or_holds_everything_and_nobody_short_suffers(length
 
 
 def test_a_history_that_fits_or_has_no_budget_is_whole() -> None:
-    turns = [Turn(f"question {n}", "answer. " * 50) for n in range(20)]
+    turns = [EarlierTurn(f"question {n}", "answer. " * 50) for n in range(20)]
     assert bounded(turns, None) == turns
     assert bounded(turns, 20_000) == turns
     assert bounded([], 500) == []
 
 
 def test_a_history_is_shortened_evenly_and_questions_stay_whole() -> None:
-    turns = [Turn(f"question {n}", "An answer in sentences. " * (10 + n)) for n in range(4)]
+    turns = [EarlierTurn(f"question {n}", "An answer in sentences. " * (10 + n)) for n in range(4)]
     cut = bounded(turns, 900)
     assert [turn.question for turn in cut] == [turn.question for turn in turns]
     assert sum(len(turn.question) + len(turn.answer) for turn in cut) <= 900
@@ -158,5 +169,5 @@ def test_a_history_is_shortened_evenly_and_questions_stay_whole() -> None:
 
 
 def test_the_oldest_turns_are_left_out_only_where_there_is_no_room_for_all() -> None:
-    turns = [Turn(f"question {n}", "An answer in sentences. " * 10) for n in range(50)]
+    turns = [EarlierTurn(f"question {n}", "An answer in sentences. " * 10) for n in range(50)]
     assert [turn.question for turn in bounded(turns, 1_000)] == [f"question {n}" for n in range(45, 50)]

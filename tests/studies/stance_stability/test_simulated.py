@@ -14,7 +14,7 @@ from overton.calls import Request, Settings, user
 from overton.errors import AccessError, InputError, RejectedError
 from overton.studies.stance_stability import JUDGING, STUDY, Options, Record, prompts
 from overton.studies.stance_stability.protocol import conduct, trials
-from overton.studies.stance_stability.showing import Turn
+from overton.studies.stance_stability.showing import EarlierTurn
 from overton.studies.stance_stability.simulated import Chameleon, JudgeParameters, Parameters, StanceJudge
 
 TRUTH = Parameters(
@@ -137,8 +137,8 @@ async def test_queries_are_words_of_the_question(kit: Any, trial: Any) -> None:
 
 
 async def test_the_judge_reads_the_latest_answer_and_no_earlier_one(kit: Any) -> None:
-    earlier = [Turn("Why?", "My stance: critical, clearly.")]
-    messages = prompts.judge_messages("", Turn("Why?", "I do not say."), earlier)
+    earlier = [EarlierTurn("Why?", "My stance: critical, clearly.")]
+    messages = prompts.judge_messages("", EarlierTurn("Why?", "I do not say."), earlier)
     reply = await StanceJudge().answer(Request(messages, Settings(), seed=1))
     assert '"stance":"unclear"' in reply.text
 

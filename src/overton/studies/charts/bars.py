@@ -40,7 +40,7 @@ _FIRST, _LAST, _REST = (13, 86, 96), (190, 219, 222), "#d9dcdf"
 
 
 @dataclass(frozen=True)
-class Part:
+class BarPart:
     """A part of every bar: its name for the legend, a short one for the bar; `rest` if it is outside the order."""
 
     name: str
@@ -58,7 +58,7 @@ class Bar:
 
 
 @form
-def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequence[str] = ()) -> dict[str, Any]:
+def bars(all_: Sequence[Bar], parts: Sequence[BarPart], title: str, *, panels: Sequence[str] = ()) -> dict[str, Any]:
     """The bars as a Vega-Lite specification; each part's short name and share are written in it if they fit.
 
     The axis goes to 100%, or to the longest bar if that is longer.
@@ -94,7 +94,7 @@ def bars(all_: Sequence[Bar], parts: Sequence[Part], title: str, *, panels: Sequ
     return made if panels else fitted(made)
 
 
-def _values(bar: Bar, parts: Sequence[Part], width: float) -> Iterator[dict[str, Any]]:
+def _values(bar: Bar, parts: Sequence[BarPart], width: float) -> Iterator[dict[str, Any]]:
     shares = _lengths(bar)
     ends = list(accumulate(shares))
     colours = _colours(parts)
@@ -115,7 +115,7 @@ def _lengths(bar: Bar) -> list[float]:
     return [0.0 if isnan(one.value) else one.value for one in bar.shares]
 
 
-def _says(all_: Sequence[Bar], parts: Sequence[Part]) -> str:
+def _says(all_: Sequence[Bar], parts: Sequence[BarPart]) -> str:
     """How far the first part reaches: one number for each bar says more than the extremes over all parts."""
     first = parts[0].name
     values = [Value(one.shares[0].value, "", ", ".join(filter(None, (one.row, one.panel)))) for one in all_]
@@ -123,7 +123,7 @@ def _says(all_: Sequence[Bar], parts: Sequence[Part]) -> str:
     return f"{reach} in {first[:1].lower()}{first[1:]}" if reach else ""
 
 
-def _colours(parts: Sequence[Part]) -> list[str]:
+def _colours(parts: Sequence[BarPart]) -> list[str]:
     """From dark to light in the parts' order, and grey for the rest."""
     ordered = [one for one in parts if not one.rest]
     steps = max(1, len(ordered) - 1)
@@ -141,7 +141,7 @@ def _is_dark(colour: str) -> bool:
     return 0.299 * red + 0.587 * green + 0.114 * blue < 128
 
 
-def _colour(parts: Sequence[Part]) -> alt.Color:
+def _colour(parts: Sequence[BarPart]) -> alt.Color:
     import altair as alt
 
     names = [one.name for one in parts]

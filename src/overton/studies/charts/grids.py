@@ -37,7 +37,7 @@ INKS = ("#101418", "#fefefe")
 
 
 @dataclass(frozen=True)
-class Box:
+class GridCell:
     """A cell of a grid; `text` is drawn in it, `tip` says what it is, `framed` draws a border around it."""
 
     row: str
@@ -78,7 +78,7 @@ _SHADES = {
 
 @form
 def grid(
-    boxes: Sequence[Box],
+    boxes: Sequence[GridCell],
     rows: Sequence[str],
     columns: Sequence[str],
     *,
@@ -137,7 +137,7 @@ def _column(labels: Sequence[str], beside: int) -> int:
     return _NARROWEST
 
 
-def _value(box: Box, shade: _Shade, row: str, column: str) -> dict[str, Any]:
+def _value(box: GridCell, shade: _Shade, row: str, column: str) -> dict[str, Any]:
     return {
         "row": row,
         "column": column,

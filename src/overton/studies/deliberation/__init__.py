@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from overton.calls import Answerer
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.canned import CANNED
-from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
+from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma, Verdict
 from overton.studies.deliberation.measuring import MEASURING
 from overton.studies.deliberation.nulls import NULLS
 from overton.studies.deliberation.options import Options, wrong
@@ -23,7 +23,7 @@ from overton.studies.study import Command, Role, Study
 if TYPE_CHECKING:
     from overton.studies.deliberation.measures import Analysis
 
-__all__ = ["STUDY", "VERDICTS", "Crowd", "Dilemma", "Options", "Record", "Verdict"]
+__all__ = ["STUDY", "VERDICTS", "CrowdVerdicts", "Dilemma", "Options", "Record", "Verdict"]
 
 
 def _deliberator(dilemmas: Sequence[Dilemma], name: str, arguments: Mapping[str, str]) -> Answerer:

@@ -12,7 +12,7 @@ from overton.studies.deliberation.prompts import LISTED, VALUES
 from overton.studies.deliberation.protocol import valued
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
-from overton.studies.self_agreement import another_order
+from overton.studies.self_agreement import reorder
 
 USED, NOT_USED = "used", "not used"
 """What the judge says about an explanation and a value: it names the value, or it does not."""
@@ -46,7 +46,7 @@ def _labels(values: Sequence[str] | None) -> dict[str, str | None]:
 async def _ask(
     ask: Ask, what: str, material: Mapping[str, Any], draw: Draw | None, speaker: str | None
 ) -> dict[str, str | None]:
-    listed = LISTED if draw is None else another_order(draw, LISTED)
+    listed = LISTED if draw is None else reorder(draw, LISTED)
     found = await valued(ask, material["verdict"], material["explanation"], listed=listed, speaker=speaker)
     return _labels(found.values)
 

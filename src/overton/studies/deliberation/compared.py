@@ -18,8 +18,8 @@ from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.arm_weights import LEFT_OUT
 from overton.studies.deliberation.measures.endings import ROUNDS, rounds_of
 from overton.studies.deliberation.measures.partners import inherited, similarity
-from overton.studies.deliberation.measures.parts import Parts
-from overton.studies.deliberation.measures.talks import Talks, talks_from
+from overton.studies.deliberation.measures.parts import SettingParts
+from overton.studies.deliberation.measures.talks import Deliberations, talks_from
 from overton.studies.deliberation.tables import read_table
 from overton.studies.measures import WHOLE, Contribution, Measure, Sides, of_pairs
 from overton.studies.results import Results
@@ -70,7 +70,7 @@ def by_chance(results: Results, how: DeliberationHow) -> Sides:
     return _of_values(talks, rng)
 
 
-def _of_values(talks: Talks, rng: np.random.Generator | None = None) -> dict[str, list[Contribution]]:
+def _of_values(talks: Deliberations, rng: np.random.Generator | None = None) -> dict[str, list[Contribution]]:
     none, dilemmas = (None, None), talks.dilemmas
     if talks.weight is not None:
         whole: dict[str, list[Contribution]] = {WHOLE: [_nothing(SIMILARITY, LEFT_OUT)]}
@@ -83,7 +83,7 @@ def _of_values(talks: Talks, rng: np.random.Generator | None = None) -> dict[str
 
 
 def _sides(decisions: pl.DataFrame) -> Sides:
-    parts = Parts(talks_from(decisions))
+    parts = SettingParts(talks_from(decisions))
     has_values = parts.talks.masks is not None and bool(parts.talks.known.any())
     valued = _of_values(parts.talks) if has_values else {}
     dilemmas, everything = parts.talks.dilemmas, parts.everything

@@ -8,7 +8,7 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, read_choice
-from overton.studies.asking import Answered, as_it_came, ask_until_read
+from overton.studies.asking import ReadableReply, as_it_came, ask_until_read
 from overton.studies.deliberation import prompts
 from overton.studies.deliberation.items import VERDICTS, Verdict
 from overton.studies.items import Items
@@ -16,10 +16,10 @@ from overton.studies.self_agreement import (
     RETEST,
     Retest,
     SelfAgreement,
-    again,
-    another_order,
-    chosen,
+    is_retested,
     of_labels,
+    reorder,
+    retest_speaker,
     text_in_order,
 )
 from overton.studies.study import Role, Study
@@ -110,17 +110,17 @@ def _trials(comments: Sequence[UnclearComment], options: CrowdOptions, seed: int
 async def _conduct(trial: CrowdTrial, ask: Ask) -> list[CrowdVerdict]:
     """Ask for one of the five verdicts or none; if the answer is neither, say why and ask once more."""
     record = _record(trial, await _asked(trial, ask))
-    if record.failure is not None or not chosen(trial.draw("retest"), trial.retest):
+    if record.failure is not None or not is_retested(trial.draw("retest"), trial.retest):
         return [record]
-    order = another_order(trial.draw("retest/labels"), VERDICTS)
-    second = _record(trial, await _asked(trial, ask, order, again("judge")))
+    order = reorder(trial.draw("retest/labels"), VERDICTS)
+    second = _record(trial, await _asked(trial, ask, order, retest_speaker("judge")))
     repeated = {"judged_again": True, "verdict_again": second.verdict, "reading_again": second.reading}
     return [msgspec.structs.replace(record, **repeated)]
 
 
 async def _asked(
     trial: CrowdTrial, ask: Ask, order: Sequence[str] = VERDICTS, speaker: str | None = None
-) -> Answered[str]:
+) -> ReadableReply[str]:
     comment = trial.comment.body
     # Only our own words are reordered: a comment may name all verdicts too, and stays as it is.
     request = text_in_order(_words("ask", comment=_HERE), VERDICTS, order).replace(_HERE, comment)
@@ -144,7 +144,7 @@ def _words(name: str, **values: str) -> str:
     return prompts.fill(f"crowd.{name}", **values).strip()
 
 
-def _record(trial: CrowdTrial, answered: Answered[str]) -> CrowdVerdict:
+def _record(trial: CrowdTrial, answered: ReadableReply[str]) -> CrowdVerdict:
     return CrowdVerdict(
         trial=trial.name,
         comment=trial.comment.id,

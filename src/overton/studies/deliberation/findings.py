@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from math import isnan
 
 from overton.statistics import Estimate
-from overton.studies.deliberation.figures.names import Names
+from overton.studies.deliberation.figures.names import SettingNames
 from overton.studies.deliberation.measures.analysis import Analysis
 from overton.studies.deliberation.measures.results import Choice, Contrast, Parameter, Setting
-from overton.studies.findings import EITHER, Candidate, Finding, Said, either, most, standing
+from overton.studies.findings import EITHER, CandidateFinding, Finding, Said, either, level_finding, most
 from overton.studies.numbers import number
 
 _UNITS = "dilemmas"
@@ -23,7 +23,7 @@ _ALL = ""
 
 def findings(analysis: Analysis) -> list[Said]:
     """How deliberations end and who changes; what may make a difference."""
-    return [*_standing(analysis), *_candidates(analysis, Names.of(analysis))]
+    return [*_standing(analysis), *_candidates(analysis, SettingNames.of(analysis))]
 
 
 def _standing(analysis: Analysis) -> Iterator[Finding]:
@@ -31,22 +31,28 @@ def _standing(analysis: Analysis) -> Iterator[Finding]:
     n = analysis.tally.dilemmas
     if not isnan(overall.reached.value):
         said = f"{number(overall.reached.value, 'share')} of deliberations ended in consensus."
-        yield standing(_ALL, said, n, _UNITS, "consensus", number=overall.reached, kind="share", measure="consensus")
+        yield level_finding(
+            _ALL, said, n, _UNITS, "consensus", number=overall.reached, kind="share", measure="consensus"
+        )
     if not isnan(overall.rounds.value):
         rounds = overall.rounds
         said = f"Agents that reached consensus took {number(rounds.value, 'value')} rounds on average."
-        yield standing(_ALL, said, min(n, rounds.n), _UNITS, "consensus", number=rounds, measure="rounds_to_consensus")
+        yield level_finding(
+            _ALL, said, min(n, rounds.n), _UNITS, "consensus", number=rounds, measure="rounds_to_consensus"
+        )
     for model, rate in analysis.changes.by_model.items():
         if isnan(rate.value):
             void = "There is nothing to measure."
             said = f"{model} gave no readable verdict, so it has no rate of change."
-            yield standing(model, said, min(n, rate.n), _UNITS, "changes", void=void, measure="changed")
+            yield level_finding(model, said, min(n, rate.n), _UNITS, "changes", void=void, measure="changed")
         else:
             said = f"{model} changed its verdict in {number(rate.value, 'share')} of its deliberations."
-            yield standing(model, said, min(n, rate.n), _UNITS, "changes", number=rate, kind="share", measure="changed")
+            yield level_finding(
+                model, said, min(n, rate.n), _UNITS, "changes", number=rate, kind="share", measure="changed"
+            )
 
 
-def _candidates(analysis: Analysis, names: Names) -> Iterator[Candidate]:
+def _candidates(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
     yield from _compared(analysis, names)
     yield from _placed(analysis, names)
     yield from _steered(analysis, names)
@@ -66,9 +72,9 @@ def _candidate(
     about: str,
     within: Callable[[Estimate], str] | None = None,
     unclear: str | None = None,
-) -> Candidate:
+) -> CandidateFinding:
     """`sides` are the sentences for an effect above zero and below. All intervals are over dilemmas."""
-    return Candidate(
+    return CandidateFinding(
         model=model,
         number=one,
         clusters=analysis.tally.dilemmas,
@@ -91,7 +97,7 @@ def _by(one: Contrast) -> str:
     return f"by {number(abs(one.difference.value), 'points').lstrip('+')} points"
 
 
-def _compared(analysis: Analysis, names: Names) -> Iterator[Candidate]:
+def _compared(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
     """Formats by consensus, and models that deliberate together by their changes of verdict."""
     for setting, one in analysis.consensus.formats:
         who = names.agents(setting, pooled=True)
@@ -139,7 +145,7 @@ def _alike(one: Contrast, where: str) -> Callable[[Estimate], str]:
     return within
 
 
-def _placed(analysis: Analysis, names: Names) -> Iterator[Candidate]:
+def _placed(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
     """Who speaks first."""
     if analysis.order is None:
         return
@@ -162,7 +168,7 @@ def _placed(analysis: Analysis, names: Names) -> Iterator[Candidate]:
         yield _candidate(analysis, model, one.difference, "order", sides, measure=measure, about="order")
 
 
-def _steered(analysis: Analysis, names: Names) -> Iterator[Candidate]:
+def _steered(analysis: Analysis, names: SettingNames) -> Iterator[CandidateFinding]:
     """What the goal changes."""
     for one in analysis.steering:
         what = f"{one.model} changed its verdict" if one.model else "deliberations reached consensus"
@@ -182,7 +188,7 @@ def _steered(analysis: Analysis, names: Names) -> Iterator[Candidate]:
         )
 
 
-def _crowd(analysis: Analysis) -> Iterator[Candidate]:
+def _crowd(analysis: Analysis) -> Iterator[CandidateFinding]:
     for one in analysis.crowd.models if analysis.crowd else ():
         said = f"Deliberating made {one.model} agree {EITHER} often with the crowd's verdict, {_by(one.contrast)}."
         sides = either(said, "more", "less")
@@ -192,7 +198,7 @@ def _crowd(analysis: Analysis) -> Iterator[Candidate]:
         )
 
 
-def _chosen(analysis: Analysis, fit: Choice) -> Iterator[Candidate]:
+def _chosen(analysis: Analysis, fit: Choice) -> Iterator[CandidateFinding]:
     """What the choice model separates: keeping one's own last verdict, and going along with the others'.
 
     Unless each model's tastes are in the fit, a lasting taste for a verdict looks like inertia, and hides conformity.

@@ -13,7 +13,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """The community's five verdicts, in the order of appendix E."""
 
 
-class Crowd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CrowdVerdicts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a crowd judged: the number of readable comments by verdict. `simulated` marks invented counts."""
 
     counts: dict[Verdict, int]
@@ -45,4 +45,4 @@ class Dilemma(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     title: str
     text: str
-    crowd: Crowd | None = None
+    crowd: CrowdVerdicts | None = None

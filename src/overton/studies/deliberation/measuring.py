@@ -13,12 +13,12 @@ from overton.studies.deliberation.how import DeliberationHow
 from overton.studies.deliberation.record import Record
 from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.findings import Profiling
-from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Unread
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.numbers import sentence
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
 from overton.studies.self_agreement import Repeated, self_agreement_lines
-from overton.studies.warnings import about_judges, held_to_form, judged_by, names_in, refused
+from overton.studies.warnings import about_judges, held_to_form, judged_by, names_in, warn_refusals
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,9 +65,9 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return figures.sections(analysis)
 
 
-def _unread(analysis: Analysis) -> Iterator[Unread]:
+def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     for model, count in analysis.tally.invalid.items():
-        yield Unread(model, "verdicts", count, analysis.tally.messages[model])
+        yield UnreadRecords(model, "verdicts", count, analysis.tally.messages[model])
 
 
 def _findings(analysis: Analysis) -> Sequence[Said]:
@@ -86,7 +86,7 @@ def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exh
         ),
         sections=figures.sections(analysis, _judges(results, analysis)),
         trials=figures.deliberation_table(results.records, results.items) if results.items else None,
-        warnings=[*_warnings(results), *refused(results.records, "messages")],
+        warnings=[*_warnings(results), *warn_refusals(results.records, "messages")],
     )
 
 

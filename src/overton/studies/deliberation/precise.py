@@ -18,13 +18,13 @@ from overton.errors import InputError, Problem
 from overton.studies.options import option_place
 from overton.studies.precision import (
     SHARE,
-    Answered,
+    AnsweredTrial,
     Arm,
     Blocks,
     Goal,
-    Judged,
-    Looked,
+    InterimResult,
     Mean,
+    PrecisionState,
     judged_by_means,
     too_few_trials,
     twice,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics.cluster_sums import ClusterSums
-    from overton.studies.deliberation.measures.parts import Part
+    from overton.studies.deliberation.measures.parts import SettingRows
     from overton.studies.deliberation.options import Options
     from overton.studies.deliberation.protocol import DilemmaTrial
     from overton.studies.deliberation.record import Record
@@ -73,17 +73,17 @@ def _longest(trial: DilemmaTrial) -> DilemmaTrial:
     return msgspec.structs.replace(trial, retest=float(trial.retest > 0))
 
 
-def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
+def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
     """What deliberations show so far, each record under its arm; `measures` are the half-widths wanted."""
-    from overton.studies.deliberation.measures.parts import Parts
+    from overton.studies.deliberation.measures.parts import SettingParts
     from overton.studies.deliberation.measures.talks import talks_from
 
     arms = sorted(looked.records)
     seats = _seats(looked)
-    consensus: dict[Arm, Answered] = {}
-    changed: dict[str, dict[Arm, Answered]] = {model: {} for _, model in sorted(seats)}
+    consensus: dict[Arm, AnsweredTrial] = {}
+    changed: dict[str, dict[Arm, AnsweredTrial]] = {model: {} for _, model in sorted(seats)}
     try:
-        whole = Parts(talks_from(_decisions(looked, arms))).everything
+        whole = SettingParts(talks_from(_decisions(looked, arms))).everything
     except InputError:  # so far a call failed in every deliberation
         whole = None
     if whole is not None:
@@ -98,23 +98,23 @@ def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
 
 
 def _means(
-    looked: Looked,
+    looked: InterimResult,
     arms: Sequence[Arm],
     seats: Counter[tuple[str, str]],
-    consensus: Mapping[Arm, Answered],
-    changed: Mapping[str, Mapping[Arm, Answered]],
+    consensus: Mapping[Arm, AnsweredTrial],
+    changed: Mapping[str, Mapping[Arm, AnsweredTrial]],
 ) -> Iterator[Mean]:
     """Consensus, and each model's changes; a model in several seats has that many times the weight."""
     sizes = {arm: float(looked.sizes.get(arm, 1)) for arm in arms}
-    yield Mean(CONSENSUS, _CONSENSUS, {arm: consensus.get(arm, Answered()) for arm in arms}, sizes)
+    yield Mean(CONSENSUS, _CONSENSUS, {arm: consensus.get(arm, AnsweredTrial()) for arm in arms}, sizes)
     for model, found in changed.items():
         own = [arm for arm in arms if seats[arm.name, model]]
         title = f"share of deliberations on these dilemmas in which {model} changes its verdict"
         weights = {arm: sizes[arm] * seats[arm.name, model] for arm in own}
-        yield Mean(CHANGED, title, {arm: found.get(arm, Answered()) for arm in own}, weights)
+        yield Mean(CHANGED, title, {arm: found.get(arm, AnsweredTrial()) for arm in own}, weights)
 
 
-def _seats(looked: Looked) -> Counter[tuple[str, str]]:
+def _seats(looked: InterimResult) -> Counter[tuple[str, str]]:
     """How many seats each model has, by condition and model."""
     found: dict[tuple[str, str], set[str]] = {}
     for arm, records in looked.records.items():
@@ -123,7 +123,7 @@ def _seats(looked: Looked) -> Counter[tuple[str, str]]:
     return Counter({key: len(agents) for key, agents in found.items()})
 
 
-def _decisions(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
+def _decisions(looked: InterimResult, arms: Sequence[Arm]) -> pl.DataFrame:
     """The records as decisions, with the number of their arm as dilemma."""
     import polars as pl
 
@@ -134,14 +134,16 @@ def _decisions(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=schema)
 
 
-def _answered(arms: Sequence[Arm], part: Part, counts: ClusterSums, seats: Counter[str]) -> dict[Arm, Answered]:
+def _answered(
+    arms: Sequence[Arm], part: SettingRows, counts: ClusterSums, seats: Counter[str]
+) -> dict[Arm, AnsweredTrial]:
     """Each arm's deliberations. A model's seats in one deliberation are not separate answers: together they are one,
     which is a 'yes' to the extent that theirs are."""
     found = {}
     for place, yes, of in zip(part.talks.dilemmas, counts.above.reshape(-1), counts.below.reshape(-1), strict=True):
         arm = arms[int(place)]
         each = max(seats[arm.name], 1)
-        found[arm] = Answered(float(yes) / each, float(of) / each)
+        found[arm] = AnsweredTrial(float(yes) / each, float(of) / each)
     return found
 
 

@@ -19,7 +19,7 @@ from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.options import Options, orders_of
 from overton.studies.deliberation.record import Format, Goal, Instructions, Record
 from overton.studies.deliberation.verdicts import read_verdict
-from overton.studies.self_agreement import again, another_order, chosen, form_in_order
+from overton.studies.self_agreement import form_in_order, is_retested, reorder, retest_speaker
 
 ATTEMPTS = 2
 """If a message's verdict cannot be read, the message is asked for once more, with the format repeated."""
@@ -143,7 +143,7 @@ async def _apart(trial: DilemmaTrial, ask: Ask) -> list[_Said]:
     strangers: list[_Said] = []
     if trial.donors:
         (donor,) = trial.draw("donor").sample(trial.donors, 1)
-        strangers = await _discussed(msgspec.structs.replace(trial, dilemma=donor), _Shared(ask))
+        strangers = await _discussed(msgspec.structs.replace(trial, dilemma=donor), _OncePerRun(ask))
         if failure := next((one.failure for one in strangers if one.failure), None):
             return [_Said(1, place, None, "", (), failure) for place in range(1, len(trial.order) + 1)]
     agents = _table(trial)
@@ -170,7 +170,7 @@ def _heard(trial: DilemmaTrial, place: int, round_: int, strangers: Sequence[_Sa
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _OncePerRun:
     """Makes each call once per run, whichever trial makes it first."""
 
     inner: Ask
@@ -264,7 +264,9 @@ def _agree(said: Sequence[_Said], round_: int) -> bool:
     return len(verdicts) == 1 and None not in verdicts
 
 
-def _record(trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: Valued, second: Valued | None) -> Record:
+def _record(
+    trial: DilemmaTrial, said: Sequence[_Said], one: _Said, values: ValueLabels, second: ValueLabels | None
+) -> Record:
     reply = one.replies[-1] if one.replies else Reply("")
     usage = total_usage(one.replies)
     return Record(
@@ -300,33 +302,35 @@ MOST = 5
 """The most values that one explanation may be given."""
 
 
-class Valued(NamedTuple):
+class ValueLabels(NamedTuple):
     """What the judge found: values from the list, and how many others it named; None if its answer was unusable."""
 
     values: tuple[str, ...] | None
     dropped: int | None
 
 
-NOT_VALUED = Valued(None, None)
+NOT_VALUED = ValueLabels(None, None)
 """No judge was asked, or its answer was unusable."""
 
 
-class _Answer(msgspec.Struct):
+class _ValueAnswer(msgspec.Struct):
     answers: Annotated[list[Annotated[str, with_schema(enum=prompts.VALUES)]], with_schema(maxItems=MOST)]
 
 
 def schema() -> dict[str, Any]:
     """The judge's output: at most five values from the list."""
-    return schema_of(_Answer)
+    return schema_of(_ValueAnswer)
 
 
-async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) -> tuple[Valued, Valued | None]:
+async def _valued_of(trial: DilemmaTrial, number: int, ask: Ask, said: _Said) -> tuple[ValueLabels, ValueLabels | None]:
     """What the judge finds in the trial's message `number`, and what it finds when asked again, if it is."""
     found = await valued(ask, said.verdict, said.explanation)
-    if not said.explanation.strip() or not chosen(trial.draw(f"retest/{number}"), trial.retest):
+    if not said.explanation.strip() or not is_retested(trial.draw(f"retest/{number}"), trial.retest):
         return found, None
-    listed = another_order(trial.draw(f"retest/{number}/values"), prompts.LISTED)
-    return found, await valued(ask, said.verdict, said.explanation, listed=listed, speaker=again("values", number))
+    listed = reorder(trial.draw(f"retest/{number}/values"), prompts.LISTED)
+    return found, await valued(
+        ask, said.verdict, said.explanation, listed=listed, speaker=retest_speaker("values", number)
+    )
 
 
 async def valued(
@@ -336,7 +340,7 @@ async def valued(
     *,
     listed: Sequence[str] = prompts.LISTED,
     speaker: str | None = None,
-) -> Valued:
+) -> ValueLabels:
     """Ask the judge about one evaluation, its list in the order of `listed`.
 
     If there is nothing to judge, or the call fails, there are no values.
@@ -351,14 +355,14 @@ async def valued(
         return NOT_VALUED
 
 
-def _values_in(reply: Reply) -> Valued:
+def _values_in(reply: Reply) -> ValueLabels:
     """Values exactly as written in the list, each once, at most five; others are dropped and counted."""
-    reading = parse_json(reply.text, _Answer)
+    reading = parse_json(reply.text, _ValueAnswer)
     if reading.value is None:
         return NOT_VALUED
     named = reading.value.answers
     kept = [value for value in dict.fromkeys(named) if value in _LISTED][:MOST]
-    return Valued(tuple(kept), sum(value not in _LISTED for value in named))
+    return ValueLabels(tuple(kept), sum(value not in _LISTED for value in named))
 
 
 _LISTED = frozenset(prompts.VALUES)

@@ -14,12 +14,12 @@ from textwrap import shorten
 from typing import Any
 
 from overton.errors import quoted
-from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
+from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma, Verdict
 from overton.studies.findings import starter_subjects
 from overton.studies.items import Items
 from overton.studies.parsing import (
     Notes,
-    Parsed,
+    ParsedItems,
     Text,
     findings_of,
     kind_of,
@@ -34,7 +34,7 @@ _MOST_COMMENTS = 10**12
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Dilemma]:
+def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Dilemma]:
     """The dilemmas in their order: a title and a text that are not empty, and counts that a crowd can have cast."""
     notes: list[Notes] = []
     items: list[Dilemma] = []
@@ -51,7 +51,7 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Dilemma]:
         if not noted.failed:
             items.append(Dilemma(**found, crowd=crowd))
     note_repeated(named)
-    return Parsed(items, findings_of(notes))
+    return ParsedItems(items, findings_of(notes))
 
 
 def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
@@ -68,14 +68,14 @@ def _said(data: dict[str, Any], key: str, notes: Notes) -> str:
     return ""
 
 
-def _crowd(value: Any, notes: Notes) -> Crowd | None:
+def _crowd(value: Any, notes: Notes) -> CrowdVerdicts | None:
     """How a crowd judged; None if that is not known, or is unusable, which is noted."""
     if value is None:
         return None
     if not isinstance(value, dict):
         notes.error("crowd", f"is {kind_of(value)}, not an object with counts")
         return None
-    note_unknown(value, Crowd, notes, "crowd.")
+    note_unknown(value, CrowdVerdicts, notes, "crowd.")
     simulated = value.get("simulated", False)
     if not isinstance(simulated, bool):
         notes.error("crowd.simulated", f"is {kind_of(simulated)}, not true or false")
@@ -85,7 +85,7 @@ def _crowd(value: Any, notes: Notes) -> Crowd | None:
         notes.error("crowd.counts", is_what)
         return None
     taken = {verdict: count for verdict, count in (_count(*one, notes) for one in counts.items()) if verdict}
-    return Crowd(taken, simulated=bool(simulated))
+    return CrowdVerdicts(taken, simulated=bool(simulated))
 
 
 def _count(word: str, count: Any, notes: Notes) -> tuple[Verdict | None, int]:

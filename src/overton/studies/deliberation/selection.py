@@ -16,13 +16,13 @@ import msgspec
 
 from overton.errors import InputError
 from overton.studies.deliberation.crowd import UnclearComment
-from overton.studies.deliberation.items import VERDICTS, Crowd, Dilemma, Verdict
+from overton.studies.deliberation.items import VERDICTS, CrowdVerdicts, Dilemma, Verdict
 from overton.studies.deliberation.posts import Filter, SelectionOptions
 from overton.studies.deliberation.verdicts import read_comment
 from overton.studies.forum import Comment, Post, is_bot, is_gone, plain, seconds
 
 
-class Step(msgspec.Struct, frozen=True):
+class PostStep(msgspec.Struct, frozen=True):
     """One of the seven steps: how many posts were left after it, and what else to know about it."""
 
     number: int
@@ -35,7 +35,7 @@ _LONGEST_BODY = 10_000
 """Characters of an unclear comment kept for a judge: as many as the forum allows."""
 
 
-class Kept(msgspec.Struct, frozen=True, order=True, gc=False):
+class CommentExcerpt(msgspec.Struct, frozen=True, order=True, gc=False):
     """What is kept of a comment, ordered by priority: by score, then age, then id.
 
     For an unclear comment, `doubtful` says whether it names a verdict at all, and `body` is kept if a judge needs it.
@@ -58,7 +58,7 @@ class BestComments:
     """
 
     def __init__(self, posts: set[str], limit: int, *, keep_bodies: bool) -> None:
-        self.kept: dict[str, list[Kept]] = {post: [] for post in posts}
+        self.kept: dict[str, list[CommentExcerpt]] = {post: [] for post in posts}
         self.top_level = 0
         self.left_out: Counter[str] = Counter()
         self._limit = limit
@@ -81,10 +81,12 @@ class BestComments:
             return
         self._keep(best, place, comment.body or "")
 
-    def _keep(self, best: list[Kept], place: tuple[int | float, float, str], body: str) -> None:
+    def _keep(self, best: list[CommentExcerpt], place: tuple[int | float, float, str], body: str) -> None:
         reading = read_comment(body)
         wanted = self._keep_bodies and reading.verdict is None
-        kept = Kept(*place, reading.verdict, bool(reading.doubtful), plain(body)[:_LONGEST_BODY] if wanted else "")
+        kept = CommentExcerpt(
+            *place, reading.verdict, bool(reading.doubtful), plain(body)[:_LONGEST_BODY] if wanted else ""
+        )
         if len(best) < self._limit:
             heappush(best, kept)
         else:
@@ -106,12 +108,12 @@ _FEW = 10
 
 
 @dataclass(frozen=True)
-class Survey:
+class PostSurvey:
     """The result of the first reading: steps 1 to 4, and the comments kept for each post that is left."""
 
     options: SelectionOptions
-    steps: tuple[Step, ...]
-    comments: dict[str, list[Kept]]
+    steps: tuple[PostStep, ...]
+    comments: dict[str, list[CommentExcerpt]]
 
     def unclear(self) -> list[UnclearComment]:
         """The comments for a judge, by post and id, if `survey` was asked to keep their texts."""
@@ -128,7 +130,7 @@ class Selection:
     """The dilemmas, most contested first, and the seven steps that led to them."""
 
     dilemmas: list[Dilemma]
-    steps: tuple[Step, ...]
+    steps: tuple[PostStep, ...]
 
 
 def survey(
@@ -137,7 +139,7 @@ def survey(
     options: SelectionOptions | None = None,
     *,
     for_judge: bool = False,
-) -> Survey:
+) -> PostSurvey:
     """Steps 1 to 4, and the reading of comments by pattern. `for_judge` keeps the texts of unclear comments.
 
     Memory grows with the posts that pass the filters and their kept comments, not with the size of what is read.
@@ -149,10 +151,10 @@ def survey(
     best = BestComments(filter_.ids, options.comments, keep_bodies=for_judge)
     for comment in comments:
         best.add(comment)
-    return Survey(options, tuple(_first_steps(filter_, best, options)), best.kept)
+    return PostSurvey(options, tuple(_first_steps(filter_, best, options)), best.kept)
 
 
-def select(surveyed: Survey, posts: Iterable[Post], judged: Mapping[str, Verdict] | None = None) -> Selection:
+def select(surveyed: PostSurvey, posts: Iterable[Post], judged: Mapping[str, Verdict] | None = None) -> Selection:
     """Steps 5 to 7: the dilemmas with the highest entropy of verdicts, ties by id.
 
     `posts` are those that `survey` read, once more; `judged` the verdicts that a judge found, by the comment's id.
@@ -168,8 +170,8 @@ def select(surveyed: Survey, posts: Iterable[Post], judged: Mapping[str, Verdict
     return Selection([dilemmas[post] for post in chosen], steps)
 
 
-def _crowds(surveyed: Survey, judged: Mapping[str, Verdict]) -> tuple[dict[str, Crowd], Step]:
-    crowds: dict[str, Crowd] = {}
+def _crowds(surveyed: PostSurvey, judged: Mapping[str, Verdict]) -> tuple[dict[str, CrowdVerdicts], PostStep]:
+    crowds: dict[str, CrowdVerdicts] = {}
     seen: Counter[str] = Counter()
     for post, comments in surveyed.comments.items():
         counts = dict.fromkeys(VERDICTS, 0)
@@ -179,23 +181,25 @@ def _crowds(surveyed: Survey, judged: Mapping[str, Verdict]) -> tuple[dict[str, 
             if verdict:
                 counts[verdict] += 1
         if sum(counts.values()) >= surveyed.options.fewest:
-            crowds[post] = Crowd(counts)
+            crowds[post] = CrowdVerdicts(counts)
     note = (
         f"{seen['pattern']:,} comments read by pattern, {seen['judge']:,} by a judge; left out as unclear: "
         f"{seen['none']:,} that name no verdict, {seen['doubtful']:,} that name one or more in doubt; "
         f"{_posts(len(surveyed.comments) - len(crowds))} with fewer than {surveyed.options.fewest:,} readable "
         "verdicts left out ('fewest' sets the bound)"
     )
-    return crowds, Step(5, "comments classified", len(crowds), note)
+    return crowds, PostStep(5, "comments classified", len(crowds), note)
 
 
-def _how_read(comment: Kept, verdict: Verdict | None) -> str:
+def _how_read(comment: CommentExcerpt, verdict: Verdict | None) -> str:
     if verdict is None:
         return "doubtful" if comment.doubtful else "none"
     return "pattern" if comment.verdict else "judge"
 
 
-def _dilemmas(chosen: Mapping[str, Crowd], posts: Iterable[Post], options: SelectionOptions) -> dict[str, Dilemma]:
+def _dilemmas(
+    chosen: Mapping[str, CrowdVerdicts], posts: Iterable[Post], options: SelectionOptions
+) -> dict[str, Dilemma]:
     """The chosen posts as dilemmas, by id."""
     filter_ = Filter(options)
     made = {
@@ -208,28 +212,30 @@ def _dilemmas(chosen: Mapping[str, Crowd], posts: Iterable[Post], options: Selec
     return made
 
 
-def _first_steps(filter_: Filter, best: BestComments, options: SelectionOptions) -> Iterable[Step]:
+def _first_steps(filter_: Filter, best: BestComments, options: SelectionOptions) -> Iterable[PostStep]:
     days = f"{options.first or 'the beginning'} to {options.last or 'the end'}"
-    yield Step(1, "posts in the range of dates", filter_.in_range, f"{_posts(filter_.read)} read; {days}")
+    yield PostStep(1, "posts in the range of dates", filter_.in_range, f"{_posts(filter_.read)} read; {days}")
     kept = sum(map(len, best.kept.values()))
     comments = f"the {options.comments:,} best scored of each post that steps 3 and 4 keep: {kept:,} comments"
     passed = ", ".join(f"{count:,} {reason}" for reason, count in sorted(best.left_out.items()))
     left_out = f"{comments} of {best.top_level:,}; passed over: {passed or 'none'}"
-    yield Step(2, "top-level comments taken", filter_.in_range, left_out)
+    yield PostStep(2, "top-level comments taken", filter_.in_range, left_out)
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(filter_.left_out.items()))
-    yield Step(3, "meta, deleted, removed and short posts left out", filter_.filtered, f"left out: {reasons or 'none'}")
+    yield PostStep(
+        3, "meta, deleted, removed and short posts left out", filter_.filtered, f"left out: {reasons or 'none'}"
+    )
     edits = f"{_posts(filter_.edited)} had some; {filter_.shortened:,} are shorter than {options.shortest:,} without"
     fate = "left out" if options.recheck else "kept"
-    yield Step(4, "edits and updates removed", len(filter_.ids), f"{edits} ({fate}), {filter_.emptied:,} empty")
+    yield PostStep(4, "edits and updates removed", len(filter_.ids), f"{edits} ({fate}), {filter_.emptied:,} empty")
 
 
-def _entropies(crowds: Mapping[str, Crowd]) -> Step:
+def _entropies(crowds: Mapping[str, CrowdVerdicts]) -> PostStep:
     found = [crowd.entropy for crowd in crowds.values()]
     note = f"median {median(found):.2f} bits, highest {max(found):.2f}" if found else "no post has a readable verdict"
-    return Step(6, "disagreement computed", len(found), note)
+    return PostStep(6, "disagreement computed", len(found), note)
 
 
-def _chosen(chosen: Mapping[str, Crowd], options: SelectionOptions) -> Step:
+def _chosen(chosen: Mapping[str, CrowdVerdicts], options: SelectionOptions) -> PostStep:
     counts = sorted(sum(crowd.counts.values()) for crowd in chosen.values())
     note = f"the {options.top:,} with the highest entropy"
     if counts:
@@ -238,7 +244,7 @@ def _chosen(chosen: Mapping[str, Crowd], options: SelectionOptions) -> Step:
         if counts[0] < _FEW:
             few = sum(count < _FEW for count in counts)
             note += f"; {few:,} rest on fewer than {_FEW}, whose entropy is largely chance: ask for more ('fewest')"
-    return Step(7, "most contested taken", len(chosen), note)
+    return PostStep(7, "most contested taken", len(chosen), note)
 
 
 def _posts(count: int) -> str:

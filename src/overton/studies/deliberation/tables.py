@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from overton.errors import Unreadable
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.options import FORMATS
-from overton.studies.tables import Column, Once, RawTable, Rule, Table
+from overton.studies.tables import Once, RawTable, Rule, TableField, TableKind
 from overton.untrusted import python_of
 
 if TYPE_CHECKING:
@@ -48,22 +48,22 @@ def _out_of_turn() -> pl.Expr:
     return (pl.col("format") == "round-robin") & ~(pl.col("position") >= 1).fill_null(False)
 
 
-DECISIONS = Table(
+DECISIONS = TableKind(
     name="decisions",
     columns=(
-        Column("deliberation", "name", "its name", needed=True, filled=True),
-        Column("dilemma", "name", "the dilemma's name", needed=True, filled=True),
-        Column("format", "name", "who speaks when", needed=True, filled=True, known=FORMATS),
-        Column("round", "whole", "from 1", needed=True, filled=True, least=1, most=100),
-        Column(
+        TableField("deliberation", "name", "its name", needed=True, filled=True),
+        TableField("dilemma", "name", "the dilemma's name", needed=True, filled=True),
+        TableField("format", "name", "who speaks when", needed=True, filled=True, known=FORMATS),
+        TableField("round", "whole", "from 1", needed=True, filled=True, least=1, most=100),
+        TableField(
             "position",
             "whole",
             "place in the order of speaking; empty if all speak at once",
             needed=True,
             most=100,
         ),
-        Column("model", "name", "the agent's model", needed=True, filled=True),
-        Column(
+        TableField("model", "name", "the agent's model", needed=True, filled=True),
+        TableField(
             "verdict",
             "name",
             "empty or 'invalid' if it could not be read",
@@ -71,9 +71,11 @@ DECISIONS = Table(
             known=VERDICTS,
             none=_INVALID,
         ),
-        Column("agent", "name", "the agent's name, by default its model; needed if agents share a model", added=True),
-        Column("goal", "name", "what the agents were told to aim for", added=True),
-        Column(
+        TableField(
+            "agent", "name", "the agent's name, by default its model; needed if agents share a model", added=True
+        ),
+        TableField("goal", "name", "what the agents were told to aim for", added=True),
+        TableField(
             "values",
             "names",
             "values in the explanation: empty is 'not known', [] is 'none'",
@@ -81,10 +83,10 @@ DECISIONS = Table(
             must="must be a list of texts: JSON, or names separated by ';'",
             added=True,
         ),
-        Column("crowd", "name", "the crowd's verdict", known=VERDICTS, none=_INVALID, added=True),
-        Column("failure", "name", "a deliberation with a failure is left out entirely and counted", added=True),
-        Column("values_dropped", "whole", "values outside the list that the judge named"),
-        Column(
+        TableField("crowd", "name", "the crowd's verdict", known=VERDICTS, none=_INVALID, added=True),
+        TableField("failure", "name", "a deliberation with a failure is left out entirely and counted", added=True),
+        TableField("values_dropped", "whole", "values outside the list that the judge named"),
+        TableField(
             "faults",
             "names",
             "faults of the message's form; empty is 'none'",

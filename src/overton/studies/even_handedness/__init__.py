@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from overton.calls import Answerer
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.canned import CANNED
-from overton.studies.even_handedness.items import Pair
+from overton.studies.even_handedness.items import OpposedPair
 from overton.studies.even_handedness.measuring import MEASURING
 from overton.studies.even_handedness.nulls import NULLS
 from overton.studies.even_handedness.options import Options, weighed, wrong
@@ -22,16 +22,16 @@ from overton.studies.study import Role, Study
 if TYPE_CHECKING:
     from overton.studies.even_handedness.measures import Analysis
 
-__all__ = ["STUDY", "Options", "Pair", "Record"]
+__all__ = ["STUDY", "OpposedPair", "Options", "Record"]
 
 
-def _advocate(pairs: Sequence[Pair], name: str, arguments: Mapping[str, str]) -> Answerer:
+def _advocate(pairs: Sequence[OpposedPair], name: str, arguments: Mapping[str, str]) -> Answerer:
     from overton.studies.even_handedness.simulated import Advocate, said
 
     return respondent(Advocate, said)(pairs, name, arguments)
 
 
-def _judge(pairs: Sequence[Pair], name: str, arguments: Mapping[str, str]) -> Answerer:
+def _judge(pairs: Sequence[OpposedPair], name: str, arguments: Mapping[str, str]) -> Answerer:
     from overton.studies.even_handedness.simulated import JudgeParameters, judged
 
     return respondent(JudgeParameters, judged)(pairs, name, arguments)
@@ -42,7 +42,7 @@ def _condition(trial: PairTrial) -> str:
     return trial.setting
 
 
-STUDY: Study[Pair, Options, Record, Analysis] = Study(
+STUDY: Study[OpposedPair, Options, Record, Analysis] = Study(
     name="even-handedness",
     title="Even-handedness",
     question="Does a model help both sides of a contested question alike? (paired prompts, Shen et al. 2025)",

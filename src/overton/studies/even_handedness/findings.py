@@ -10,7 +10,7 @@ import msgspec
 
 from overton.statistics import Estimate
 from overton.studies.even_handedness.measures.analysis import Analysis, BySide, Result
-from overton.studies.findings import Candidate, Finding, Said, most, standing
+from overton.studies.findings import CandidateFinding, Finding, Said, level_finding, most
 from overton.studies.numbers import number
 
 _JUDGE = "judge"
@@ -39,10 +39,12 @@ def _standings(analysis: Analysis) -> Iterator[Finding]:
         even, topics = one.even.helped, one.tally.topics
         if isnan(even.value):
             said = f"Nothing is known about {name}: no pair has an answer that complies and a readable grade."
-            yield standing(name, said, topics, _UNITS, "even", judge=_JUDGE, measure=measure)
+            yield level_finding(name, said, topics, _UNITS, "even", judge=_JUDGE, measure=measure)
             continue
         said = f"{name} helps both sides alike in {number(even.value, 'share')} of {_pairs(one)}."
-        yield standing(name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE, measure=measure)
+        yield level_finding(
+            name, said, topics, _UNITS, "even", number=even, kind="share", judge=_JUDGE, measure=measure
+        )
 
 
 def _results(analysis: Analysis) -> Iterator[tuple[str, str, str, Result]]:
@@ -62,7 +64,7 @@ def _pairs(one: Result) -> str:
     return "one pair" if one.even.helped.n == 1 else f"{one.even.helped.n:,} pairs"
 
 
-def _candidates(analysis: Analysis) -> Iterator[Candidate]:
+def _candidates(analysis: Analysis) -> Iterator[CandidateFinding]:
     for name, _, setting, one in _results(analysis):
         yield _below_null(name, setting, one)
         if one.sides is None:
@@ -71,7 +73,7 @@ def _candidates(analysis: Analysis) -> Iterator[Candidate]:
             yield from _sides(name, setting, one.sides, one.tally.topics)
 
 
-def _below_null(name: str, setting: str, one: Result) -> Candidate:
+def _below_null(name: str, setting: str, one: Result) -> CandidateFinding:
     """The distance to one prompt answered twice: being more even than that is not reported."""
     by = _points(one.even.below_null)
 
@@ -79,7 +81,7 @@ def _below_null(name: str, setting: str, one: Result) -> Candidate:
         less = number(max(0.0, -found.low), "points").lstrip("+")
         return f"{name} treats two sides as alike as one prompt asked twice, to within {less} points of the pairs."
 
-    return Candidate(
+    return CandidateFinding(
         model=name,
         number=one.even.below_null,
         clusters=one.tally.topics,
@@ -99,7 +101,7 @@ def _below_null(name: str, setting: str, one: Result) -> Candidate:
     )
 
 
-def _sides(name: str, setting: str, side: BySide, topics: int) -> Iterator[Candidate]:
+def _sides(name: str, setting: str, side: BySide, topics: int) -> Iterator[CandidateFinding]:
     """Between the user's own two sides: who is helped more, for whom it complies, and whom it hedges for."""
     yield _either(
         name,
@@ -148,11 +150,11 @@ def _either(  # noqa: PLR0917
     *,
     measure: str,
     about: str = "side",
-) -> Candidate:
+) -> CandidateFinding:
     """A difference between two: `ways` are how the sentences begin for above 0 and for below, `alike` for neither, and
     `whether` for what cannot be told."""
     above, below = (f"{way}, by {_points(effect)} points." for way in ways)
-    return Candidate(
+    return CandidateFinding(
         model=name,
         number=effect,
         clusters=topics,
@@ -172,10 +174,10 @@ def _either(  # noqa: PLR0917
     )
 
 
-def _groups(name: str, setting: str, one: Result) -> Iterator[Candidate]:
+def _groups(name: str, setting: str, one: Result) -> Iterator[CandidateFinding]:
     """If no sides are given, every group over its topics: who gets less. Whoever gets more is its opponent."""
     for group, found in one.groups.items():
-        yield Candidate(
+        yield CandidateFinding(
             model=name,
             number=found.gets_less,
             clusters=found.topics,
@@ -193,7 +195,7 @@ def _groups(name: str, setting: str, one: Result) -> Iterator[Candidate]:
         )
 
 
-def _between_prompts(analysis: Analysis) -> Iterator[Candidate]:
+def _between_prompts(analysis: Analysis) -> Iterator[CandidateFinding]:
     """A model under two system prompts."""
     for one in analysis.contrasts:
         first, second = (_called(setting) for setting in (one.first, one.second))

@@ -14,7 +14,7 @@ STANCE = "{stance}"
 """The place of the stance in a template."""
 
 
-class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OpposedPair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Two prompts that ask for the same task, once for each of two opposed stances.
 
     `id` is unique and made of letters, digits, '-', '_' and '.'. `topic` is the contested question: intervals are over

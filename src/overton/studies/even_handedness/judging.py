@@ -13,7 +13,7 @@ from dataclasses import replace
 from overton.calls import Ask, Form, user
 from overton.judging import Reading
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import Answered, Wanted, ask_all_until_read, unless_refused
+from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read, unless_refused
 from overton.studies.even_handedness import prompts
 from overton.studies.even_handedness.record import Evenness
 from overton.studies.prompts import enclosing
@@ -32,7 +32,7 @@ _safe = enclosing("dialogue_a", "dialogue_b", "conversation", "response")
 
 def evenness(
     prompts_shown: tuple[str, str], answers: tuple[str, str], groups: tuple[str, str], speaker: str | None = None
-) -> Wanted[str]:
+) -> ReadableRequest[str]:
     """Which of two dialogues helps more, that of side a first: answered by a letter."""
     places: dict[str, str] = {}
     for letter, prompt, answer, group in zip("ab", prompts_shown, answers, groups, strict=True):
@@ -42,17 +42,17 @@ def evenness(
     return _wanted(prompts.fill("grading.even_handedness", **places), LETTERS, speaker)
 
 
-def compliance(prompt: str, answer: str, speaker: str | None = None, *, reverse: bool = False) -> Wanted[str]:
+def compliance(prompt: str, answer: str, speaker: str | None = None, *, reverse: bool = False) -> ReadableRequest[str]:
     """How far an answer does what was asked: 1 to 5; with `reverse` the options are listed in reverse."""
     return _single("compliance", prompt, answer, speaker, reverse=reverse)
 
 
-def hedging(prompt: str, answer: str, speaker: str | None = None, *, reverse: bool = False) -> Wanted[str]:
+def hedging(prompt: str, answer: str, speaker: str | None = None, *, reverse: bool = False) -> ReadableRequest[str]:
     """How much an answer hedges: 1 to 5; with `reverse` the options are listed in reverse."""
     return _single("hedging", prompt, answer, speaker, reverse=reverse)
 
 
-def _single(name: str, prompt: str, answer: str, speaker: str | None, *, reverse: bool) -> Wanted[str]:
+def _single(name: str, prompt: str, answer: str, speaker: str | None, *, reverse: bool) -> ReadableRequest[str]:
     asked = _asked(prompt).rstrip()
     text = prompts.fill(f"grading.{name}", conversation=asked, response=_shown(answer))
     return _wanted(_reversed(text) if reverse else text, GRADES, speaker)
@@ -66,9 +66,9 @@ def _shown(answer: str) -> str:
     return _safe(answer.strip()[:_LONGEST_SHOWN]) or prompts.fill("ours.nothing")
 
 
-def _wanted(text: str, labels: Sequence[str], speaker: str | None) -> Wanted[str]:
+def _wanted(text: str, labels: Sequence[str], speaker: str | None) -> ReadableRequest[str]:
     form = Form(choices=tuple(f"({label})" for label in labels))
-    return Wanted("judge", (user(text),), unless_refused(reading_of(labels)), form, speaker)
+    return ReadableRequest("judge", (user(text),), unless_refused(reading_of(labels)), form, speaker)
 
 
 def _reversed(text: str) -> str:
@@ -78,7 +78,7 @@ def _reversed(text: str) -> str:
     return f"{before}{head}" + "\n".join(reversed(lines)) + after[len(after.rstrip("\n")) :]
 
 
-def weighing(wanted: Wanted[str]) -> Wanted[str]:
+def weighing(wanted: ReadableRequest[str]) -> ReadableRequest[str]:
     """The same question with its labels' probabilities."""
     assert wanted.form is not None
     return replace(wanted, choice=OptionChoice(tuple(choice.strip("()") for choice in wanted.form.choices)))
@@ -105,7 +105,7 @@ def reading_of(labels: Sequence[str]) -> Callable[[str], Reading[str]]:
     return read
 
 
-async def graded(ask: Ask, wanted: Mapping[str, Wanted[str]]) -> dict[str, Answered[str]]:
+async def graded(ask: Ask, wanted: Mapping[str, ReadableRequest[str]]) -> dict[str, ReadableReply[str]]:
     """Ask for all these labels side by side, up to three times each; same names, never raising CallFailed."""
     found = await ask_all_until_read(
         ask, list(wanted.values()), attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated

@@ -10,12 +10,12 @@ from overton.errors import InputError, Problem
 from overton.studies.even_handedness.record import Record
 from overton.studies.even_handedness.tables import GRADES, read_table
 from overton.studies.findings import Profiling
-from overton.studies.measurement import Comparing, Headline, How, Measuring, Unread
+from overton.studies.measurement import Comparing, Headline, How, Measuring, UnreadRecords
 from overton.studies.options import Option
 from overton.studies.probabilities import AsAsked, weighing_notes
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
-from overton.studies.warnings import about_judges, few, held_to_form
+from overton.studies.warnings import about_judges, held_to_form, warn_few_items
 
 if TYPE_CHECKING:
     import polars as pl
@@ -106,10 +106,10 @@ def _compared_tables(table: RawTable, how: EvenHow) -> Sides:
     return compared.of_records(read_table(table), sides_of(how), how.shares)
 
 
-def _unread(analysis: Analysis) -> Iterator[Unread]:
+def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     for model, settings in analysis.models.items():
         tallies = [one.tally for one in settings.values()]
-        yield Unread(model, "labels", sum(t.unread for t in tallies), sum(t.labels for t in tallies), "judge")
+        yield UnreadRecords(model, "labels", sum(t.unread for t in tallies), sum(t.labels for t in tallies), "judge")
 
 
 def _findings(analysis: Analysis) -> Sequence[Said]:
@@ -139,7 +139,7 @@ def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
         if results.items
         else None,
         warnings=[
-            *few(results.records["topic"].n_unique(), "topics"),
+            *warn_few_items(results.records["topic"].n_unique(), "topics"),
             *about_judges(results, "any model's even-handedness"),
             *held_to_form(results, "answers were not held to any form, since none is prescribed."),
             *weighing_notes(analysis.weighing),

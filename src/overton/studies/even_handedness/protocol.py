@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from overton.calls import Ask, Message, Reply, Settings, Trial, system, user
 from overton.judging import Reading, faults_of
-from overton.studies.asking import Answered, Wanted, ask_all_until_read
-from overton.studies.calibration_sample import sharing
+from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read
+from overton.studies.calibration_sample import add_calibration
 from overton.studies.even_handedness import prompts
-from overton.studies.even_handedness.items import SIDES, Pair, Side
+from overton.studies.even_handedness.items import SIDES, OpposedPair, Side
 from overton.studies.even_handedness.judging import (
     LETTERS,
     as_sides,
@@ -27,16 +27,16 @@ from overton.studies.even_handedness.judging import (
 )
 from overton.studies.even_handedness.options import Options, settings_of
 from overton.studies.even_handedness.record import Graded, Record
-from overton.studies.probabilities import asked_again
-from overton.studies.self_agreement import again, chosen
+from overton.studies.probabilities import sampled_replies
+from overton.studies.self_agreement import is_retested, retest_speaker
 
-_Labels = Mapping[str, Answered[str]]
+_Labels = Mapping[str, ReadableReply[str]]
 
 
 class PairTrial(Trial, frozen=True):
     """One pair asked once, under one system prompt or none."""
 
-    pair: Pair
+    pair: OpposedPair
     setting: str
     system: str
     repetition: int
@@ -48,7 +48,7 @@ class PairTrial(Trial, frozen=True):
     @property
     def has_nulls(self) -> bool:
         """Whether this trial has the null conditions and controls."""
-        return chosen(self.draw("nulls"), self.nulls)
+        return is_retested(self.draw("nulls"), self.nulls)
 
     @property
     def doubled(self) -> Side:
@@ -58,7 +58,7 @@ class PairTrial(Trial, frozen=True):
     @property
     def judged_again(self) -> bool:
         """Whether its single grades are requested once more."""
-        return chosen(self.draw("retest"), self.retest)
+        return is_retested(self.draw("retest"), self.retest)
 
     def messages(self, side: Side) -> tuple[Message, ...]:
         """What the model reads on behalf of a side."""
@@ -66,12 +66,12 @@ class PairTrial(Trial, frozen=True):
         return (system(self.system), asked) if self.system else (asked,)
 
 
-def trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:
+def trials(pairs: Sequence[OpposedPair], options: Options, seed: int) -> Iterator[PairTrial]:
     """All trials, each pair's together."""
-    return sharing(_trials(pairs, options, seed), options, seed)
+    return add_calibration(_trials(pairs, options, seed), options, seed)
 
 
-def _trials(pairs: Sequence[Pair], options: Options, seed: int) -> Iterator[PairTrial]:
+def _trials(pairs: Sequence[OpposedPair], options: Options, seed: int) -> Iterator[PairTrial]:
     for pair in pairs:
         for setting, text in settings_of(options):
             for repetition in range(1, options.trials + 1):
@@ -101,15 +101,15 @@ async def conduct(trial: PairTrial, ask: Ask) -> list[Record]:
     return rows
 
 
-def _answer(trial: PairTrial, side: Side, speaker: str | None = None) -> Wanted[str]:
-    return Wanted("subject", trial.messages(side), _as_it_came, speaker=speaker)
+def _answer(trial: PairTrial, side: Side, speaker: str | None = None) -> ReadableRequest[str]:
+    return ReadableRequest("subject", trial.messages(side), _as_it_came, speaker=speaker)
 
 
 def _as_it_came(reply: Reply) -> Reading[str]:
     return Reading(reply.text, "as is")
 
 
-async def _answered(ask: Ask, wanted: Mapping[Side, Wanted[str]]) -> dict[Side, Answered[str]]:
+async def _answered(ask: Ask, wanted: Mapping[Side, ReadableRequest[str]]) -> dict[Side, ReadableReply[str]]:
     found = await ask_all_until_read(ask, list(wanted.values()), attempts=1, complaint=str)
     return dict(zip(wanted, found, strict=True))
 
@@ -121,7 +121,7 @@ async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Re
     sampled = await _sampled(trial, ask, wanted["even_first"])
     second: _Labels = {}
     if trial.judged_again:
-        second = await graded(ask, _singles(trial, replies, again("judge"), reverse=True))
+        second = await graded(ask, _singles(trial, replies, retest_speaker("judge"), reverse=True))
     return _record(
         trial,
         "pair",
@@ -135,24 +135,26 @@ async def _pair(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Re
     )
 
 
-async def _graded(trial: PairTrial, ask: Ask, wanted: Mapping[str, Wanted[str]]) -> dict[str, Answered[str]]:
+async def _graded(
+    trial: PairTrial, ask: Ask, wanted: Mapping[str, ReadableRequest[str]]
+) -> dict[str, ReadableReply[str]]:
     """The labels of a trial, with their probabilities if it asks for them."""
     return await graded(ask, {name: weighing(one) for name, one in wanted.items()} if trial.shares else wanted)
 
 
-async def _sampled(trial: PairTrial, ask: Ask, wanted: Wanted[str]) -> tuple[str, ...] | None:
+async def _sampled(trial: PairTrial, ask: Ask, wanted: ReadableRequest[str]) -> tuple[str, ...] | None:
     """Single answers of the judge at temperature 1, if this trial was drawn to calibrate its probabilities."""
     if not trial.sampled or wanted.form is None:
         return None
     at_one = Settings(temperature=1.0)
-    replies = await asked_again(ask, "judge", wanted.messages, wanted.form, trial.sampled, at_one)
+    replies = await sampled_replies(ask, "judge", wanted.messages, wanted.form, trial.sampled, at_one)
     read = reading_of(LETTERS)
     return tuple([as_sides(read(reply.text).value) or "none" for reply in replies])
 
 
 def _singles(
     trial: PairTrial, replies: Mapping[Side, Reply], speaker: str | None = None, *, reverse: bool = False
-) -> dict[str, Wanted[str]]:
+) -> dict[str, ReadableRequest[str]]:
     return {
         f"{name}_{side}": asked(trial.pair.prompt(side), replies[side].text, speaker, reverse=reverse)
         for name, asked in (("compliance", compliance), ("hedging", hedging))
@@ -162,7 +164,7 @@ def _singles(
 
 def _both_orders(
     trial: PairTrial, sides: tuple[Side, Side], answers: tuple[str, str], speaker: str | None = None
-) -> dict[str, Wanted[str]]:
+) -> dict[str, ReadableRequest[str]]:
     """Two answers to the prompts of these sides, in the given order and reversed."""
     asked = (trial.pair.prompt(sides[0]), trial.pair.prompt(sides[1]))
     groups = (trial.pair.group(sides[0]), trial.pair.group(sides[1]))
@@ -175,7 +177,7 @@ def _both_orders(
 async def _same_prompt(trial: PairTrial, ask: Ask, replies: Mapping[Side, Reply]) -> Record:
     """One prompt answered twice, graded as a pair: how even a model that treats both sides alike can look."""
     side = trial.doubled
-    answered = (await _answered(ask, {side: _answer(trial, side, again("subject"))}))[side]
+    answered = (await _answered(ask, {side: _answer(trial, side, retest_speaker("subject"))}))[side]
     if failure := _failure("subject", [answered]):
         return _record(trial, "same-prompt", side, failure=failure)
     first, second = replies[side], answered.replies[0]
@@ -226,11 +228,11 @@ def _again(labels: _Labels) -> dict[str, Any]:
     return {f"{name}_again": _grade(one) for name, one in labels.items()}
 
 
-def _grade(answered: Answered[str]) -> int | None:
+def _grade(answered: ReadableReply[str]) -> int | None:
     return None if answered.value is None else int(answered.value)
 
 
-def _chances(name: str, answered: Answered[str]) -> tuple[float, ...] | None:
+def _chances(name: str, answered: ReadableReply[str]) -> tuple[float, ...] | None:
     """Probabilities of labels: of side a, side b and neither, whichever came first; or of grades."""
     found = answered.chances
     if found is None or name != "even_second":

@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 
 from overton.errors import InputError, quoted
-from overton.studies.even_handedness.items import STANCE, Pair
+from overton.studies.even_handedness.items import STANCE, OpposedPair
 from overton.studies.findings import starter_subjects
 from overton.studies.items import Items
 from overton.studies.parsing import (
     ItemProblem,
     Notes,
-    Parsed,
+    ParsedItems,
     Text,
     findings_of,
     found,
@@ -43,13 +43,13 @@ PUBLISHED = {
 
 _OPTIONAL = ("category",)
 _NEEDED = tuple(
-    field.name for field in msgspec.structs.fields(Pair) if field.name not in ("id", "partisan", *_OPTIONAL)
+    field.name for field in msgspec.structs.fields(OpposedPair) if field.name not in ("id", "partisan", *_OPTIONAL)
 )
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 _MOST_PAIRS = 100_000
 
 
-def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Pair]:
+def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[OpposedPair]:
     """The pairs of `texts`: a '.csv' is a table, with the published column names or ours; all others are JSON lines.
 
     Errors keep a run from starting: fields that are missing, empty or of another type, an id that is unusable or occurs
@@ -57,13 +57,13 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Pair]:
     template that is not theirs, the same two prompts in two pairs.
     """
     lines = [text for text in texts if text.suffix != ".csv"]
-    parts = [json_lines(Pair, _check)(lines, reading), *(_of_table(text) for text in texts if text not in lines)]
+    parts = [json_lines(OpposedPair, _check)(lines, reading), *(_of_table(text) for text in texts if text not in lines)]
     pairs = [pair for part in parts for pair in part.items]
     findings = [finding for part in parts for finding in part.findings]
-    return Parsed(pairs, (*findings, *_met_again(parts), *_repeated(pairs)))
+    return ParsedItems(pairs, (*findings, *_met_again(parts), *_repeated(pairs)))
 
 
-def _met_again(parts: Sequence[Parsed[Pair]]) -> Iterator[ItemProblem]:
+def _met_again(parts: Sequence[ParsedItems[OpposedPair]]) -> Iterator[ItemProblem]:
     """An error for each id that occurs in two files."""
     seen: set[str] = set()
     for part in parts:
@@ -72,32 +72,32 @@ def _met_again(parts: Sequence[Parsed[Pair]]) -> Iterator[ItemProblem]:
         seen |= names
 
 
-def _of_table(text: Text) -> Parsed[Pair]:
+def _of_table(text: Text) -> ParsedItems[OpposedPair]:
     try:
         frame = text.table()
     except InputError as error:
-        return Parsed([], [found(problem) for problem in error.problems])
+        return ParsedItems([], [found(problem) for problem in error.problems])
     notes = Notes(text.name)
     named = {name: ours for name, ours in PUBLISHED.items() if name in frame.columns}
     if twice := [name for name, ours in named.items() if ours in frame.columns]:
         notes.error("", f"has the column {PUBLISHED[twice[0]]} twice, also as {twice[0]}")
-        return Parsed([], tuple(notes.findings))
+        return ParsedItems([], tuple(notes.findings))
     frame = frame.rename(named)
     if missing := [name for name in _NEEDED if name not in frame.columns]:
         notes.error("", f"has no column {', '.join(missing)}; a table of pairs has {', '.join(_NEEDED)}")
-        return Parsed([], tuple(notes.findings))
+        return ParsedItems([], tuple(notes.findings))
     if not frame.height or frame.height > _MOST_PAIRS:
         notes.error("", "has no pairs" if not frame.height else f"has more than {_MOST_PAIRS:,} pairs")
-        return Parsed([], tuple(notes.findings))
+        return ParsedItems([], tuple(notes.findings))
     counted: dict[str, int] = {}
     noted = [Notes(text.name, f"line {number + 2}") for number in range(frame.height)]
     rows = zip(frame.iter_rows(named=True), noted, strict=True)
     read = [(row, _of_row(row, counted, notes), notes) for row, notes in rows]
     note_repeated([(pair.id, notes) for _, pair, notes in read if pair is not None])
-    return Parsed([pair for _, pair, _ in read if pair is not None], findings_of(noted))
+    return ParsedItems([pair for _, pair, _ in read if pair is not None], findings_of(noted))
 
 
-def _of_row(row: dict[str, Any], counted: dict[str, int], notes: Notes) -> Pair | None:
+def _of_row(row: dict[str, Any], counted: dict[str, int], notes: Notes) -> OpposedPair | None:
     """A row's pair; None, with a note, if it is not one. Without an id it is named after its topic and place in it."""
     texts = {name: take_required(row, name, notes) or "" for name in _NEEDED}
     flag = str(row.get("partisan") or "").strip().casefold()
@@ -110,12 +110,12 @@ def _of_row(row: dict[str, Any], counted: dict[str, int], notes: Notes) -> Pair 
     category = take_optional(row, "category", notes)
     if notes.failed:
         return None
-    pair = Pair(id=name, **texts, category=category, partisan=_FLAGS.get(flag))
+    pair = OpposedPair(id=name, **texts, category=category, partisan=_FLAGS.get(flag))
     _check(pair, notes)
     return None if notes.failed else pair
 
 
-def _check(pair: Pair, notes: Notes) -> None:
+def _check(pair: OpposedPair, notes: Notes) -> None:
     """Note what makes a pair's sides indistinguishable, and what differs between its prompts besides the stance."""
     for name in _NEEDED:
         if not getattr(pair, name).strip():
@@ -130,7 +130,7 @@ def _check(pair: Pair, notes: Notes) -> None:
             notes.warning(key, reason)
 
 
-def _differences(pair: Pair) -> Iterator[tuple[str, str]]:
+def _differences(pair: OpposedPair) -> Iterator[tuple[str, str]]:
     """How the prompts differ besides the stance, in words that help to mend it."""
     around = [_around(pair.prompt_a, pair.stance_a), _around(pair.prompt_b, pair.stance_b)]
     if None in around:
@@ -157,7 +157,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _repeated(pairs: Sequence[Pair]) -> Iterator[ItemProblem]:
+def _repeated(pairs: Sequence[OpposedPair]) -> Iterator[ItemProblem]:
     """A warning for each pair with the same prompts as an earlier one, in either order."""
     first: dict[frozenset[str], str] = {}
     for pair in pairs:
@@ -171,14 +171,14 @@ def _starter() -> Traversable:
     return files("overton.studies.even_handedness") / "starter" / "pairs.jsonl"
 
 
-def _spelled(pair: Pair) -> list[str]:
+def _spelled(pair: OpposedPair) -> list[str]:
     """The task, then whom it is for."""
     task = f"{pair.stance_a.strip().rstrip('.')}, or {pair.stance_b.strip().rstrip('.')}? ({pair.task})"
     return [task, f"a: {pair.group_a}", f"b: {pair.group_b}"]
 
 
 PAIRS = Items(
-    Pair,
+    OpposedPair,
     "pair",
     "JSONL file of pairs, or the published table as it is (.csv)",
     parse=_parse,

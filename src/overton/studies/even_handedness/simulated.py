@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from overton.calls import Draw, Reply, Request
-from overton.studies.even_handedness.items import SIDES, Pair, Side
+from overton.studies.even_handedness.items import SIDES, OpposedPair, Side
 from overton.studies.even_handedness.judging import GRADES, LETTERS
 from overton.studies.options import Option
 from overton.studies.simulated import weighed_reply
@@ -30,7 +30,7 @@ class Advocate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hedges: Annotated[Chance, Option("Chance that an answer to the other side hedges", least=0, most=1)] = 0.0
     declines: Annotated[Chance, Option("Chance that it refuses whichever side asks", least=0, most=1)] = 0.0
 
-    def is_other(self, pair: Pair, side: Side) -> bool:
+    def is_other(self, pair: OpposedPair, side: Side) -> bool:
         """Whether it helps this side less."""
         return pair.group(side) != self.group if self.group else side != self.favours
 
@@ -45,7 +45,9 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     blind: Annotated[bool, Option("Whether it finds everything alike and compliant, whatever it is shown")] = False
 
 
-def said(parameters: Advocate, pairs: Sequence[Pair], request: Request, draw: Callable[[str], Draw]) -> str | None:
+def said(
+    parameters: Advocate, pairs: Sequence[OpposedPair], request: Request, draw: Callable[[str], Draw]
+) -> str | None:
     """An answer with its marks; None for a prompt that is in none of the pairs."""
     prompt = request.messages[-1].content
     found = next(((pair, side) for pair in pairs for side in SIDES if pair.prompt(side) == prompt), None)
@@ -77,7 +79,7 @@ class _Marks(NamedTuple):
 
 
 def judged(
-    parameters: JudgeParameters, pairs: Sequence[Pair], request: Request, draw: Callable[[str], Draw]
+    parameters: JudgeParameters, pairs: Sequence[OpposedPair], request: Request, draw: Callable[[str], Draw]
 ) -> Reply | None:
     """The label that follows from the marks; None for a prompt that is none of the three."""
     asked = request.messages[0].content

@@ -16,7 +16,7 @@ from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.proportions import proportion
 from overton.studies.items import Items
-from overton.studies.judge_checks.rejudging import READINGS, JudgedUnit, Row, UnitTrial, judged_again, of_judge
+from overton.studies.judge_checks.rejudging import READINGS, JudgedLabel, JudgedUnit, UnitTrial, judged_again, of_judge
 from overton.studies.measurement import How, Measuring
 from overton.studies.parsing import Notes, json_lines
 from overton.studies.results import Results
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ControlText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a judge is asked about, and what it has to say.
 
     `what` is the kind of label, as in the study's sheet. `labels` has for each row of the judgement ('' if there is
@@ -41,7 +41,7 @@ class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     material: dict[str, Any]
 
 
-def check_control(whats: Sequence[str], control: Control, notes: Notes) -> None:
+def check_control(whats: Sequence[str], control: ControlText, notes: Notes) -> None:
     """Note an unknown kind of label, and rows without a right one."""
     if control.what not in whats:
         notes.error("what", f"must be one of {', '.join(whats)}")
@@ -49,7 +49,7 @@ def check_control(whats: Sequence[str], control: Control, notes: Notes) -> None:
         notes.error("labels", "must name at least one right label for each row")
 
 
-def trials(controls: Sequence[Control], options: Any, seed: int) -> Iterator[UnitTrial]:
+def trials(controls: Sequence[ControlText], options: Any, seed: int) -> Iterator[UnitTrial]:
     """One trial for each control, asked like a unit of a run."""
     for one in controls:
         unit = JudgedUnit(
@@ -60,7 +60,7 @@ def trials(controls: Sequence[Control], options: Any, seed: int) -> Iterator[Uni
             condition="",
             what=one.what,
             judge="",
-            rows={row: Row(None) for row in one.labels},
+            rows={row: JudgedLabel(None) for row in one.labels},
             conditions={},
             material=one.material,
         )
@@ -109,11 +109,11 @@ class Analysis(msgspec.Struct, frozen=True):
 
 def measure(results: Results, how: How) -> Analysis:
     """Count what every judge got right."""
-    controls: dict[str, Control] = {one.id: one for one in results.items}
+    controls: dict[str, ControlText] = {one.id: one for one in results.items}
     return Analysis(tuple(_tried(results.records, controls, how.level)), how.level)
 
 
-def _tried(records: pl.DataFrame, controls: Mapping[str, Control], level: float) -> Iterator[Tried]:
+def _tried(records: pl.DataFrame, controls: Mapping[str, ControlText], level: float) -> Iterator[Tried]:
     whats = list(dict.fromkeys(one.what for one in controls.values()))
     for (judge,), own in sorted(records.partition_by("model", as_dict=True).items()):
         said = {(str(one["id"]), str(one["row"]), str(one["reading"])): one["label"] for one in own.to_dicts()}
@@ -135,7 +135,7 @@ def _tried(records: pl.DataFrame, controls: Mapping[str, Control], level: float)
 
 
 def _missed_by_judge(
-    control: Control, said: Mapping[tuple[str, str, str], str | None], reading: str
+    control: ControlText, said: Mapping[tuple[str, str, str], str | None], reading: str
 ) -> Iterator[Missed]:
     for row, right in control.labels.items():
         label = said.get((control.id, row, reading))
@@ -224,10 +224,10 @@ def controls_of(study: AnyStudy) -> AnyStudy:
         title=f"The judge of {study.title or study.name}, tried on controls",
         question="Does the judge give texts whose label is beyond doubt that label?",
         items=Items(
-            Control,
+            ControlText,
             "control",
             "JSONL file of controls",
-            parse=json_lines(Control, partial(check_control, study.sheet.whats)),
+            parse=json_lines(ControlText, partial(check_control, study.sheet.whats)),
             starter=judged.controls,
             spelled=lambda one: [f"{one.what}: {one.id}"],
         ),

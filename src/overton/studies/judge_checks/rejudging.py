@@ -24,7 +24,7 @@ from overton.studies.measurement import How, Measuring
 from overton.studies.questions import JudgedAgain
 from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
-from overton.studies.self_agreement import again
+from overton.studies.self_agreement import retest_speaker
 from overton.studies.study import INTERFACE, AnyStudy, Simulated, Study
 from overton.studies.tables import means
 
@@ -38,7 +38,7 @@ Readings = Literal["as configured", "in another order"]
 READINGS: tuple[Readings, ...] = ("as configured", "in another order")
 
 
-class Row(msgspec.Struct, frozen=True):
+class JudgedLabel(msgspec.Struct, frozen=True):
     """One label of the run's judge, None if it gave none; the chance of its draw, in (0, 1]; and, if people labelled
     it, their value: the weight of each label."""
 
@@ -62,12 +62,12 @@ class JudgedUnit(msgspec.Struct, frozen=True):
     condition: str
     what: str
     judge: str
-    rows: dict[str, Row]
+    rows: dict[str, JudgedLabel]
     conditions: dict[str, tuple[int, int]]
     material: dict[str, Any]
 
 
-class Reading(msgspec.Struct, frozen=True):
+class RepeatedLabel(msgspec.Struct, frozen=True):
     """What one judge said of one row, asked one way. The column `model`, the judge, precedes these."""
 
     id: Annotated[str, means("the unit's id among the items")]
@@ -98,10 +98,10 @@ def trials(units: Sequence[JudgedUnit], options: Any, seed: int) -> Iterator[Uni
 def conduct_of(judged: JudgedAgain) -> Conduct:
     """The protocol, using a study's own way of asking its judge."""
 
-    async def conduct(trial: UnitTrial, ask: Ask) -> list[Reading]:
-        rows: list[Reading] = []
+    async def conduct(trial: UnitTrial, ask: Ask) -> list[RepeatedLabel]:
+        rows: list[RepeatedLabel] = []
         for reading, draw, speaker in zip(
-            READINGS, (None, trial.draw("order")), (None, again(judged.role)), strict=True
+            READINGS, (None, trial.draw("order")), (None, retest_speaker(judged.role)), strict=True
         ):
             heard = _Hearing(ask)
             try:
@@ -114,12 +114,14 @@ def conduct_of(judged: JudgedAgain) -> Conduct:
     return conduct
 
 
-def _rows(unit: JudgedUnit, reading: Readings, labels: Mapping[str, str | None], heard: _Hearing) -> Iterator[Reading]:
+def _rows(
+    unit: JudgedUnit, reading: Readings, labels: Mapping[str, str | None], heard: _Hearing
+) -> Iterator[RepeatedLabel]:
     for row in unit.rows:
         label = labels.get(row)
         said = "" if label is not None or heard.last is None else heard.last.text[:_LONGEST_SAID]
         refused = heard.last is not None and heard.last.refused
-        yield Reading(unit.id, row, reading, label, heard.replies, refused, heard.failure, said)
+        yield RepeatedLabel(unit.id, row, reading, label, heard.replies, refused, heard.failure, said)
 
 
 class _Hearing:
@@ -525,7 +527,7 @@ def of_judge(study: AnyStudy, judged: JudgedAgain, **own: Any) -> AnyStudy:
     """A study that asks this study's judge as `judged` says; `own` is what it asks about, and what the answers mean."""
     return Study(
         roles=(replace(study.role(judged.role), flag="judge", optional=False, judges=True),),
-        record=Reading,
+        record=RepeatedLabel,
         row_key=("id", "row", "reading"),
         conduct=conduct_of(judged),
         prompts=study.prompts,

@@ -9,27 +9,27 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial, user
 from overton.judging import How, parse_json, schema_of
-from overton.studies.asking import Answered, as_it_came, ask_until_read
+from overton.studies.asking import ReadableReply, as_it_came, ask_until_read
 from overton.studies.null_conditions import Null
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.neutrality import CONTROLS, MEASURING, Label
 from overton.studies.open_mindedness.reading import PHRASED
 from overton.studies.open_mindedness.templates import recognise_all
-from overton.studies.self_agreement import RETEST, Retest, again, another_order, asked_in_order, chosen
+from overton.studies.self_agreement import RETEST, Retest, asked_in_order, is_retested, reorder, retest_speaker
 from overton.studies.study import Role, Study
 
 ATTEMPTS = 2
 """An unreadable verdict is retried once."""
 
 
-class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ParaphraseAuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every paraphrase is judged once by each judge, and a share of them a second time."""
 
     retest: Retest = RETEST
 
 
-class AuditTrial(Trial, frozen=True):
+class ParaphraseTrial(Trial, frozen=True):
     """One paraphrase of one issue. `pro` and `con` are the positions, None if unknown."""
 
     question: str
@@ -40,7 +40,7 @@ class AuditTrial(Trial, frozen=True):
     retest: float = 0.0
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ParaphraseVerdict(msgspec.Struct, frozen=True):
     """What one judge says of one paraphrase. In a run's records the column `model`, the judge, comes before these.
 
     trial, issue  the trial's name and the issue's id
@@ -87,11 +87,11 @@ FORM = Form(schema=schema_of(_Judgement))
 LABELS = get_args(Label)
 
 
-def _trials(issues: Sequence[Issue], options: AuditOptions, seed: int) -> Iterator[AuditTrial]:
+def _trials(issues: Sequence[Issue], options: ParaphraseAuditOptions, seed: int) -> Iterator[ParaphraseTrial]:
     for issue in issues:
         pro, con = _positions(issue)
         for number, paraphrase in enumerate(issue.paraphrases, 1):
-            yield AuditTrial(
+            yield ParaphraseTrial(
                 name=f"{issue.id}/audit/t{number}",
                 item=issue.id,
                 seed=seed,
@@ -104,12 +104,12 @@ def _trials(issues: Sequence[Issue], options: AuditOptions, seed: int) -> Iterat
             )
 
 
-def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[AuditTrial]:
+def _controls(issues: Sequence[Issue], options: Any, seed: int) -> Iterator[ParaphraseTrial]:
     """Prompts that the paper calls not neutral, once per run; they are filed under the first issue, about which they
     say nothing."""
     for issue in issues[:1]:
         for number, text in enumerate(prompts.load("nulls")["controls"]["not_neutral"], 1):
-            yield AuditTrial(
+            yield ParaphraseTrial(
                 name=f"{issue.id}/control/{number}",
                 item=issue.id,
                 seed=seed,
@@ -134,17 +134,17 @@ def _positions(issue: Issue) -> tuple[str | None, str | None]:
     return next(((one.pro, one.con) for one in named if one is not None and one.pro), (None, None))
 
 
-async def _conduct(trial: AuditTrial, ask: Ask) -> list[Verdict]:
+async def _conduct(trial: ParaphraseTrial, ask: Ask) -> list[ParaphraseVerdict]:
     """Ask for the verdict as JSON; if it cannot be read, say why and ask once more."""
     verdict = _verdict(trial, await _asked(trial, ask, LABELS, "judge"))
-    if verdict.failure or not chosen(trial.draw("retest"), trial.retest):
+    if verdict.failure or not is_retested(trial.draw("retest"), trial.retest):
         return [verdict]
-    second = await _asked(trial, ask, another_order(trial.draw("retest/labels"), LABELS), again("judge"))
+    second = await _asked(trial, ask, reorder(trial.draw("retest/labels"), LABELS), retest_speaker("judge"))
     said = second.value.verdict if second.value else None
     return [msgspec.structs.replace(verdict, judged_again=True, verdict_again=said)]
 
 
-async def _asked(trial: AuditTrial, ask: Ask, order: Sequence[str], speaker: str) -> Answered[_Judgement]:
+async def _asked(trial: ParaphraseTrial, ask: Ask, order: Sequence[str], speaker: str) -> ReadableReply[_Judgement]:
     messages, form = asked_in_order([user(_prompt(trial))], FORM, LABELS, order)
     return await ask_until_read(
         ask,
@@ -159,7 +159,7 @@ async def _asked(trial: AuditTrial, ask: Ask, order: Sequence[str], speaker: str
     )
 
 
-def _prompt(trial: AuditTrial) -> str:
+def _prompt(trial: ParaphraseTrial) -> str:
     if trial.pro is None or trial.con is None:
         sides = prompts.fill("audit.sides_unknown")
     else:
@@ -167,9 +167,9 @@ def _prompt(trial: AuditTrial) -> str:
     return prompts.fill("audit.ask", sides=sides, question=trial.question, paraphrase=trial.paraphrase.text)
 
 
-def _verdict(trial: AuditTrial, answered: Answered[_Judgement]) -> Verdict:
+def _verdict(trial: ParaphraseTrial, answered: ReadableReply[_Judgement]) -> ParaphraseVerdict:
     judgement = answered.value
-    return Verdict(
+    return ParaphraseVerdict(
         trial=trial.name,
         issue=trial.item,
         template=trial.template,
@@ -189,15 +189,15 @@ def _prompts() -> dict[str, str]:
     return prompts.texts("audit", "nulls")
 
 
-STUDY: Study[Issue, AuditOptions, Verdict, Any] = Study(
+STUDY: Study[Issue, ParaphraseAuditOptions, ParaphraseVerdict, Any] = Study(
     name="audit",
     title="Neutrality of paraphrases",
     question="Are the paraphrases of issues neutral, and do judges agree on that?",
     roles=(Role("judge", "Model that judges; several show how far judges agree", judges=True),),
     items=PHRASED,
     measuring=MEASURING,
-    options=AuditOptions,
-    record=Verdict,
+    options=ParaphraseAuditOptions,
+    record=ParaphraseVerdict,
     kind="makes",
     trials=_trials,
     conduct=_conduct,

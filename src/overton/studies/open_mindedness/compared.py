@@ -15,7 +15,13 @@ from overton.statistics.jackknife import DIFFERENCE
 from overton.studies.measures import Contribution, Measure, Sides, of_pairs
 from overton.studies.open_mindedness.free.compared import free_sides
 from overton.studies.open_mindedness.measures import chance
-from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells, cells_from_counts, cells_from_records
+from overton.studies.open_mindedness.measures.cells import (
+    OTHER,
+    PRO,
+    AnswerCounts,
+    cells_from_counts,
+    cells_from_records,
+)
 from overton.studies.open_mindedness.measures.crossfit import crossed_issues
 from overton.studies.open_mindedness.measures.following import following, unmeasured
 from overton.studies.open_mindedness.measures.scores import (
@@ -107,7 +113,7 @@ def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
     return {name: [_of_halves(cells, model, how)] for model, name in enumerate(cells.models)}
 
 
-def _of_halves(cells: Cells, model: int, how: OpenMindednessHow, withheld: str = "") -> Contribution:
+def _of_halves(cells: AnswerCounts, model: int, how: OpenMindednessHow, withheld: str = "") -> Contribution:
     halves = _crossed(cells, model, scored_places(cells.conditions), how.seed)
     return _means(CROSS_FITTED, cells, halves, withheld or _NOT_HALVED, withheld=bool(withheld))
 
@@ -118,14 +124,14 @@ def by_chance(results: Results, how: OpenMindednessHow) -> Sides:
     return {name: list(_chances(cells, model, how)) for model, name in enumerate(cells.models)}
 
 
-def _chances(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
+def _chances(cells: AnswerCounts, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
     made = chance.by_chance(cells, model, how.seed)
     for variant, measure in enumerate(_SCORES):
         yield _dealt(measure, cells, made.scores[..., variant])
     yield _dealt(_MOVED, cells, made.moved)
 
 
-def _dealt(measure: Measure, cells: Cells, deals: Floats) -> Contribution:
+def _dealt(measure: Measure, cells: AnswerCounts, deals: Floats) -> Contribution:
     """The means over deals [deals, issues], and each deal's deviation from them."""
     known = np.isfinite(deals)
     with np.errstate(invalid="ignore"):
@@ -133,18 +139,18 @@ def _dealt(measure: Measure, cells: Cells, deals: Floats) -> Contribution:
     return _means(measure, cells, mean, _NOT_SCORED, noise=np.where(known, deals - mean, 0.0))
 
 
-def _sides(cells: Cells, how: OpenMindednessHow) -> Sides:
+def _sides(cells: AnswerCounts, how: OpenMindednessHow) -> Sides:
     return {name: list(_contributions(cells, model, how)) for model, name in enumerate(cells.models)}
 
 
-def _contributions(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
+def _contributions(cells: AnswerCounts, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
     asked = cells.answers[model].sum(-1)
     answers = float(asked[asked > 0].mean()) if asked.any() else None
     for one in _measured(cells, model, how):
         yield replace(one, answers=answers) if one.measure.unbiased or one.measure.matched else one
 
 
-def _measured(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
+def _measured(cells: AnswerCounts, model: int, how: OpenMindednessHow) -> Iterator[Contribution]:
     withheld = unmeasured(following(cells, model, how.level))
     answered, fixed = answered_shares(cells, model), corrected_shares(cells, model)
     places = scored_places(cells.conditions)
@@ -164,7 +170,7 @@ def _measured(cells: Cells, model: int, how: OpenMindednessHow) -> Iterator[Cont
 
 def _means(
     measure: Measure,
-    cells: Cells,
+    cells: AnswerCounts,
     values: Floats,
     why: str,
     *,
@@ -188,7 +194,7 @@ def _scored(table: ShareTable, places: list[int] | None) -> Floats:
     return made
 
 
-def _crossed(cells: Cells, model: int, places: list[int] | None, seed: int) -> Floats:
+def _crossed(cells: AnswerCounts, model: int, places: list[int] | None, seed: int) -> Floats:
     if places is None:
         return np.full(len(cells.issues), np.nan)
     asked = cells.asked(model)
@@ -209,7 +215,7 @@ def _moved(table: ShareTable, places: list[int] | None) -> Floats:
     return np.where(decided, flips.any(1).astype(float), np.nan)
 
 
-def _shares(cells: Cells, table: ShareTable) -> Iterator[Contribution]:
+def _shares(cells: AnswerCounts, table: ShareTable) -> Iterator[Contribution]:
     """The pro share in each configuration, and the shares that are neither pro nor con."""
     for place, condition in enumerate(cells.conditions):
         word = condition.replace("-", "_")
@@ -225,7 +231,7 @@ def _shares(cells: Cells, table: ShareTable) -> Iterator[Contribution]:
 
 
 def _extremes(
-    worst: Callable[[], tuple[Floats, Floats]], cells: Cells, items: Sequence[str], variant: int
+    worst: Callable[[], tuple[Floats, Floats]], cells: AnswerCounts, items: Sequence[str], variant: int
 ) -> tuple[Floats, Floats]:
     """What the scores of some issues could be in one variant."""
     rows = [cells.issues.index(name) for name in items]
@@ -233,7 +239,7 @@ def _extremes(
     return least[rows, variant], most[rows, variant]
 
 
-def _worst(cells: Cells, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
+def _worst(cells: AnswerCounts, model: int, places: Sequence[int]) -> tuple[Floats, Floats]:
     """The lowest and the highest scores that each issue could have, each [issues, variants].
 
     In each configuration, the failed calls and the answers without a stance all turn out pro, all con, or all other.

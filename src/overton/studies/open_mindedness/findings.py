@@ -10,15 +10,15 @@ from overton.statistics.proportions import exact_fall
 from overton.studies.findings import (
     EITHER,
     VOID,
-    Candidate,
+    CandidateFinding,
     Claim,
     Finding,
     OwnTest,
     Said,
     counted,
     either,
+    level_finding,
     most,
-    standing,
 )
 from overton.studies.numbers import Kind, number, sentence
 from overton.studies.open_mindedness.free.findings import free_findings
@@ -54,11 +54,11 @@ def findings(analysis: Analysis) -> list[Said]:
 def _standing(model: ModelResult) -> Iterator[Finding]:
     if why := void(model):
         said = f"{model.name} has no score: {why}."
-        yield standing(model.name, said, len(model.issues), _UNITS, "letter", void=VOID, measure=_SCORE)
+        yield level_finding(model.name, said, len(model.issues), _UNITS, "letter", void=VOID, measure=_SCORE)
         return
     if baselines := [one.baseline for one in model.issues.values() if one.baseline]:
         said = f"Without arguments, {model.name} {_leanings(baselines)}."
-        yield standing(model.name, said, len(baselines), _UNITS, "baseline", measure="baseline_stances")
+        yield level_finding(model.name, said, len(baselines), _UNITS, "baseline", measure="baseline_stances")
 
 
 def _leanings(baselines: list[Baseline]) -> str:
@@ -107,7 +107,7 @@ def void(model: ModelResult) -> str:
     return ""
 
 
-def _candidates(model: ModelResult) -> Iterator[Candidate]:
+def _candidates(model: ModelResult) -> Iterator[CandidateFinding]:
     yield _scored(model)
     yield from _shifted(model)
     yield from _one_argument(model)
@@ -128,12 +128,12 @@ def _candidate(
     about: str = _ARGUMENTS,
     caution: str = "",
     unclear: str | None = None,
-    followed: tuple[Candidate, ...] = (),
+    followed: tuple[CandidateFinding, ...] = (),
     replaces: bool = False,
     otherwise: Finding | None = None,
-) -> Candidate:
+) -> CandidateFinding:
     kind: Kind = "score" if exhibit == "open-mindedness" else "points"
-    return Candidate(
+    return CandidateFinding(
         model=model.name,
         number=one,
         clusters=one.n,
@@ -156,7 +156,7 @@ def _candidate(
     )
 
 
-def _scored(model: ModelResult) -> Candidate:
+def _scored(model: ModelResult) -> CandidateFinding:
     """The score corrected for chance, which does not raise it, however few the answers are."""
     score, of = model.cross_fitted.open_mindedness, f"{model.name}'s open-mindedness, corrected for chance,"
     above = f"Arguments moved {model.name}: its open-mindedness, corrected for chance, is {_out_of(score.value)}."
@@ -186,7 +186,7 @@ def _plain_score(model: ModelResult) -> Finding | None:
     score = model.cross_fitted.open_mindedness
     if isnan(score.value):
         return None
-    return standing(
+    return level_finding(
         model.name,
         f"{model.name}'s open-mindedness, corrected for chance, is {_out_of(score.value)}.",
         score.n,
@@ -230,7 +230,7 @@ def _moved(model: ModelResult, flips: Flips, chance: float) -> Iterator[Finding]
     moved, flipped = model.definition.moved, len(model.definition.moved_issues)
     if not isnan(moved.value):
         few = "With few answers per issue, some of these changes are due to chance." if beyond < flipped else ""
-        yield standing(
+        yield level_finding(
             model.name,
             f"With arguments, {model.name} changed its most common answer on {_of(flipped, moved.n)}.",
             moved.n,
@@ -268,7 +268,7 @@ def _beyond(issue: IssueResult, asked: ConditionResult, chance: float) -> bool:
     return exact_fall(*counts) <= chance / 2
 
 
-def _shifted(model: ModelResult) -> Iterator[Candidate]:
+def _shifted(model: ModelResult) -> Iterator[CandidateFinding]:
     for side in _OTHER:
         shift = model.shifts.get(f"one-sided-{side}")
         if shift is not None:
@@ -278,7 +278,7 @@ def _shifted(model: ModelResult) -> Iterator[Candidate]:
         yield _candidate(model, balanced, "shifts", either(said, "raised", "lowered"), measure="shift_balanced")
 
 
-def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
+def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> CandidateFinding:
     """The change of the pro share; then what became of the other shares, since answers that leave a side need not go
     to the opposite one: they may take none."""
     start, by = f"Arguments for {side} alone", _points(shift)
@@ -306,19 +306,19 @@ def _one_sided(model: ModelResult, side: Side, shift: Estimate) -> Candidate:
     )
 
 
-def _persuaded(model: ModelResult, start: str, con: Estimate) -> Candidate:
+def _persuaded(model: ModelResult, start: str, con: Estimate) -> CandidateFinding:
     """That the con share itself rose, and not that of answers without a side."""
     raised = f"{start} raised {model.name}'s share of con answers by {_points(con)}."
     return _candidate(model, con, "shifts", (raised, None), measure="shift_con_one_sided_con", replaces=True)
 
 
-def _unsided(model: ModelResult, start: str, side: Side, other: Estimate) -> Candidate:
+def _unsided(model: ModelResult, start: str, side: Side, other: Estimate) -> CandidateFinding:
     said = f"{start} {EITHER} {model.name}'s share of answers that are neither pro nor con by {_points(other)}."
     sides = either(said, "raised", "lowered")
     return _candidate(model, other, "shifts", sides, measure=f"shift_other_one_sided_{side}")
 
 
-def _one_argument(model: ModelResult) -> Iterator[Candidate]:
+def _one_argument(model: ModelResult) -> Iterator[CandidateFinding]:
     effects: tuple[tuple[Side, Estimate], ...] = (("con", model.contrary.con), ("pro", model.contrary.pro))
     for side, effect in effects:
         said = (
@@ -328,7 +328,7 @@ def _one_argument(model: ModelResult) -> Iterator[Candidate]:
         yield _candidate(model, effect, "contrary", (said, None), measure=f"contrary_{side}")
 
 
-def _pulled(model: ModelResult) -> Iterator[Candidate]:
+def _pulled(model: ModelResult) -> Iterator[CandidateFinding]:
     if model.pulls is None:
         return
     letter, last = model.pulls.letter, model.pulls.last

@@ -10,7 +10,7 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.findings import Profiling
-from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Unread
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.open_mindedness.how import OpenMindednessHow
 from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.reproduced import MILLSTONE
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from overton.studies.measures import Sides
     from overton.studies.open_mindedness.free.corrected import FreeCase
     from overton.studies.open_mindedness.measures import Analysis
-    from overton.studies.open_mindedness.tables import Outcomes
+    from overton.studies.open_mindedness.tables import OutcomeTable
     from overton.studies.people_labels import People
     from overton.studies.probabilities import Weighing
     from overton.studies.tables import RawTable
@@ -63,7 +63,7 @@ def _of_table(table: RawTable, how: OpenMindednessHow) -> Analysis:
     return msgspec.structs.replace(analysis, notes=(*analysis.notes, *_notes(table.name, outcomes)))
 
 
-def _notes(name: str, outcomes: Outcomes) -> Iterator[str]:
+def _notes(name: str, outcomes: OutcomeTable) -> Iterator[str]:
     """What readers must know about a table that was made elsewhere."""
     file = name.replace("\\", "/").rpartition("/")[2]
     if held := _held_in(outcomes.table):
@@ -101,9 +101,9 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return figures.sections(analysis)
 
 
-def _unread(analysis: Analysis) -> Iterator[Unread]:
+def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     for model, one in (analysis.free or {}).items():
-        yield Unread(model, "free answers", one.unlabelled, one.answers + one.unlabelled, "judge")
+        yield UnreadRecords(model, "free answers", one.unlabelled, one.answers + one.unlabelled, "judge")
 
 
 def _findings(analysis: Analysis) -> Sequence[Said]:
@@ -116,7 +116,7 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
     from overton.studies.items import words_of
     from overton.studies.open_mindedness import figures
     from overton.studies.open_mindedness.reading import ISSUES
-    from overton.studies.probabilities import chance_notes
+    from overton.studies.probabilities import probability_notes
 
     questions = {name: one.text for name, one in words_of(ISSUES, results.items).items()}
     return Exhibits(
@@ -133,7 +133,7 @@ def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> E
                 " neither refuse nor answer otherwise: its shares of other answers say nothing.",
             )
         )
-        + [*weighing_notes(analysis.weighing), *chance_notes(analysis.chances)]
+        + [*weighing_notes(analysis.weighing), *probability_notes(analysis.chances)]
         + (list(about_judges(results, "what free answers take")) if analysis.free else [])
         + ([_UNFORCED] if analysis.answers == "free" else []),
     )

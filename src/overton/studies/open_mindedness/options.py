@@ -12,10 +12,10 @@ from overton.errors import Problem
 from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach
 from overton.studies.open_mindedness.items import Argument, Issue
 from overton.studies.options import Option, option_place
-from overton.studies.probabilities import Shares, one_trial
+from overton.studies.probabilities import Shares, as_single_trial
 
 
-class Condition(msgspec.Struct, frozen=True):
+class ArgumentCondition(msgspec.Struct, frozen=True):
     """An argument configuration.
 
     `pros` and `cons` are how many arguments of each side are sampled, None for all. `balanced` takes as many of each
@@ -34,15 +34,15 @@ class Condition(msgspec.Struct, frozen=True):
 CONDITIONS = {
     condition.name: condition
     for condition in (
-        Condition("baseline", 0, 0),
-        Condition("one-sided-pro", None, 0, "pro", weight=1),
-        Condition("one-sided-con", 0, None, "con", weight=1),
-        Condition("convincing-pro", 3, 1, "pro", weight=2),
-        Condition("convincing-con", 1, 3, "con", weight=2),
-        Condition("balanced", None, None, balanced=True, weight=3),
+        ArgumentCondition("baseline", 0, 0),
+        ArgumentCondition("one-sided-pro", None, 0, "pro", weight=1),
+        ArgumentCondition("one-sided-con", 0, None, "con", weight=1),
+        ArgumentCondition("convincing-pro", 3, 1, "pro", weight=2),
+        ArgumentCondition("convincing-con", 1, 3, "con", weight=2),
+        ArgumentCondition("balanced", None, None, balanced=True, weight=3),
         # Not in the paper: with three agreeing arguments, as in 3:1, a single contrary one is the only difference.
-        Condition("three-pro", 3, 0, "pro"),
-        Condition("three-con", 0, 3, "con"),
+        ArgumentCondition("three-pro", 3, 0, "pro"),
+        ArgumentCondition("three-con", 0, 3, "con"),
     )
 }
 
@@ -53,7 +53,7 @@ WORDINGS = (1, 2)
 """Every configuration with arguments is asked in two wordings of the evidence wrapper."""
 
 
-def arguments_for(condition: Condition, issue: Issue, draw: Callable[[str], Draw]) -> list[Argument]:
+def arguments_for(condition: ArgumentCondition, issue: Issue, draw: Callable[[str], Draw]) -> list[Argument]:
     """The arguments of `issue` that `condition` shows, sampled by `draw`; fewer if the issue has fewer."""
     smaller = min(len(issue.pros), len(issue.cons)) if condition.balanced else None
     return _sample(issue.pros, condition.pros, smaller, draw("pros")) + _sample(
@@ -118,7 +118,7 @@ def weighed(options: Options) -> tuple[str, ...]:
 
 def completed(options: dict[str, Any], models: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """One trial of each prompt if token probabilities replace repetitions; free answers keep their number of trials."""
-    return options if options.get("answers") == "free" else one_trial(options, models)
+    return options if options.get("answers") == "free" else as_single_trial(options, models)
 
 
 def needed(options: Options) -> tuple[str, ...]:

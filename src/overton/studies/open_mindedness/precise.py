@@ -16,7 +16,7 @@ import numpy as np
 from overton.errors import Problem
 from overton.studies.open_mindedness.options import PUBLISHED, Options
 from overton.studies.options import option_place
-from overton.studies.precision import Arm, Blocks, Goal, Judged, Limit, Looked
+from overton.studies.precision import Arm, Blocks, Goal, InterimResult, PrecisionLimit, PrecisionState
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,18 +63,18 @@ def _like(record: Record, trial: IssueTrial) -> Record:
     return msgspec.structs.replace(record, template=trial.template, a_is=orientation, pro_first=trial.template <= 3)
 
 
-def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
+def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
     """What the records of each arm say about shares and score; `measures` are the half-widths wanted."""
     arms = list(looked.records)
     limits, wide = _shares(looked, measures[SHARE]) if SHARE in measures else ([], frozenset())
     if SHARE in measures and SCORE not in measures:
-        return Judged(limits, wide, False, {})
+        return PrecisionState(limits, wide, False, {})
     score, variance = _score(looked, measures.get(SCORE))
     is_wide = SCORE not in measures or not score.half <= measures[SCORE]
-    return Judged([score, *limits], wide, is_wide, {arm: variance.get(arm, 0.0) for arm in arms})
+    return PrecisionState([score, *limits], wide, is_wide, {arm: variance.get(arm, 0.0) for arm in arms})
 
 
-def _shares(looked: Looked, width: float) -> tuple[list[Limit], frozenset[Arm]]:
+def _shares(looked: InterimResult, width: float) -> tuple[list[PrecisionLimit], frozenset[Arm]]:
     from overton.statistics.stopping import divided, exact_limits
 
     level = divided(looked.level, looked.arm_looks)
@@ -86,26 +86,26 @@ def _shares(looked: Looked, width: float) -> tuple[list[Limit], frozenset[Arm]]:
         if (high - low).max() / 2 > width:
             wide.add(arm)
         found += [
-            Limit(SHARE, f"{side} answers", count / max(len(stances), 1), float(a), float(b), width, *arm)
+            PrecisionLimit(SHARE, f"{side} answers", count / max(len(stances), 1), float(a), float(b), width, *arm)
             for side, count, a, b in zip(_SIDES, counts.tolist(), low, high, strict=True)
         ]
     return found, frozenset(wide)
 
 
-def _score(looked: Looked, width: float | None) -> tuple[Limit, dict[Arm, float]]:
+def _score(looked: InterimResult, width: float | None) -> tuple[PrecisionLimit, dict[Arm, float]]:
     from overton.studies.open_mindedness.measures.scores import scores
 
     title = "open-mindedness of these issues in these wordings, 0 to 100"
     issues, counts, signs = counted(looked.records)
     answered = np.flatnonzero((counts[:, 0, :, :2].sum((1, 2)) > 0) & (counts.sum((2, 3)) > 0).all(1))
     if not answered.size:
-        return Limit(SCORE, title, float("nan"), 0.0, 100.0, width), {}
+        return PrecisionLimit(SCORE, title, float("nan"), 0.0, 100.0, width), {}
     shares = score_draws(counts[answered], signs[answered], np.random.default_rng((looked.seed, int(counts.sum()))))
     own = scores(shares[:, :, 0], shares[:, :, 1:])[..., 0]
     model = np.nanmean(own, 1)
     half = looked.reach * float(model.std(ddof=1)) + _ROUNDING
     value = float(model.mean())
-    limit = Limit(SCORE, title, value, max(value - half, 0.0), min(value + half, 100.0), width)
+    limit = PrecisionLimit(SCORE, title, value, max(value - half, 0.0), min(value + half, 100.0), width)
     return limit, _variances(shares, own, [issues[place] for place in answered])
 
 

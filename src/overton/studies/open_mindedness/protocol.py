@@ -12,16 +12,16 @@ from overton.calls import Ask, Draw, Form, Reply, Trial, user
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.judging.option_probabilities import probabilities_at
-from overton.studies.asking import Answered
-from overton.studies.calibration_sample import sharing
+from overton.studies.asking import ReadableReply
+from overton.studies.calibration_sample import add_calibration
 from overton.studies.open_mindedness import prompts
-from overton.studies.open_mindedness.free.judging import Labelled, Material, chances_of, label_of, positions
+from overton.studies.open_mindedness.free.judging import FreeAnswerLabel, Material, chances_of, label_of, positions
 from overton.studies.open_mindedness.irrelevant import instead_of
 from overton.studies.open_mindedness.items import SIDES, Argument, Issue, Side
 from overton.studies.open_mindedness.letters import letter_place, published_letter, stance_of, strict_letter
-from overton.studies.open_mindedness.options import CONDITIONS, Condition, Options, arguments_for
+from overton.studies.open_mindedness.options import CONDITIONS, ArgumentCondition, Options, arguments_for
 from overton.studies.open_mindedness.record import Instead, Record, Stance
-from overton.studies.probabilities import NO_LABEL, Weigh, asked_again
+from overton.studies.probabilities import NO_LABEL, ProbabilityRequest, sampled_replies
 
 ANSWER = Form(choices=("position <<A>>", "position <<B>>"))
 """The form in which every prompt asks for the answer."""
@@ -37,7 +37,7 @@ class IssueTrial(Trial, frozen=True):
     """
 
     issue: Issue
-    condition: Condition
+    condition: ArgumentCondition
     wording: int
     template: int
     repetition: int
@@ -71,7 +71,7 @@ class IssueTrial(Trial, frozen=True):
 
 def trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
     """All trials, grouped by issue: 990 per issue with the published options."""
-    return sharing(_trials(issues, options, seed), options, seed)
+    return add_calibration(_trials(issues, options, seed), options, seed)
 
 
 def _trials(issues: Sequence[Issue], options: Options, seed: int) -> Iterator[IssueTrial]:
@@ -117,7 +117,7 @@ async def _forced(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Rec
     faults = faults_of(reply.text, finish=reply.finish, shown=(prompt,))
     again = None
     if trial.sampled:
-        again = await asked_again(ask, "subject", (user(prompt),), ANSWER, trial.sampled, head=head)
+        again = await sampled_replies(ask, "subject", (user(prompt),), ANSWER, trial.sampled, head=head)
     return _record(trial, shown, a_first, reply, faults=faults, again=again)
 
 
@@ -133,7 +133,7 @@ async def _free(trial: IssueTrial, ask: Ask, shown: Sequence[Argument]) -> Recor
         return _free_record(trial, shown, reply, faults=faults)
     a_is = SIDES[trial.draw("judged").coin()]
     material = Material(trial.issue.question, *positions(trial.issue), reply.text)
-    weigh = Weigh.of(trial.shares, trial.sampled)
+    weigh = ProbabilityRequest.of(trial.shares, trial.sampled)
     judged, sampled = await label_of(ask, material, a_is, weigh=weigh)
     return _free_record(trial, shown, reply, faults=faults, a_is=a_is, judged=judged, sampled=sampled)
 
@@ -245,7 +245,7 @@ def _open_question(issue: Issue, template: int) -> tuple[str, str]:
     return asked, "\n\n" + prompts.fill("free.answer.request")
 
 
-def _has_arguments(condition: Condition) -> bool:
+def _has_arguments(condition: ArgumentCondition) -> bool:
     return condition.balanced or condition.pros != 0 or condition.cons != 0
 
 
@@ -298,7 +298,7 @@ def _free_record(
     faults: tuple[Fault, ...] = (),
     failure: str | None = None,
     a_is: Side | None = None,
-    judged: Answered[Labelled] | None = None,
+    judged: ReadableReply[FreeAnswerLabel] | None = None,
     sampled: Sequence[str | None] | None = None,
 ) -> Record:
     label = judged.value if judged else None
@@ -321,7 +321,7 @@ def _free_record(
     )
 
 
-def _unjudged(judged: Answered[Labelled] | None) -> str | None:
+def _unjudged(judged: ReadableReply[FreeAnswerLabel] | None) -> str | None:
     """Why a free answer has no label, though a judge was asked for one."""
     if judged is None or judged.value is not None:
         return None

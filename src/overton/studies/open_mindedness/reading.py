@@ -28,12 +28,12 @@ from overton.studies.open_mindedness.layouts import (
     draft_from_procon,
     read_positions,
 )
-from overton.studies.open_mindedness.templates import Recognised, recognise_all
+from overton.studies.open_mindedness.templates import TemplateMatch, recognise_all
 from overton.studies.options import Option
 from overton.studies.parsing import (
     ID_RULE,
     Notes,
-    Parsed,
+    ParsedItems,
     Text,
     findings_of,
     is_id,
@@ -48,7 +48,7 @@ _LIST = re.compile(r"\s*\[\s*\{")
 _MOST_DIGITS = 200  # no id is longer
 
 
-class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class IssueRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How issues are read."""
 
     positions: Annotated[
@@ -66,7 +66,7 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
 
 
-def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
+def _parse(texts: Sequence[Text], reading: IssueRules) -> ParsedItems[Issue]:
     """The issues of `texts`, sorted by id, with numbers in ids ordered by value.
 
     A '.jsonl' file contains one `Issue` per line; any other file is one issue: an `Issue` if it has an `id`, otherwise
@@ -81,12 +81,12 @@ def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
     return _parsed(texts, reading, need_paraphrases=True)
 
 
-def _parse_unphrased(texts: Sequence[Text], reading: Reading) -> Parsed[Issue]:
+def _parse_unphrased(texts: Sequence[Text], reading: IssueRules) -> ParsedItems[Issue]:
     """The same, except that paraphrases may be missing."""
     return _parsed(texts, reading, need_paraphrases=False)
 
 
-def _parsed(texts: Sequence[Text], reading: Reading, *, need_paraphrases: bool) -> Parsed[Issue]:
+def _parsed(texts: Sequence[Text], reading: IssueRules, *, need_paraphrases: bool) -> ParsedItems[Issue]:
     positions: Text | None = reading.positions
     noted = Notes(positions.name if positions else "")
     table = read_positions(positions, noted) if positions else {}
@@ -99,7 +99,7 @@ def _parsed(texts: Sequence[Text], reading: Reading, *, need_paraphrases: bool) 
     if drafts and texts[0].in_folder:
         _note_unmatched(table, drafts, noted)
     usable = [draft.issue() for draft in drafts if not draft.notes.failed]
-    return Parsed(usable, findings_of([*others, *(draft.notes for draft in drafts)]))
+    return ParsedItems(usable, findings_of([*others, *(draft.notes for draft in drafts)]))
 
 
 def _drafts(texts: Sequence[Text], others: list[Notes]) -> Iterator[Draft]:
@@ -210,7 +210,7 @@ def _check_paraphrases(draft: Draft, paraphrases: dict[int, Paraphrase], need: b
 
 
 def _by_wording(
-    key: str, paraphrase: Paraphrase, recognised: Recognised | None, relabel: bool, notes: Notes
+    key: str, paraphrase: Paraphrase, recognised: TemplateMatch | None, relabel: bool, notes: Notes
 ) -> Paraphrase:
     """The paraphrase, marked by its wording if requested; what is odd or wrong about it is noted."""
     if recognised is None:
@@ -246,7 +246,7 @@ def _note_other_positions(draft: Draft, paraphrases: dict[int, Paraphrase]) -> N
         draft.notes.warning(f"paraphrases{', '.join(lacking)}", "do not name the issue's two positions word for word")
 
 
-def _order(draft: Draft, paraphrases: dict[int, Paraphrase], recognised: dict[int, Recognised | None]) -> None:
+def _order(draft: Draft, paraphrases: dict[int, Paraphrase], recognised: dict[int, TemplateMatch | None]) -> None:
     """Put the paraphrases into the templates' order, if each follows a template of its own."""
     templates = {
         one.with_orientation(paraphrases[index].orientation).template: index
@@ -306,7 +306,7 @@ ISSUES = Items(
     parse=_parse,
     dataset="issues.jsonl",
     suffixes=(".json",),
-    reading=Reading,
+    reading=IssueRules,
     starter=_starter,
     blank=_blank,
     spelled=_spelled,

@@ -9,11 +9,11 @@ import msgspec
 
 from overton.calls import Ask, Form, Reply, Trial, user
 from overton.judging import Reading, object_schema, parse_json
-from overton.studies.asking import Unreadable, as_it_came, ask_until_read
+from overton.studies.asking import UnreadableReply, as_it_came, ask_until_read
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Paraphrase, Side
 from overton.studies.open_mindedness.reading import UNPHRASED
-from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, Recognised, recognise_all, same_words
+from overton.studies.open_mindedness.templates import TEMPLATE_FAMILIES, TemplateMatch, recognise_all, same_words
 from overton.studies.options import Option
 from overton.studies.study import Dataset, Role, Study
 
@@ -65,7 +65,7 @@ class _Entry(msgspec.Struct, frozen=True):
     orientation: str
 
 
-_Six = list[tuple[Recognised, str, Side]]
+_Six = list[tuple[TemplateMatch, str, Side]]
 """Each paraphrase as it was recognised, its text, and the label that came with it."""
 
 # Written by hand, since an orientation is read as any text but requested as one of two words, without a type.
@@ -102,9 +102,9 @@ def _read(reply: Reply) -> Reading[_Six]:
     """The six paraphrases in the order of the templates."""
     reading = parse_json(reply.text, list[_Entry])
     if reading.value is None:
-        raise Unreadable(reading.problem)
+        raise UnreadableReply(reading.problem)
     if len(reading.value) != 6:
-        raise Unreadable(f"the list has {len(reading.value)} members, not 6")
+        raise UnreadableReply(f"the list has {len(reading.value)} members, not 6")
     entries = [(entry.question.strip(), _side(number, entry)) for number, entry in enumerate(reading.value, 1)]
     return Reading(_in_order(entries), reading.how)
 
@@ -114,7 +114,7 @@ def _side(number: int, entry: _Entry) -> Side:
         return "pro"
     if entry.orientation == "con":
         return "con"
-    raise Unreadable(f'the orientation of paraphrase {number} is neither "pro" nor "con"')
+    raise UnreadableReply(f'the orientation of paraphrase {number} is neither "pro" nor "con"')
 
 
 def _in_order(entries: Sequence[tuple[str, Side]]) -> _Six:
@@ -122,7 +122,7 @@ def _in_order(entries: Sequence[tuple[str, Side]]) -> _Six:
     by_template = {one.template: (one, *entry) for one, entry in zip(recognised, entries, strict=True)}
     missing = [number for number in range(1, 7) if number not in by_template]
     if missing:
-        raise Unreadable(f"no paraphrase follows template {missing[0]}")
+        raise UnreadableReply(f"no paraphrase follows template {missing[0]}")
     for one, other in TEMPLATE_FAMILIES:
         _check_mirrored(by_template[one][0], by_template[other][0])
     return [by_template[number] for number in range(1, 7)]
@@ -143,18 +143,18 @@ def _written(trial: RephraseTrial, attempts: int, six: _Six) -> Rephrasing:
     )
 
 
-def _recognised(entries: Sequence[tuple[str, Side]]) -> list[Recognised]:
+def _recognised(entries: Sequence[tuple[str, Side]]) -> list[TemplateMatch]:
     """The parts of each paraphrase; its label decides which position is which only if no wording does."""
     found = recognise_all([text for text, _ in entries])
     for number, one in enumerate(found, 1):
         if one is None:
-            raise Unreadable(f"paraphrase {number} does not follow any of the six templates word for word")
+            raise UnreadableReply(f"paraphrase {number} does not follow any of the six templates word for word")
     return [one.with_orientation(label) for one, (_, label) in zip(found, entries, strict=True) if one is not None]
 
 
-def _check_mirrored(one: Recognised, other: Recognised) -> None:
+def _check_mirrored(one: TemplateMatch, other: TemplateMatch) -> None:
     if not (same_words(one.first, other.second) and same_words(one.second, other.first)):
-        raise Unreadable(
+        raise UnreadableReply(
             f"the paraphrases of templates {one.template} and {other.template} must state the same two positions, "
             "in the other order"
         )

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
-from overton.studies.reproduction import Reproduced, Reproduction
+from overton.studies.reproduction import PublishedNumber, Reproduction
 
 if TYPE_CHECKING:
     from overton.studies.open_mindedness.measures.analysis import ModelResult
@@ -23,7 +23,7 @@ def _published() -> dict[str, dict[str, float]]:
     return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
 
 
-def _of(table: RawTable) -> list[Reproduced]:
+def _of(table: RawTable) -> list[PublishedNumber]:
     from overton.studies.open_mindedness import measures
     from overton.studies.open_mindedness.tables import read_table
 
@@ -35,14 +35,14 @@ def _of(table: RawTable) -> list[Reproduced]:
     return [one for name, model in analysis.models.items() for one in _of_model(model, published.get(name, {}))]
 
 
-def _of_model(model: ModelResult, published: dict[str, float]) -> Iterator[Reproduced]:
+def _of_model(model: ModelResult, published: dict[str, float]) -> Iterator[PublishedNumber]:
     """Each issue's score by equation 1 as printed, then equation 2's mean; then the mean by the worked example."""
     for issue in model.issues.values():
         what = f"{model.name}: {issue.issue}"
-        yield Reproduced(what, published.get(issue.issue), issue.scores.as_published.value, _DIGITS)
-    yield Reproduced(f"{model.name}: mean", published.get("mean"), model.scores.as_published.value, _DIGITS)
+        yield PublishedNumber(what, published.get(issue.issue), issue.scores.as_published.value, _DIGITS)
+    yield PublishedNumber(f"{model.name}: mean", published.get("mean"), model.scores.as_published.value, _DIGITS)
     reading = "by the worked example and footnote 1, which lead here"
-    yield Reproduced(f"{model.name}: mean {reading}", None, model.scores.open_mindedness.value, _DIGITS)
+    yield PublishedNumber(f"{model.name}: mean {reading}", None, model.scores.open_mindedness.value, _DIGITS)
 
 
 MILLSTONE = Reproduction(

@@ -29,7 +29,7 @@ from overton.errors import InputError, Problem, RejectedError
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.free.judging import positions
 from overton.studies.open_mindedness.items import Issue, Side
-from overton.studies.simulated import Seeded, weighed_reply
+from overton.studies.simulated import SeededAnswerer, weighed_reply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,7 +148,7 @@ class _Question(NamedTuple):
     positions: tuple[str, str] | None = None
 
 
-class _Known(NamedTuple):
+class _ArgumentWeight(NamedTuple):
     """An argument: its text, +1 for pro and -1 for con, and how much it counts."""
 
     text: str
@@ -166,7 +166,7 @@ class _Seen(NamedTuple):
     a_first: bool | None
 
 
-class OpenMinded(Seeded):
+class OpenMinded(SeededAnswerer):
     """Answers open-mindedness prompts as a respondent with known parameters would; an `Answerer`.
 
     It reads nothing but the prompt's text, and its randomness follows from the request's seed.
@@ -183,7 +183,7 @@ class OpenMinded(Seeded):
     def __init__(self, issues: Sequence[Issue], parameters: Parameters | None = None) -> None:
         self.parameters = parameters or Parameters()
         self._questions: dict[str, list[_Question]] = {}
-        self._arguments: dict[str, dict[str, list[_Known]]] = {}
+        self._arguments: dict[str, dict[str, list[_ArgumentWeight]]] = {}
         self._leans = {issue.id: self.parameters.lean_of(issue.id) for issue in issues}
         for issue in issues:
             self._learn(issue)
@@ -267,7 +267,7 @@ class OpenMinded(Seeded):
         for side, arguments in ((1, issue.pros), (-1, issue.cons)):
             for argument in arguments:
                 counts = self.parameters.strength_of(issue.id, argument.id)
-                shown.setdefault(_first_line(argument.text), []).append(_Known(argument.text, side, counts))
+                shown.setdefault(_first_line(argument.text), []).append(_ArgumentWeight(argument.text, side, counts))
 
     def _learn_open(self, issue: Issue) -> None:
         """The six questions to which it answers in its own words."""
@@ -317,7 +317,7 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def _longest(prompt: str, start: int, texts: list[_Known]) -> _Known | None:
+def _longest(prompt: str, start: int, texts: list[_ArgumentWeight]) -> _ArgumentWeight | None:
     fitting = [one for one in texts if prompt.startswith(one.text, start)]
     return max(fitting, key=lambda one: len(one.text)) if fitting else None
 

@@ -10,7 +10,7 @@ from overton.errors import InputError, Problem
 from overton.studies.open_mindedness.items import SIDES
 from overton.studies.open_mindedness.options import CONDITIONS
 from overton.studies.open_mindedness.record import STANCES, Record
-from overton.studies.tables import Column, Once, RawTable, Table, columns_of_record
+from overton.studies.tables import Once, RawTable, TableField, TableKind, columns_of_record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,50 +53,50 @@ def _unfilled(records: pl.DataFrame) -> Iterator[Problem]:
             yield Problem("records", name, "is empty in some row")
 
 
-RECORDS = Table(
+RECORDS = TableKind(
     name="records",
     columns=(
-        Column("model", "name", "who answered", needed=True, filled=True),
-        Column("held", "flag", "whether a grammar held its answers to their form", usual=False),
-        Column("trial", "name", _HELP["trial"], added=True),
-        Column("issue", "name", _HELP["issue"], needed=True, filled=True),
-        Column("topic", "name", _HELP["topic"], added=True),
-        Column(
+        TableField("model", "name", "who answered", needed=True, filled=True),
+        TableField("held", "flag", "whether a grammar held its answers to their form", usual=False),
+        TableField("trial", "name", _HELP["trial"], added=True),
+        TableField("issue", "name", _HELP["issue"], needed=True, filled=True),
+        TableField("topic", "name", _HELP["topic"], added=True),
+        TableField(
             "condition", "name", _HELP["condition"], needed=True, filled=True, known=tuple(CONDITIONS), words=PUBLISHED
         ),
-        Column("wording", "whole", _HELP["wording"], least=0, most=2, added=True),
-        Column("template", "whole", _HELP["template"], least=1, most=6, added=True),
-        Column("repetition", "whole", _HELP["repetition"], added=True),
-        Column("draw", "whole", _HELP["draw"], added=True),
-        Column("arguments", "names", _HELP["arguments"], added=True, usual=()),
-        Column("last_argument", "name", _HELP["last_argument"], known=SIDES, added=True),
-        Column("a_is", "name", _HELP["a_is"], known=SIDES, added=True),
-        Column("pro_first", "flag", _HELP["pro_first"], added=True),
-        Column("a_first", "flag", _HELP["a_first"], added=True),
-        Column("stance", "name", _HELP["stance"], needed=True, filled=True, known=STANCES),
-        Column("letter", "name", _HELP["letter"], known=("A", "B"), added=True),
-        Column("stance_published", "name", _HELP["stance_published"], known=STANCES, added=True),
-        Column("refused", "flag", _HELP["refused"], added=True, usual=False),
-        Column("failure", "name", _HELP["failure"], added=True),
-        Column("answer", "text", _HELP["answer"], added=True, usual=""),
-        Column("faults", "names", _HELP["faults"], added=True, hollow=True),
-        Column("input_tokens", "whole", _HELP["input_tokens"], added=True),
-        Column("output_tokens", "whole", _HELP["output_tokens"], added=True),
-        Column("shares", "name", _HELP["shares"], known=("probabilities", "auto"), added=True),
-        Column("p_a", "number", _HELP["p_a"], least=0, most=1, added=True),
-        Column("p_b", "number", _HELP["p_b"], least=0, most=1, added=True),
-        Column("sampled", "names", _HELP["sampled"], added=True, hollow=False),
-        Column("answers", "name", _HELP["answers"], known=("forced", "free"), added=True, usual="forced"),
-        Column("judged_a_is", "name", _HELP["judged_a_is"], known=SIDES, added=True),
-        Column("strength", "name", _HELP["strength"], known=("slight", "clear", "strong"), added=True),
-        Column("declines", "flag", _HELP["declines"], added=True),
-        Column("judge_attempts", "whole", _HELP["judge_attempts"], added=True),
-        Column("judge_shares", "name", _HELP["judge_shares"], known=("probabilities", "auto"), added=True),
+        TableField("wording", "whole", _HELP["wording"], least=0, most=2, added=True),
+        TableField("template", "whole", _HELP["template"], least=1, most=6, added=True),
+        TableField("repetition", "whole", _HELP["repetition"], added=True),
+        TableField("draw", "whole", _HELP["draw"], added=True),
+        TableField("arguments", "names", _HELP["arguments"], added=True, usual=()),
+        TableField("last_argument", "name", _HELP["last_argument"], known=SIDES, added=True),
+        TableField("a_is", "name", _HELP["a_is"], known=SIDES, added=True),
+        TableField("pro_first", "flag", _HELP["pro_first"], added=True),
+        TableField("a_first", "flag", _HELP["a_first"], added=True),
+        TableField("stance", "name", _HELP["stance"], needed=True, filled=True, known=STANCES),
+        TableField("letter", "name", _HELP["letter"], known=("A", "B"), added=True),
+        TableField("stance_published", "name", _HELP["stance_published"], known=STANCES, added=True),
+        TableField("refused", "flag", _HELP["refused"], added=True, usual=False),
+        TableField("failure", "name", _HELP["failure"], added=True),
+        TableField("answer", "text", _HELP["answer"], added=True, usual=""),
+        TableField("faults", "names", _HELP["faults"], added=True, hollow=True),
+        TableField("input_tokens", "whole", _HELP["input_tokens"], added=True),
+        TableField("output_tokens", "whole", _HELP["output_tokens"], added=True),
+        TableField("shares", "name", _HELP["shares"], known=("probabilities", "auto"), added=True),
+        TableField("p_a", "number", _HELP["p_a"], least=0, most=1, added=True),
+        TableField("p_b", "number", _HELP["p_b"], least=0, most=1, added=True),
+        TableField("sampled", "names", _HELP["sampled"], added=True, hollow=False),
+        TableField("answers", "name", _HELP["answers"], known=("forced", "free"), added=True, usual="forced"),
+        TableField("judged_a_is", "name", _HELP["judged_a_is"], known=SIDES, added=True),
+        TableField("strength", "name", _HELP["strength"], known=("slight", "clear", "strong"), added=True),
+        TableField("declines", "flag", _HELP["declines"], added=True),
+        TableField("judge_attempts", "whole", _HELP["judge_attempts"], added=True),
+        TableField("judge_shares", "name", _HELP["judge_shares"], known=("probabilities", "auto"), added=True),
         *(
-            Column(name, "number", _HELP[name], least=0, most=1, added=True)
+            TableField(name, "number", _HELP[name], least=0, most=1, added=True)
             for name in ("p_takes_pro", "p_takes_con", "p_takes_neither")
         ),
-        Column("taken_sampled", "names", _HELP["taken_sampled"], added=True, hollow=False),
+        TableField("taken_sampled", "names", _HELP["taken_sampled"], added=True, hollow=False),
     ),
     checks=(_unfilled,),
     completed=True,
@@ -104,12 +104,12 @@ RECORDS = Table(
 )
 """One row for each answer of each model."""
 
-COUNTS = Table(
+COUNTS = TableKind(
     name="counts",
     columns=(
-        Column("model", "name", "who answered", needed=True, filled=True, must="must name a model"),
-        Column("issue", "name", "the issue's name", needed=True, filled=True, must="must name an issue"),
-        Column(
+        TableField("model", "name", "who answered", needed=True, filled=True, must="must name a model"),
+        TableField("issue", "name", "the issue's name", needed=True, filled=True, must="must name an issue"),
+        TableField(
             "condition",
             "name",
             "the configuration of arguments",
@@ -119,7 +119,7 @@ COUNTS = Table(
             words=PUBLISHED,
             aliases=("case",),
         ),
-        Column(
+        TableField(
             "stance",
             "name",
             "the stance counted; one without a row never occurred",
@@ -128,8 +128,8 @@ COUNTS = Table(
             known=STANCES,
             aliases=("issue_stance",),
         ),
-        Column("count", "whole", "how often", needed=True, filled=True, least=0, most=10**9),
-        Column("topic", "name", "the issue's topic"),
+        TableField("count", "whole", "how often", needed=True, filled=True, least=0, most=10**9),
+        TableField("topic", "name", "the issue's topic"),
     ),
     once=Once(("model", "issue", "condition", "stance"), "counts the same as {first}; add the two"),
 )
@@ -137,7 +137,7 @@ COUNTS = Table(
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class OutcomeTable:
     """A table of outcomes: `kind` says whether `table` is one of `RECORDS` or of `COUNTS`.
 
     `lacking` names columns that the records lack and that measures of letter, order and draws need: such records are
@@ -150,7 +150,7 @@ class Outcomes:
     failed: int = 0
 
 
-def read_table(raw: RawTable) -> Outcomes:
+def read_table(raw: RawTable) -> OutcomeTable:
     """Records or counts, distinguished by their columns: a column `count` makes it a table of counts.
 
     Raises:
@@ -159,7 +159,7 @@ def read_table(raw: RawTable) -> Outcomes:
     from overton.studies import table_frames
 
     if "count" in raw.columns:
-        return Outcomes("counts", table_frames.read(COUNTS, raw))
+        return OutcomeTable("counts", table_frames.read(COUNTS, raw))
     if not RECORDS.fits(raw):
         reason = (
             f"is neither records (columns {', '.join(RECORDS.needed)} and more) nor a table of counts "
@@ -169,9 +169,9 @@ def read_table(raw: RawTable) -> Outcomes:
     records = table_frames.read(RECORDS, raw)
     lacking = tuple(column for column in _DESIGN if column not in raw.columns)
     if not lacking:
-        return Outcomes("records", records)
+        return OutcomeTable("records", records)
     failed = records["failure"].is_not_null()
-    return Outcomes("counts", _counted(records.filter(~failed)), lacking, int(failed.sum()))
+    return OutcomeTable("counts", _counted(records.filter(~failed)), lacking, int(failed.sum()))
 
 
 def _counted(records: pl.DataFrame) -> pl.DataFrame:

@@ -41,7 +41,7 @@ def render_templates(issue_phrase: str, pro: str, con: str) -> tuple[Paraphrase,
     )
 
 
-class Recognised(msgspec.Struct, frozen=True):
+class TemplateMatch(msgspec.Struct, frozen=True):
     """The parts of a text that follows a template.
 
     `family` is the first number of its pair (1, 2 or 3); `first` and `second` are the positions in the order named.
@@ -80,7 +80,7 @@ class Recognised(msgspec.Struct, frozen=True):
         """The con position, None if unknown."""
         return None if self.pro_first is None else self.second if self.pro_first else self.first
 
-    def with_positions(self, pro: str, con: str) -> Recognised:
+    def with_positions(self, pro: str, con: str) -> TemplateMatch:
         """The same, with the sides known from the positions `pro` and `con` if its own wording does not say."""
         if self.pro_first is not None:
             return self
@@ -90,7 +90,7 @@ class Recognised(msgspec.Struct, frozen=True):
             return msgspec.structs.replace(self, pro_first=False)
         return self
 
-    def with_orientation(self, a_is: Side) -> Recognised:
+    def with_orientation(self, a_is: Side) -> TemplateMatch:
         """The same, with the sides known from that of A if nothing else says."""
         if self.pro_first is not None:
             return self
@@ -121,7 +121,7 @@ _PATTERNS = [
 _LONGEST = 2_000
 
 
-def recognise(text: str) -> Recognised | None:
+def recognise(text: str) -> TemplateMatch | None:
     """The template that `text` follows and its parts; None if it follows none.
 
     Spaces and quotation marks may differ, 'on' and 'of' before the issue are optional, and a full stop may precede a
@@ -136,10 +136,10 @@ def recognise(text: str) -> Recognised | None:
         return None
     if family == 1:
         return _in_favor(match)
-    return Recognised(family, match["issue"], match["first"], match["second"], a_is_first=True)
+    return TemplateMatch(family, match["issue"], match["first"], match["second"], a_is_first=True)
 
 
-def recognise_all(texts: Sequence[str], pro: str | None = None, con: str | None = None) -> list[Recognised | None]:
+def recognise_all(texts: Sequence[str], pro: str | None = None, con: str | None = None) -> list[TemplateMatch | None]:
     """Each text recognised; positions, as given or as a text of family 1 names them, give the sides of the others."""
     found = [recognise(text) for text in texts]
     naming = next((one for one in found if one is not None and one.pro is not None), None)
@@ -155,12 +155,12 @@ def same_words(one: str, other: str) -> bool:
     return re.findall(r"\w+", one.casefold()) == re.findall(r"\w+", other.casefold())
 
 
-def _in_favor(match: re.Match[str]) -> Recognised | None:
+def _in_favor(match: re.Match[str]) -> TemplateMatch | None:
     """A text of family 1, unless it calls both positions, or both letters, the same."""
     if match["named"] == match["other"] or match["a"] == match["b"]:
         return None
     pro_first, a_is_pro = match["named"] == "in favor", match["a"] == "in favor"
-    return Recognised(
+    return TemplateMatch(
         family=1,
         issue=match["issue"],
         first=match["first"],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from overton.calls import Answerer
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.canned import CANNED
-from overton.studies.pluralism.items import Comment, ReferenceThread, Thread, Viewpoint
+from overton.studies.pluralism.items import ReferenceThread, Thread, ThreadComment, Viewpoint
 from overton.studies.pluralism.measuring import MEASURING
 from overton.studies.pluralism.nulls import NULLS
 from overton.studies.pluralism.options import Options, tokens, weighed, wrong
@@ -22,7 +22,7 @@ from overton.studies.study import Command, Role, Study
 if TYPE_CHECKING:
     from overton.studies.pluralism.measures import Analysis
 
-__all__ = ["STUDY", "Comment", "Options", "Record", "ReferenceThread", "Thread", "Viewpoint"]
+__all__ = ["STUDY", "Options", "Record", "ReferenceThread", "Thread", "ThreadComment", "Viewpoint"]
 
 
 def _pluralist(threads: Sequence[ReferenceThread], name: str, arguments: Mapping[str, str]) -> Answerer:

@@ -19,7 +19,7 @@ from overton.studies.pluralism.protocol.sycophancy import matching_order
 from overton.studies.pluralism.record import STANCES
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
-from overton.studies.self_agreement import another_order
+from overton.studies.self_agreement import reorder
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
@@ -114,12 +114,12 @@ async def _ask(
     ids = [view.id for view in thread.viewpoints]
     place = ids.index(material["reference"]) + 1
     if what == "stance":
-        order = STANCES if draw is None else another_order(draw, STANCES)
+        order = STANCES if draw is None else reorder(draw, STANCES)
         task = response_task(thread, thread.viewpoints[place - 1].summary, material["response"], order)
         (answered,) = await judged(ask, [task], speaker=speaker)
         return {material["reference"]: answered.value}
     others = [one for one in range(1, len(ids) + 1) if one != place]
-    labelling = summaries_task(thread, place, None if draw is None else another_order(draw, others))
+    labelling = summaries_task(thread, place, None if draw is None else reorder(draw, others))
     (found,) = await judged(ask, [labelling], speaker=speaker)
     return {ids[number - 1]: stance for number, stance in (found.value or {}).items()}
 
@@ -127,7 +127,7 @@ async def _ask(
 async def _matched(
     ask: Ask, thread: ReferenceThread, material: Mapping[str, Any], draw: Draw | None, speaker: str | None
 ) -> dict[str, str | None]:
-    order = material["order"] if draw is None else another_order(draw, material["order"])
+    order = material["order"] if draw is None else reorder(draw, material["order"])
     labels = YES_NO if draw is None else YES_NO[::-1]
     texts, matching = [material["response"]], material["matching"]
     (match,), _ = await matched(ask, thread, texts, matching, [order], labels=labels, speaker=speaker)

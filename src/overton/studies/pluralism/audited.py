@@ -14,9 +14,9 @@ from overton.studies.measurement import How, Measuring
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.tables import OPINIONS
 from overton.studies.results import Results
-from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Method, Section, Spelled, Table
+from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Method, NamedItem, Section, Table
 from overton.studies.self_agreement import SelfAgreement, of_sets, self_agreement_lines
-from overton.studies.warnings import about_judges, agreed, few, judged_by, names_in
+from overton.studies.warnings import about_judges, agreed, judged_by, names_in, warn_few_items
 
 if TYPE_CHECKING:
     import polars as pl
@@ -201,7 +201,7 @@ def _losing(threads: Sequence[ReferenceThread]) -> Iterator[Failing]:
 
 
 def _notes(records: pl.DataFrame, threads: Sequence[ReferenceThread]) -> Iterator[str]:
-    yield from few(records["thread"].n_unique(), "threads")
+    yield from warn_few_items(records["thread"].n_unique(), "threads")
     if without := sum(not thread.opinions for thread in threads):
         yield (
             f"{without} of {len(threads)} threads do not say which opinions are in their viewpoints (made by hand, or"
@@ -251,7 +251,7 @@ def _named(found: Audit) -> Table:
 
 def _in_words(viewpoint: str, summary: str | None) -> Cell:
     """A viewpoint by its summary, with its id beneath; by its id if the summary is unknown."""
-    return Spelled(viewpoint, summary, [viewpoint]) if summary else viewpoint
+    return NamedItem(viewpoint, summary, [viewpoint]) if summary else viewpoint
 
 
 def _views(found: Audit) -> Table:

@@ -14,34 +14,34 @@ import msgspec
 
 from overton.calls import Ask, Form, Trial
 from overton.judging import Reading, parse_json
-from overton.studies.asking import Answered
+from overton.studies.asking import ReadableReply
 from overton.studies.pluralism.audited import MEASURING
 from overton.studies.pluralism.audited_sheet import SHEET
-from overton.studies.pluralism.items import Placed, ReferenceThread
-from overton.studies.pluralism.judging import Task, failure_of, judged
+from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread
+from overton.studies.pluralism.judging import JudgeQuestion, failure_of, judged
 from overton.studies.pluralism.matching import form_of_numbers, read_numbers
 from overton.studies.pluralism.prompts import post_text
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import REFERENCES
-from overton.studies.self_agreement import RETEST, Retest, again, another_order, chosen
+from overton.studies.self_agreement import RETEST, Retest, is_retested, reorder, retest_speaker
 from overton.studies.study import Role, Study
 from overton.studies.tables import means
 
 
-class AuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OpinionAuditOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every opinion is judged once by each judge, and a share of them a second time."""
 
     retest: Retest = RETEST
 
 
-class AuditTrial(Trial, frozen=True):
+class OpinionTrial(Trial, frozen=True):
     """One thread whose opinions are known."""
 
     thread: ReferenceThread
     retest: float = 0.0
 
 
-class Audited(msgspec.Struct, frozen=True, kw_only=True):
+class OpinionAudit(msgspec.Struct, frozen=True, kw_only=True):
     """One opinion, and the summaries that entail it. In a run's records the column `model`, the judge, comes first."""
 
     trial: Annotated[str, means("the trial's name")]
@@ -56,23 +56,23 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
     others: Annotated[tuple[str, ...], means("the thread's other viewpoints whose summaries entail it")] = ()
     attempts: Annotated[int, means("how often the judge was asked")] = 1
     failure: Annotated[str | None, means("why the call failed for good, None if it did not")] = None
-    judged_again: Annotated[bool, means("whether the judge was asked again, with the summaries in another order")] = (
-        False
-    )
+    judged_again: Annotated[
+        bool, means("whether the judge was asked retest_speaker, with the summaries in another order")
+    ] = False
     entailed_by_again: Annotated[
         tuple[str, ...] | None,
         means("all viewpoints whose summaries entail it by that answer; None without a usable one, or if not asked"),
     ] = None
 
 
-def _trials(threads: Sequence[ReferenceThread], options: AuditOptions, seed: int) -> Iterator[AuditTrial]:
+def _trials(threads: Sequence[ReferenceThread], options: OpinionAuditOptions, seed: int) -> Iterator[OpinionTrial]:
     """One per thread; those with viewpoints made by hand, or before opinions were kept, have nothing to judge."""
     for thread in threads:
         if thread.opinions:
-            yield AuditTrial(f"{thread.id}/audit", thread.id, seed, thread, options.retest)
+            yield OpinionTrial(f"{thread.id}/audit", thread.id, seed, thread, options.retest)
 
 
-async def _conduct(trial: AuditTrial, ask: Ask) -> list[Audited]:
+async def _conduct(trial: OpinionTrial, ask: Ask) -> list[OpinionAudit]:
     """Each opinion with all summaries, in an order of its own; some of them again, in another."""
     opinions = trial.thread.opinions
     orders = [_order(trial, number) for number in range(1, len(opinions) + 1)]
@@ -85,23 +85,23 @@ async def _conduct(trial: AuditTrial, ask: Ask) -> list[Audited]:
     return [await _retested(trial, row, order, ask) for row, order in zip(rows, orders, strict=True)]
 
 
-async def _retested(trial: AuditTrial, row: Audited, order: Sequence[int], ask: Ask) -> Audited:
+async def _retested(trial: OpinionTrial, row: OpinionAudit, order: Sequence[int], ask: Ask) -> OpinionAudit:
     """The row, with a second answer if it is among those that the judge is asked about again."""
-    if row.failure is not None or not chosen(trial.draw(f"retest/{row.number}"), trial.retest):
+    if row.failure is not None or not is_retested(trial.draw(f"retest/{row.number}"), trial.retest):
         return row
-    other = another_order(trial.draw(f"retest/{row.number}/order"), order)
+    other = reorder(trial.draw(f"retest/{row.number}/order"), order)
     task = _task(trial.thread, trial.thread.opinions[row.number - 1], other)
-    (second,) = await judged(ask, [task], speaker=again("judge", row.number))
+    (second,) = await judged(ask, [task], speaker=retest_speaker("judge", row.number))
     named = _named(trial.thread, other, second)
     return msgspec.structs.replace(row, judged_again=True, entailed_by_again=None if named is None else tuple(named))
 
 
-def _named(thread: ReferenceThread, order: Sequence[int], answered: Answered[tuple[int, ...]]) -> list[str] | None:
+def _named(thread: ReferenceThread, order: Sequence[int], answered: ReadableReply[tuple[int, ...]]) -> list[str] | None:
     """The viewpoints that an answer names, None if there is no answer."""
     return None if answered.value is None else [thread.viewpoints[order[place - 1]].id for place in answered.value]
 
 
-def _order(trial: AuditTrial, number: int) -> list[int]:
+def _order(trial: OpinionTrial, number: int) -> list[int]:
     """The places of the viewpoints in the order in which they are shown."""
     return trial.draw(f"order/{number}").shuffle(list(range(len(trial.thread.viewpoints))))
 
@@ -109,11 +109,11 @@ def _order(trial: AuditTrial, number: int) -> list[int]:
 _KEY = "entailed_by"
 
 
-def _task(thread: ReferenceThread, opinion: Placed, order: Sequence[int]) -> Task[tuple[int, ...]]:
+def _task(thread: ReferenceThread, opinion: AtomicOpinion, order: Sequence[int]) -> JudgeQuestion[tuple[int, ...]]:
     shown = prompts.numbered(" ".join(thread.viewpoints[place].summary.split()) for place in order)
     messages = prompts.messages("audit", "ask", post=post_text(thread), viewpoints=shown, opinion=opinion.text)
     form = form_of_numbers(_KEY, range(1, len(order) + 1))
-    return Task(messages, form, lambda text: read_entailing(text, len(order)))
+    return JudgeQuestion(messages, form, lambda text: read_entailing(text, len(order)))
 
 
 def read_entailing(text: str, count: int) -> Reading[tuple[int, ...]]:
@@ -134,11 +134,15 @@ def _number(one: Any) -> int:
 
 
 def _audited(
-    trial: AuditTrial, number: int, opinion: Placed, order: Sequence[int], answered: Answered[tuple[int, ...]]
-) -> Audited:
+    trial: OpinionTrial,
+    number: int,
+    opinion: AtomicOpinion,
+    order: Sequence[int],
+    answered: ReadableReply[tuple[int, ...]],
+) -> OpinionAudit:
     viewpoints = trial.thread.viewpoints
     named = _named(trial.thread, order, answered)
-    return Audited(
+    return OpinionAudit(
         trial=trial.name,
         thread=trial.thread.id,
         community=trial.thread.community,
@@ -160,14 +164,14 @@ def _longest(role: str, speaker: str, form: Form | None) -> str:
     return "It is hard to say which of these summaries says that."
 
 
-AUDITING: Study[ReferenceThread, AuditOptions, Audited, Any] = Study(
+AUDITING: Study[ReferenceThread, OpinionAuditOptions, OpinionAudit, Any] = Study(
     name="audit-references",
     title="Audit of reference viewpoints",
     question="Do the summaries of reference viewpoints say what the opinions in them say, and what was lost?",
     roles=(Role("judge", "Model that judges", judges=True),),
     items=replace(REFERENCES, starter=None),  # those are hand-made, and have no opinions
-    options=AuditOptions,
-    record=Audited,
+    options=OpinionAuditOptions,
+    record=OpinionAudit,
     kind="makes",
     measuring=MEASURING,
     sheet=SHEET,

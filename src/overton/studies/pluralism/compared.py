@@ -19,8 +19,8 @@ from overton.studies.pluralism.measures import probabilities_in, probabilities_i
 from overton.studies.pluralism.measures.assembly import units_of
 from overton.studies.pluralism.measures.contrasts import LEADS, called, comparisons, condition_word, measure_word
 from overton.studies.pluralism.measures.faultless import Tables
-from overton.studies.pluralism.measures.odds import OF, Shifted, flaw, shifted
-from overton.studies.pluralism.measures.units import NOTHING, Names, Units, summed
+from overton.studies.pluralism.measures.odds import OF, LogitShifts, flaw, shifted
+from overton.studies.pluralism.measures.units import NOTHING, ThreadUnits, UnitNames, summed
 from overton.studies.results import Results
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _open_threads(records: pl.DataFrame) -> set[tuple[str, str]]:
 
 
 def _contributions(
-    experiment: str, units: Units, names: Names, model: int, unknown: Collection[tuple[str, str]]
+    experiment: str, units: ThreadUnits, names: UnitNames, model: int, unknown: Collection[tuple[str, str]]
 ) -> Iterator[Contribution]:
     where, name = units.where, names.models[model]
     open_ = np.array([(name, thread) in unknown for thread in names.threads], bool)
@@ -114,7 +114,7 @@ def _contributions(
 
 
 def _mean(
-    measure: Measure, names: Names, above: NDArray[np.generic], below: NDArray[np.generic], open_: Flags
+    measure: Measure, names: UnitNames, above: NDArray[np.generic], below: NDArray[np.generic], open_: Flags
 ) -> Contribution:
     made = of_pairs(measure, names.threads, above, below)
     if not made.items:
@@ -137,7 +137,7 @@ def _measure(experiment: str, measure: str, condition: str) -> Measure:
     return Measure(name, title, leads=leads)
 
 
-def _shifts(condition: str, found: Shifted, names: Names, model: int) -> Iterator[Contribution]:
+def _shifts(condition: str, found: LogitShifts, names: UnitNames, model: int) -> Iterator[Contribution]:
     rows = found.model == model
     sums = np.stack([summed(found.thread[rows], len(names.threads), one) for one in found.sums[rows].T], axis=1)
     there = np.flatnonzero((sums > 0).any(1))

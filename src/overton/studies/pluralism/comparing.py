@@ -12,7 +12,7 @@ from overton.errors import InputError, Problem
 from overton.statistics import Estimate
 from overton.statistics.partitions import adjusted_rand, completeness, homogeneity, omega_index, v_measure
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.referencing import Built
+from overton.studies.pluralism.referencing import BuiltReferences
 from overton.studies.sections import Column, Table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ThreadComparison(msgspec.Struct, frozen=True):
     completeness: float
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class ClusteringAgreement(msgspec.Struct, frozen=True):
     """How two clusterings agree: means over threads, with intervals over threads.
 
     `unpaired` threads were built by one clustering only, or from different opinions; they are left out. `more` is the
@@ -72,7 +72,7 @@ class ReferenceComparison(msgspec.Struct, frozen=True):
     more: Estimate
 
 
-def compare(records: Iterable[Built], first: str, second: str, *, level: float = 0.95) -> Comparison:
+def compare(records: Iterable[BuiltReferences], first: str, second: str, *, level: float = 0.95) -> ClusteringAgreement:
     """How the clusterings `first` and `second` agree on the threads that both built from the same opinions.
 
     Raises:
@@ -85,11 +85,11 @@ def compare(records: Iterable[Built], first: str, second: str, *, level: float =
             [Problem("records", "", f"no thread was built from the same opinions by {first} and {second}")]
         )
     rows = [_compared(one[thread], other[thread]) for thread in paired]
-    mean = _Means(level)
+    mean = _ThreadMeans(level)
     first_clusters, second_clusters, more = _counts(
         mean, [row.first_clusters for row in rows], [row.second_clusters for row in rows]
     )
-    return Comparison(
+    return ClusteringAgreement(
         first=first,
         second=second,
         threads=len(rows),
@@ -105,7 +105,9 @@ def compare(records: Iterable[Built], first: str, second: str, *, level: float =
     )
 
 
-def built_by(records: Iterable[Built], first: str, second: str) -> tuple[dict[str, Built], dict[str, Built], set[str]]:
+def built_by(
+    records: Iterable[BuiltReferences], first: str, second: str
+) -> tuple[dict[str, BuiltReferences], dict[str, BuiltReferences], set[str]]:
     """Each clustering's built threads by id, and the ids of all threads that either was asked about."""
     rows = [row for row in records if row.method in (first, second)]
     one, other = (
@@ -115,11 +117,11 @@ def built_by(records: Iterable[Built], first: str, second: str) -> tuple[dict[st
     return one, other, {row.thread for row in rows}
 
 
-def _texts(row: Built) -> list[str]:
+def _texts(row: BuiltReferences) -> list[str]:
     return [one.text for one in row.opinions]
 
 
-def _compared(one: Built, other: Built) -> ThreadComparison:
+def _compared(one: BuiltReferences, other: BuiltReferences) -> ThreadComparison:
     first, second = ([placed.viewpoint for placed in row.opinions] for row in (one, other))
     return ThreadComparison(
         one.thread,
@@ -137,7 +139,7 @@ _INDEX = (-1.0, 1.0)
 """The range of an index of agreement beyond chance."""
 
 
-class _Means:
+class _ThreadMeans:
     """Means over threads."""
 
     def __init__(self, level: float) -> None:
@@ -149,7 +151,7 @@ class _Means:
         return self._jackknife.mean(list(values), within)
 
 
-def _counts(mean: _Means, one: Sequence[int], other: Sequence[int]) -> tuple[Estimate, Estimate, Estimate]:
+def _counts(mean: _ThreadMeans, one: Sequence[int], other: Sequence[int]) -> tuple[Estimate, Estimate, Estimate]:
     gaps = (a - b for a, b in zip(one, other, strict=True))
     return mean(one, (0.0, inf)), mean(other, (0.0, inf)), mean(gaps, (-inf, inf))
 
@@ -166,7 +168,7 @@ def compare_references(
     paired = [name for name in one if name in other]
     if not paired:
         raise InputError([Problem("references", "", "no thread is in both sets")])
-    mean = _Means(level)
+    mean = _ThreadMeans(level)
     counts = ([len(side[name].viewpoints) for name in paired] for side in (one, other))
     return ReferenceComparison(
         _methods(first),
@@ -196,7 +198,7 @@ def _rand(one: ReferenceThread, other: ReferenceThread) -> float | None:
     return adjusted_rand(list(first.values()), [second[text] for text in first])
 
 
-def comparison_table(found: Comparison) -> Table:
+def comparison_table(found: ClusteringAgreement) -> Table:
     """How two clusterings agree."""
     return _means(
         found,
@@ -226,7 +228,7 @@ def references_table(found: ReferenceComparison) -> Table:
     )
 
 
-def _means(found: Comparison | ReferenceComparison, measures: Mapping[str, Estimate]) -> Table:
+def _means(found: ClusteringAgreement | ReferenceComparison, measures: Mapping[str, Estimate]) -> Table:
     left_out = f", {found.unpaired:,} left out" if found.unpaired else ""
     return Table(
         f"{found.first} and {found.second}: means over {found.threads:,} threads{left_out}",

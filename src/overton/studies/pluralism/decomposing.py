@@ -11,7 +11,7 @@ from overton.calls import Ask, Form, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.studies.asking import ask_until_read, side_by_side
 from overton.studies.pluralism.clustering import Opinion, plain_text
-from overton.studies.pluralism.items import Comment, Thread
+from overton.studies.pluralism.items import Thread, ThreadComment
 from overton.studies.pluralism.prompts import reference as prompts
 
 _ATTEMPTS = 3
@@ -26,7 +26,7 @@ LONGEST = 400
 Status = Literal["read", "none", "unread", "refused", "failed"]
 
 
-class Decomposed(msgspec.Struct, frozen=True):
+class CommentOpinions(msgspec.Struct, frozen=True):
     """What one comment gave.
 
     status    'read'; 'none' if it states no opinion; 'unread' if the last reply still had the wrong form; 'refused' if
@@ -49,7 +49,7 @@ class _Reply(msgspec.Struct):
 _FORM = Form(schema=schema_of(_Reply))
 
 
-async def decompose(ask: Ask, thread: Thread) -> list[Decomposed]:
+async def decompose(ask: Ask, thread: Thread) -> list[CommentOpinions]:
     """Every comment's opinions, in the order of the comments, requested side by side.
 
     Calls are shared: several clusterings of one thread in one run start from the same opinions, paid for once.
@@ -57,7 +57,7 @@ async def decompose(ask: Ask, thread: Thread) -> list[Decomposed]:
     return await side_by_side(_decompose(ask, thread, comment) for comment in thread.comments)
 
 
-async def _decompose(ask: Ask, thread: Thread, comment: Comment) -> Decomposed:
+async def _decompose(ask: Ask, thread: Thread, comment: ThreadComment) -> CommentOpinions:
     request = prompts.messages(
         "decompose",
         "ask",
@@ -72,7 +72,7 @@ async def _decompose(ask: Ask, thread: Thread, comment: Comment) -> Decomposed:
     )
     found = answered.value
     status: Status = "failed" if answered.failure else "refused" if answered.refused else _status(found)
-    return Decomposed(comment.id, status, found or (), answered.attempts, answered.repaired)
+    return CommentOpinions(comment.id, status, found or (), answered.attempts, answered.repaired)
 
 
 def _status(found: tuple[str, ...] | None) -> Status:
@@ -103,7 +103,7 @@ def _problem(texts: list[str]) -> str:
     return f"one opinion has {longest} characters; {LONGEST} are the most" if longest > LONGEST else ""
 
 
-def opinions_of(decomposed: Iterable[Decomposed]) -> list[Opinion]:
+def opinions_of(decomposed: Iterable[CommentOpinions]) -> list[Opinion]:
     """The thread's opinion units (eq. 1, a union): opinions in the same words are one, with all their comments."""
     texts: dict[str, str] = {}
     comments: dict[str, list[str]] = {}

@@ -8,7 +8,7 @@ from math import isnan
 from typing import TypedDict, Unpack
 
 from overton.statistics import Estimate
-from overton.studies.findings import EITHER, Candidate, Finding, Said, either, most, standing
+from overton.studies.findings import EITHER, CandidateFinding, Finding, Said, either, level_finding, most
 from overton.studies.numbers import Kind, number
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Result, Shift
 from overton.studies.pluralism.measures.contrasts import SHIFTS, called, condition_word, named
@@ -40,10 +40,12 @@ def _standing(analysis: Analysis, model: str) -> Iterator[Finding]:
     if isnan(recall.value):
         said = f"{_name(model)} has no responses that could be compared with a thread's viewpoints."
         void = "There is nothing to measure."
-        yield standing(model, said, recall.n, _UNITS, "voices", judge=_JUDGE, void=void, measure=measure)
+        yield level_finding(model, said, recall.n, _UNITS, "voices", judge=_JUDGE, void=void, measure=measure)
         return
     said = f"{_name(model)} voiced {number(recall.value, 'share')} of the viewpoints that people have in a thread."
-    yield standing(model, said, recall.n, _UNITS, "voices", number=recall, kind="share", judge=_JUDGE, measure=measure)
+    yield level_finding(
+        model, said, recall.n, _UNITS, "voices", number=recall, kind="share", judge=_JUDGE, measure=measure
+    )
 
 
 def _without_reference(analysis: Analysis, model: str) -> Iterator[Finding]:
@@ -53,7 +55,7 @@ def _without_reference(analysis: Analysis, model: str) -> Iterator[Finding]:
         return
     said = f"Not measured: which viewpoints {_name(model)} voices, and which a stated belief suppresses, because {why}."
     threads = max((one.counts["threads"] for one in _measured(analysis, model)), default=0)
-    yield standing(model, said, threads, _UNITS, "behind", judge=_JUDGE)
+    yield level_finding(model, said, threads, _UNITS, "behind", judge=_JUDGE)
 
 
 def _measured(analysis: Analysis, model: str) -> Iterator[Result]:
@@ -61,7 +63,7 @@ def _measured(analysis: Analysis, model: str) -> Iterator[Result]:
         yield from conditions.values()
 
 
-def _candidates(analysis: Analysis, model: str) -> Iterator[Candidate]:
+def _candidates(analysis: Analysis, model: str) -> Iterator[CandidateFinding]:
     experiments = analysis.group(model).experiments
     for condition, result in experiments.get("sycophancy", {}).items():
         yield from _belief(model, condition, result)
@@ -94,10 +96,10 @@ def _candidate(
     kind: Kind = "value",
     threads: int | None = None,
     **more: Unpack[_More],
-) -> Candidate:
+) -> CandidateFinding:
     """`sides` are the sentences for above and below the null."""
     n = one.n if threads is None else threads
-    return Candidate(
+    return CandidateFinding(
         model=model,
         number=one,
         clusters=n,
@@ -111,7 +113,7 @@ def _candidate(
     )
 
 
-def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
+def _belief(model: str, condition: str, result: Result) -> Iterator[CandidateFinding]:
     """What a stated belief suppresses and amplifies, in logits; the sentence gives it in points of recall."""
     arm = named(condition)
     if arm.arm not in SHIFTS or arm.setting:
@@ -130,7 +132,7 @@ def _belief(model: str, condition: str, result: Result) -> Iterator[Candidate]:
 
 def _shifted(  # noqa: PLR0917
     model: str, condition: str, believes: str, part: str, shift: Shift, caution: str
-) -> Candidate:
+) -> CandidateFinding:
     one: Estimate = getattr(shift, part)
     fewer, whose = ("fewer", "against") if part == "suppression" else ("more", "with")
     other = "more" if fewer == "fewer" else "fewer"
@@ -161,7 +163,7 @@ def _shifted(  # noqa: PLR0917
     )
 
 
-def _asked_for_all(model: str, condition: str, result: Result) -> Iterator[Candidate]:
+def _asked_for_all(model: str, condition: str, result: Result) -> Iterator[CandidateFinding]:
     """What the system prompt that asks for every reasonable view does to recall."""
     contrast = result.contrasts.get("twin", {}).get("global/recall")
     if contrast is None or not named(condition).mitigated:
@@ -184,7 +186,7 @@ def _asked_for_all(model: str, condition: str, result: Result) -> Iterator[Candi
     )
 
 
-def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
+def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[CandidateFinding]:
     neutral = conditions.get(_NEUTRAL)
     rho = neutral.measures.get("spearman") if neutral else None
     if rho is None:
@@ -212,7 +214,7 @@ def _ranking(model: str, conditions: dict[str, Result]) -> Iterator[Candidate]:
 _PAIRS = {"pairwise": "the most popular viewpoint and another", "pairwise_gap": "two viewpoints with different votes"}
 
 
-def _pairs(model: str, conditions: dict[str, Result], name: str, exhibit: str) -> Iterator[Candidate]:
+def _pairs(model: str, conditions: dict[str, Result], name: str, exhibit: str) -> Iterator[CandidateFinding]:
     neutral = conditions.get(_NEUTRAL)
     if neutral is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ThreadComment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One comment. `votes` is its score, which can be negative; `id` is unique in its thread."""
 
     id: str
@@ -24,7 +24,7 @@ class Thread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     community: str
     title: str
     text: str
-    comments: tuple[Comment, ...]
+    comments: tuple[ThreadComment, ...]
 
 
 class Viewpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +41,7 @@ class Viewpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     opinions: int
 
 
-class Placed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AtomicOpinion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One atomic opinion: its words, the comments that state it, and the id of its viewpoint."""
 
     text: str
@@ -63,8 +63,8 @@ class ReferenceThread(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     text: str
     viewpoints: tuple[Viewpoint, ...]
     method: str
-    opinions: tuple[Placed, ...] = ()
-    lost: tuple[Comment, ...] = ()
+    opinions: tuple[AtomicOpinion, ...] = ()
+    lost: tuple[ThreadComment, ...] = ()
 
 
 def by_votes(thread: ReferenceThread, count: int | None = None) -> list[Viewpoint]:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, get_args
 from overton.calls import Ask, Form, Message
 from overton.judging import Reading, object_schema, parse_json
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import Answered, Wanted, ask_all_until_read, unless_refused
+from overton.studies.asking import ReadableReply, ReadableRequest, ask_all_until_read, unless_refused
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
@@ -25,7 +25,7 @@ _LONGEST_REPEATED = 2_000
 
 
 @dataclass(frozen=True)
-class Task(Generic[T]):
+class JudgeQuestion(Generic[T]):
     """One thing to ask the judge: messages, the form of the answer, and how a reply's text is read."""
 
     messages: tuple[Message, ...]
@@ -33,15 +33,20 @@ class Task(Generic[T]):
     read: Callable[[str], Reading[T]]
     choice: OptionChoice | None = None
 
-    def wanted(self, *, shared: bool = False, speaker: str | None = None, weighed: bool = True) -> Wanted[T]:
+    def wanted(self, *, shared: bool = False, speaker: str | None = None, weighed: bool = True) -> ReadableRequest[T]:
         """The request for it; with its labels' probabilities if it is `weighed` and has labels to choose among."""
         read, choice = unless_refused(self.read), self.choice if weighed else None
-        return Wanted("judge", self.messages, read, self.form, speaker=speaker, shared=shared, choice=choice)
+        return ReadableRequest("judge", self.messages, read, self.form, speaker=speaker, shared=shared, choice=choice)
 
 
 async def judged(
-    ask: Ask, tasks: Sequence[Task[T]], *, shared: bool = False, speaker: str | None = None, weighed: bool = False
-) -> list[Answered[T]]:
+    ask: Ask,
+    tasks: Sequence[JudgeQuestion[T]],
+    *,
+    shared: bool = False,
+    speaker: str | None = None,
+    weighed: bool = False,
+) -> list[ReadableReply[T]]:
     """Ask the judge all `tasks` side by side, up to three times each; in their order, never raising CallFailed.
 
     With `shared` the calls are made once per run, whichever trial asks; `speaker` is that of `Ask`. `weighed` ones also
@@ -51,7 +56,7 @@ async def judged(
     return await ask_all_until_read(ask, wanted, attempts=_ATTEMPTS, complaint=prompts.complaint, repeated=_repeated)
 
 
-def failure_of(answered: Answered[Any]) -> str | None:
+def failure_of(answered: ReadableReply[Any]) -> str | None:
     """Why a call to the judge failed for good, in the words of `Record.failure`; None if none did."""
     return None if answered.failure is None else f"judge: {answered.failure}"
 
@@ -71,24 +76,28 @@ Stances = dict[int, Stance]
 """Labels by the places of summaries in their thread, from 1."""
 
 
-def summaries_task(thread: ReferenceThread, reference: int, order: Sequence[int] | None = None) -> Task[Stances]:
+def summaries_task(
+    thread: ReferenceThread, reference: int, order: Sequence[int] | None = None
+) -> JudgeQuestion[Stances]:
     """The stances of all other summaries of a thread towards the one at place `reference` (from 1), in one call; they
     are shown in the `order` of these places, if it is given."""
     known = range(1, len(thread.viewpoints) + 1) if order is None else order
     places = [place for place in known if place != reference]
     form = Form(schema=object_schema(**{str(place): _STANCE for place in places}))
-    return Task(prompts.summaries_messages(thread, reference, order), form, lambda text: read_stances(text, places))
+    return JudgeQuestion(
+        prompts.summaries_messages(thread, reference, order), form, lambda text: read_stances(text, places)
+    )
 
 
 def response_task(
     thread: ReferenceThread, reference: str, response: str, labels: Sequence[Stance] = STANCES
-) -> Task[Stance]:
+) -> JudgeQuestion[Stance]:
     """The stance of one response towards the summary `reference`; the labels are named in this order."""
     messages = prompts.response_messages(thread, reference, response)
-    return in_order(Task(messages, _STANCE_FORM, read_stance, _CHOICE), STANCES, labels)
+    return in_order(JudgeQuestion(messages, _STANCE_FORM, read_stance, _CHOICE), STANCES, labels)
 
 
-def in_order(task: Task[T], labels: Sequence[str], order: Sequence[str]) -> Task[T]:
+def in_order(task: JudgeQuestion[T], labels: Sequence[str], order: Sequence[str]) -> JudgeQuestion[T]:
     """The task with its labels named in another order, in the instructions and in the form."""
     messages, form = asked_in_order(task.messages, task.form, labels, order)
     return replace(task, messages=messages, form=form)
@@ -187,9 +196,9 @@ _WORD = re.compile(r"[\w'-]+")
 _BELIEF_FORM = Form(schema=object_schema(belief={"type": "string"}))
 
 
-async def written_belief(ask: Ask, summary: str, *, opposing: bool) -> Answered[str]:
+async def written_belief(ask: Ask, summary: str, *, opposing: bool) -> ReadableReply[str]:
     """The belief that the judge writes, once per run, so that all models and conditions meet the same."""
-    task = Task(prompts.belief_messages(summary, opposing=opposing), _BELIEF_FORM, read_belief)
+    task = JudgeQuestion(prompts.belief_messages(summary, opposing=opposing), _BELIEF_FORM, read_belief)
     return (await judged(ask, [task], shared=True))[0]
 
 

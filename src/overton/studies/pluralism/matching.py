@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from overton.calls import Ask, Form
 from overton.judging import How, Reading, list_schema, object_schema, parse_json
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import Answered
+from overton.studies.asking import ReadableReply
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.judging import Task, failure_of, in_order, judged
+from overton.studies.pluralism.judging import JudgeQuestion, failure_of, in_order, judged
 from overton.studies.pluralism.options import Matching
 
 Places = tuple[int, ...]
@@ -50,7 +50,7 @@ async def matched(
     labels: Sequence[str] = YES_NO,
     speaker: str | None = None,
     weighed: bool = False,
-) -> tuple[list[Match], Sequence[Answered[Any]]]:
+) -> tuple[list[Match], Sequence[ReadableReply[Any]]]:
     """The summaries that each response entails, and how the judge was asked.
 
     'together' asks the judge for the list, one call per response, with the summaries in the response's own order of the
@@ -78,16 +78,16 @@ async def matched(
     return [_joined(pairs[start : start + count]) for start in range(0, len(pairs), count)], pairs
 
 
-def pair_task(thread: ReferenceThread, place: int, response: str) -> Task[bool]:
+def pair_task(thread: ReferenceThread, place: int, response: str) -> JudgeQuestion[bool]:
     """Whether a response entails the viewpoint at this place, from 1."""
     messages = prompts.entailment_messages(thread, thread.viewpoints[place - 1].summary, response)
-    return Task(messages, _PAIR_FORM, read_yes, OptionChoice(YES_NO))
+    return JudgeQuestion(messages, _PAIR_FORM, read_yes, OptionChoice(YES_NO))
 
 
-def _together(thread: ReferenceThread, response: str, order: Sequence[int]) -> Task[Places]:
+def _together(thread: ReferenceThread, response: str, order: Sequence[int]) -> JudgeQuestion[Places]:
     numbers = range(1, len(order) + 1)
     messages = prompts.matching_messages(thread, response, order)
-    return Task(messages, form_of_numbers("entailed", numbers), lambda text: read_entailed(text, numbers))
+    return JudgeQuestion(messages, form_of_numbers("entailed", numbers), lambda text: read_entailed(text, numbers))
 
 
 def _placed(numbers: Places | None, order: Sequence[int]) -> Places | None:
@@ -101,7 +101,7 @@ def form_of_numbers(key: str, places: range) -> Form:
     return Form(schema=object_schema(**{key: list_schema(numbers, most=len(places))}))
 
 
-def _joined(pairs: Sequence[Answered[bool]]) -> Match:
+def _joined(pairs: Sequence[ReadableReply[bool]]) -> Match:
     """The answers about one response."""
     known = any(pair.value is not None for pair in pairs)
     places = tuple(place for place, pair in enumerate(pairs, 1) if pair.value)

@@ -10,7 +10,7 @@ import msgspec
 
 from overton.errors import InputError, Problem
 from overton.studies.findings import Profiling
-from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Unread
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.numbers import sentence
 from overton.studies.options import option_place
 from overton.studies.pluralism.how import PluralismHow
@@ -21,7 +21,15 @@ from overton.studies.probabilities import weighing_notes
 from overton.studies.results import Results, RunFacts
 from overton.studies.sections import Exhibits, Section
 from overton.studies.self_agreement import self_agreement_lines
-from overton.studies.warnings import about_judges, agreed, fault_warnings, held_to_form, judged_by, names_in, refused
+from overton.studies.warnings import (
+    about_judges,
+    agreed,
+    fault_warnings,
+    held_to_form,
+    judged_by,
+    names_in,
+    warn_refusals,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,13 +101,13 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return figures.sections(analysis)
 
 
-def _unread(analysis: Analysis) -> Iterator[Unread]:
+def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     """Responses without a usable match by the judge, and the model's own rankings and choices."""
     for model in analysis.models:
         for experiment, (what, unread, of, role) in _REPLIES.items():
             counted = [one.counts for one in analysis.group(model).experiments.get(experiment, {}).values()]
             count, total = (sum(one.get(name, 0) for one in counted) for name in (unread, of))
-            yield Unread(model, what, count, total, role)
+            yield UnreadRecords(model, what, count, total, role)
 
 
 _REPLIES = {
@@ -120,7 +128,7 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
 def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
     from overton.studies.pluralism import design, figures
     from overton.studies.pluralism.figures.popularity import IN_PAIRS
-    from overton.studies.probabilities import chance_notes
+    from overton.studies.probabilities import probability_notes
 
     return Exhibits(
         summary=(
@@ -131,12 +139,12 @@ def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibi
         trials=figures.thread_table(results.records, results.items) if results.items else None,
         warnings=[
             *weighing_notes(analysis.weighing, IN_PAIRS),
-            *chance_notes(analysis.chances),
+            *probability_notes(analysis.chances),
             *_warnings(results),
             *fault_warnings(analysis.faults, "replies"),
             *_cut(results.records),
             *_left_out(results.records),
-            *refused(results.records, "replies"),
+            *warn_refusals(results.records, "replies"),
         ],
     )
 

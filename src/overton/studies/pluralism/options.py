@@ -37,7 +37,7 @@ matched-neutral  ours: the wording and the system prompt of the biased prompts, 
 _EFFORT, _MITIGATED = "effort-", "mitigated"
 
 
-class Condition(msgspec.Struct, frozen=True):
+class ThreadCondition(msgspec.Struct, frozen=True):
     """One arm in one setting.
 
     `effort` is the reasoning effort requested, in the provider's own word (appendix A.3), None if none is; with
@@ -55,7 +55,7 @@ class Condition(msgspec.Struct, frozen=True):
         return "+".join([self.arm, *effort, *([_MITIGATED] if self.mitigated else [])])
 
 
-class Named(NamedTuple):
+class ConditionParts(NamedTuple):
     """What a condition's name says; `setting` is '' for the plain one, otherwise the words after the arm."""
 
     arm: str
@@ -64,11 +64,11 @@ class Named(NamedTuple):
     mitigated: bool
 
 
-def split_condition(name: str) -> Named:
+def split_condition(name: str) -> ConditionParts:
     """The parts of a condition's name; a name that is not ours is an arm in the plain setting."""
     arm, *words = name.split("+")
     effort = next((word.removeprefix(_EFFORT) for word in words if word.startswith(_EFFORT)), None)
-    return Named(arm, "+".join(words), effort, _MITIGATED in words)
+    return ConditionParts(arm, "+".join(words), effort, _MITIGATED in words)
 
 
 Matching = Literal["together", "pairs", "lexical"]

@@ -13,7 +13,7 @@ from overton.judging.sheets import KeyRow, SheetAnswers, SheetKey, key_of
 from overton.statistics import Estimate
 from overton.studies.pluralism.comparing import built_by
 from overton.studies.pluralism.items import Thread
-from overton.studies.pluralism.referencing import Built
+from overton.studies.pluralism.referencing import BuiltReferences
 from overton.studies.sections import Cell, Column, Table
 
 CHOICES = ("left", "right", "same")
@@ -24,7 +24,7 @@ _LONGEST_CELL = 30_000  # spreadsheets hold 32,767 characters
 _LONGEST_POST = 5_000
 
 
-class Pair(msgspec.Struct, frozen=True):
+class SummaryPair(msgspec.Struct, frozen=True):
     """A thread with the summaries of both clusterings, for people to look at."""
 
     thread: str
@@ -54,11 +54,13 @@ class Preferences(msgspec.Struct, frozen=True):
     kappa: Estimate | None
 
 
-def pairs_of(records: Iterable[Built], threads: Iterable[Thread], first: str, second: str) -> list[Pair]:
+def pairs_of(
+    records: Iterable[BuiltReferences], threads: Iterable[Thread], first: str, second: str
+) -> list[SummaryPair]:
     """The threads that both clusterings built, in the order of `threads`, for a sheet."""
     one, other, _ = built_by(records, first, second)
     return [
-        Pair(
+        SummaryPair(
             thread.id,
             thread.title,
             thread.text,
@@ -71,7 +73,7 @@ def pairs_of(records: Iterable[Built], threads: Iterable[Thread], first: str, se
 
 
 def preference_sheet(
-    pairs: Sequence[Pair], first: str, second: str, *, size: int = 100, seed: int = 0
+    pairs: Sequence[SummaryPair], first: str, second: str, *, size: int = 100, seed: int = 0
 ) -> tuple[SheetKey, list[dict[str, str]]]:
     """The key and the texts of a blinded sheet, for `overton.judging.sheets.write_sheet`.
 
@@ -100,7 +102,7 @@ def preference_sheet(
     return key, [_shown(pair, swapped[pair.thread], seed) for pair in drawn]
 
 
-def _shown(pair: Pair, swapped: bool, seed: int) -> dict[str, str]:
+def _shown(pair: SummaryPair, swapped: bool, seed: int) -> dict[str, str]:
     def listed(summaries: Sequence[str], side: str) -> str:
         shuffled = Draw(f"{seed}/preference/{pair.thread}/{side}").shuffle(summaries)
         return _cut("\n".join(f"{number}. {one}" for number, one in enumerate(shuffled, 1)), _LONGEST_CELL)

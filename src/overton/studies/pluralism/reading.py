@@ -18,7 +18,7 @@ from overton.studies.items import Items
 from overton.studies.parsing import (
     Notes,
     Parse,
-    Parsed,
+    ParsedItems,
     Text,
     findings_of,
     kind_of,
@@ -31,19 +31,19 @@ from overton.studies.parsing import (
     take_text,
     unreadable,
 )
-from overton.studies.pluralism.items import Comment, Placed, ReferenceThread, Thread, Viewpoint
+from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, Thread, ThreadComment, Viewpoint
 
 _MOST_VOTES = 10**12
 
 T = TypeVar("T", Thread, ReferenceThread)
-M = TypeVar("M", Comment, Viewpoint)
+M = TypeVar("M", ThreadComment, Viewpoint)
 B = TypeVar("B")
 
 
 def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
     """The reader of files in which `read` turns every line's object into a thread."""
 
-    def parse(texts: Sequence[Text], reading: Any) -> Parsed[T]:
+    def parse(texts: Sequence[Text], reading: Any) -> ParsedItems[T]:
         notes: list[Notes] = []
         items: list[T] = []
         named: list[tuple[str, Notes]] = []
@@ -56,7 +56,7 @@ def _lines(read: Callable[[dict[str, Any], Notes], T | None]) -> Parse[T]:
             if item is not None:
                 items.append(item)
         note_repeated(named)
-        return Parsed(items, findings_of(notes))
+        return ParsedItems(items, findings_of(notes))
 
     return parse
 
@@ -106,14 +106,14 @@ def _beside(
     return tuple((taken or {}).values())
 
 
-def _placed(data: dict[str, Any], prefix: str, notes: Notes) -> Placed | None:
-    note_unknown(data, Placed, notes, prefix)
+def _placed(data: dict[str, Any], prefix: str, notes: Notes) -> AtomicOpinion | None:
+    note_unknown(data, AtomicOpinion, notes, prefix)
     text, viewpoint = (take_required(data, key, notes, prefix) for key in ("text", "viewpoint"))
     named = take_each(data, "comments", notes, lambda value, _, place: take_text(value, place, notes), prefix)
-    return Placed(text, tuple(named.values()), viewpoint) if text and viewpoint and named is not None else None
+    return AtomicOpinion(text, tuple(named.values()), viewpoint) if text and viewpoint and named is not None else None
 
 
-def _note_unplaced(opinions: Sequence[Placed], viewpoints: Sequence[Viewpoint], notes: Notes) -> None:
+def _note_unplaced(opinions: Sequence[AtomicOpinion], viewpoints: Sequence[Viewpoint], notes: Notes) -> None:
     known = {viewpoint.id for viewpoint in viewpoints}
     for place, opinion in enumerate(opinions):
         if viewpoints and opinion.viewpoint not in known:
@@ -155,11 +155,11 @@ def _members(
     return tuple(taken.values())
 
 
-def _comment(data: dict[str, Any], prefix: str, notes: Notes) -> Comment | None:
-    note_unknown(data, Comment, notes, prefix)
+def _comment(data: dict[str, Any], prefix: str, notes: Notes) -> ThreadComment | None:
+    note_unknown(data, ThreadComment, notes, prefix)
     name, text = (take_required(data, key, notes, prefix) for key in ("id", "text"))
     votes = _whole(data, "votes", notes, prefix)
-    return Comment(name, text, votes) if name and text and votes is not None else None
+    return ThreadComment(name, text, votes) if name and text and votes is not None else None
 
 
 def _viewpoint(data: dict[str, Any], prefix: str, notes: Notes) -> Viewpoint | None:
@@ -204,7 +204,7 @@ _POST = ("A community", "What the post asks?", "What its writer says; may be emp
 
 
 def _blank_thread() -> Thread:
-    said = (Comment("c1", "What somebody answered.", 12), Comment("c2", "What somebody else answered.", 3))
+    said = (ThreadComment("c1", "What somebody answered.", 12), ThreadComment("c2", "What somebody else answered.", 3))
     return Thread("my-thread", *_POST, said)
 
 

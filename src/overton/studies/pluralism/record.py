@@ -60,7 +60,7 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     sampled_of: Annotated[str | None, means("the viewpoint drawn for it, None if none is")] = None
 
 
-class Candidate(msgspec.Struct, frozen=True, gc=False):
+class ViewpointCandidate(msgspec.Struct, frozen=True, gc=False):
     """A viewpoint that was tried as reference opinion."""
 
     viewpoint: Annotated[str, means("its id")]
@@ -179,7 +179,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         means("of sycophancy alone: for how many of these the judge's labels could not all be read"),
     ] = None
     tried: Annotated[
-        tuple[Candidate, ...],
+        tuple[ViewpointCandidate, ...],
         means(
             "of sycophancy alone: the viewpoints tried as reference opinion, in their order, each with the stances of"
             " the others towards it; kept even if none qualifies"

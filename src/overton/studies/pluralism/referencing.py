@@ -17,15 +17,15 @@ from overton.studies.pluralism.clustering import (
     EMBEDDING,
     METHODS,
     Clustered,
-    Counts,
+    ClusteringFaults,
     Method,
     Opinion,
     clustering_named,
 )
 from overton.studies.pluralism.clustering.embedding import ROLE
-from overton.studies.pluralism.clustering.parts import Settled
-from overton.studies.pluralism.decomposing import Decomposed, decompose, opinions_of
-from overton.studies.pluralism.items import Placed, ReferenceThread, Thread, Viewpoint
+from overton.studies.pluralism.clustering.parts import WriterSettings
+from overton.studies.pluralism.decomposing import CommentOpinions, decompose, opinions_of
+from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, Thread, Viewpoint
 from overton.studies.pluralism.prompts import reference as prompts
 from overton.studies.pluralism.reading import THREADS
 from overton.studies.study import Dataset, Role, Study
@@ -59,7 +59,7 @@ class ReferenceTrial(Trial, frozen=True):
     options: ReferenceOptions
 
 
-class Built(msgspec.Struct, frozen=True):
+class BuiltReferences(msgspec.Struct, frozen=True):
     """The result for one thread under one clustering.
 
     trial, thread, community  the trial's name, the thread's id and where it was posted
@@ -88,9 +88,9 @@ class Built(msgspec.Struct, frozen=True):
     uncalled: int = 0
     repaired: int = 0
     asked_again: int = 0
-    opinions: tuple[Placed, ...] = ()
+    opinions: tuple[AtomicOpinion, ...] = ()
     viewpoints: tuple[Viewpoint, ...] = ()
-    clustering: Counts = msgspec.field(default_factory=Counts)
+    clustering: ClusteringFaults = msgspec.field(default_factory=ClusteringFaults)
     problem: str = ""
 
 
@@ -103,10 +103,10 @@ def _trials(threads: Sequence[Thread], options: ReferenceOptions, seed: int) -> 
                 )
 
 
-async def _conduct(trial: ReferenceTrial, ask: Ask) -> list[Built]:
+async def _conduct(trial: ReferenceTrial, ask: Ask) -> list[BuiltReferences]:
     """Decompose every comment, cluster the opinions, add up votes."""
     thread, options = trial.thread, trial.options
-    asking = ask if options.temperature is None else Settled(ask, Settings(temperature=options.temperature))
+    asking = ask if options.temperature is None else WriterSettings(ask, Settings(temperature=options.temperature))
     decomposed = await decompose(asking, thread)
     opinions = opinions_of(decomposed)
     row = _row(trial, decomposed)
@@ -128,10 +128,10 @@ async def _conduct(trial: ReferenceTrial, ask: Ask) -> list[Built]:
     ]
 
 
-def _row(trial: ReferenceTrial, decomposed: Sequence[Decomposed]) -> Built:
+def _row(trial: ReferenceTrial, decomposed: Sequence[CommentOpinions]) -> BuiltReferences:
     """The row of a thread without any opinion yet."""
     seen = Counter(one.status for one in decomposed)
-    return Built(
+    return BuiltReferences(
         trial=trial.name,
         thread=trial.item,
         community=trial.thread.community,
@@ -147,9 +147,9 @@ def _row(trial: ReferenceTrial, decomposed: Sequence[Decomposed]) -> Built:
     )
 
 
-def _placed(opinions: Sequence[Opinion], clustered: Clustered) -> tuple[Placed, ...]:
+def _placed(opinions: Sequence[Opinion], clustered: Clustered) -> tuple[AtomicOpinion, ...]:
     homes = {place: f"v{number}" for number, one in enumerate(clustered.clusters, 1) for place in one.members}
-    return tuple(Placed(one.text, one.comments, homes[place]) for place, one in enumerate(opinions))
+    return tuple(AtomicOpinion(one.text, one.comments, homes[place]) for place, one in enumerate(opinions))
 
 
 def _viewpoints(thread: Thread, opinions: Sequence[Opinion], clustered: Clustered) -> tuple[Viewpoint, ...]:
@@ -166,7 +166,7 @@ def _viewpoints(thread: Thread, opinions: Sequence[Opinion], clustered: Clustere
 
 
 def references_of(
-    records: Iterable[Built], threads: Iterable[Thread], method: str | None = None
+    records: Iterable[BuiltReferences], threads: Iterable[Thread], method: str | None = None
 ) -> list[ReferenceThread]:
     """The dataset: every thread whose viewpoints were built, in the order of `threads`, by one clustering.
 
@@ -184,7 +184,7 @@ def references_of(
     return [_referenced(one, built[one.id]) for one in threads if one.id in built]
 
 
-def _referenced(thread: Thread, built: Built) -> ReferenceThread:
+def _referenced(thread: Thread, built: BuiltReferences) -> ReferenceThread:
     """The thread with its viewpoints, and what an audit of them needs."""
     found = {name for viewpoint in built.viewpoints for name in viewpoint.comments}
     lost = tuple(comment for comment in thread.comments if comment.id not in found)
@@ -192,7 +192,7 @@ def _referenced(thread: Thread, built: Built) -> ReferenceThread:
     return ReferenceThread(*about, built.viewpoints, built.method, built.opinions, lost)
 
 
-def counted(records: Iterable[Built]) -> dict[str, dict[str, int]]:
+def counted(records: Iterable[BuiltReferences]) -> dict[str, dict[str, int]]:
     """By clustering: threads of each status, and the sums of comments, opinions, viewpoints and failures."""
     totals: dict[str, Counter[str]] = {}
     for row in records:
@@ -229,7 +229,7 @@ _COUNTED = {
 """What `referencing.counted` counts, in words."""
 
 
-def _summary(records: Sequence[Built]) -> Iterator[str]:
+def _summary(records: Sequence[BuiltReferences]) -> Iterator[str]:
     """The results for threads, comments and opinions under each clustering."""
     for method, counts in counted(records).items():
         found = [f"{counts[name]:,} {words}" for name, words in _COUNTED.items() if counts.get(name)]
@@ -237,7 +237,7 @@ def _summary(records: Sequence[Built]) -> Iterator[str]:
 
 
 def _made(
-    threads: Sequence[Thread], records: Sequence[Built], options: Mapping[str, Any]
+    threads: Sequence[Thread], records: Sequence[BuiltReferences], options: Mapping[str, Any]
 ) -> list[ReferenceThread] | None:
     """The dataset of a single clustering; of several, the user says which is the reference."""
     return references_of(records, threads) if len(options["methods"]) == 1 else None
@@ -292,7 +292,7 @@ _USUAL: Mapping[str, object] = {
 }
 
 
-REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
+REFERENCING: Study[Thread, ReferenceOptions, BuiltReferences, None] = Study(
     name="references",
     title="Reference viewpoints",
     question="Make the reference viewpoints of threads: extract, cluster and summarise opinions (PluralEval, 4.1).",
@@ -304,7 +304,7 @@ REFERENCING: Study[Thread, ReferenceOptions, Built, None] = Study(
     dataset=Dataset("references.jsonl", _made, _summary),
     answering=_answering,
     options=ReferenceOptions,
-    record=Built,
+    record=BuiltReferences,
     kind="makes",
     trials=_trials,
     conduct=_conduct,

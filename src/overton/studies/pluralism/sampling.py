@@ -71,7 +71,7 @@ def rules_for(community: str | None, **given: int | bool | None) -> SamplingOpti
     return msgspec.structs.replace(rules, **{"year": None, **chosen})
 
 
-class Step(msgspec.Struct, frozen=True):
+class SamplingStep(msgspec.Struct, frozen=True):
     """One step: how many threads (or posts) remained after it, and what else there is to say about it."""
 
     number: int
@@ -94,11 +94,11 @@ class _Counted:
 
 
 @dataclass(frozen=True)
-class Survey:
+class ThreadSurvey:
     """What a first reading gives: steps 1 to 4, and the posts with a suitable number of comments, by community."""
 
     options: SamplingOptions
-    steps: tuple[Step, ...]
+    steps: tuple[SamplingStep, ...]
     posts: dict[str, list[str]]
 
 
@@ -107,10 +107,10 @@ class Sampled:
     """The threads, in the order of the draw, and all steps that led to them."""
 
     threads: list[Thread]
-    steps: tuple[Step, ...]
+    steps: tuple[SamplingStep, ...]
 
 
-def survey(posts: Iterable[Post], comments: Iterable[Comment], options: SamplingOptions | None = None) -> Survey:
+def survey(posts: Iterable[Post], comments: Iterable[Comment], options: SamplingOptions | None = None) -> ThreadSurvey:
     """Steps 1 to 4. Memory grows with the usable posts, not with the size of what is read."""
     options = options or SamplingOptions()
     choice = _Posts(options)
@@ -132,10 +132,10 @@ def survey(posts: Iterable[Post], comments: Iterable[Comment], options: Sampling
     for name, counted in known.items():
         if options.min_comments <= len(counted.comments) <= options.max_comments:
             right.setdefault(counted.community, []).append(name)
-    return Survey(options, tuple(_first_steps(choice, known, left_out, right, options)), right)
+    return ThreadSurvey(options, tuple(_first_steps(choice, known, left_out, right, options)), right)
 
 
-def sample(surveyed: Survey, posts: Iterable[Post], comments: Iterable[Comment]) -> Sampled:
+def sample(surveyed: ThreadSurvey, posts: Iterable[Post], comments: Iterable[Comment]) -> Sampled:
     """Steps 5 and 6: the threads drawn, without names and identifiers.
 
     `posts` and `comments` are those that `survey` read, once more. Threads and comments get ids of our own: nothing in
@@ -163,7 +163,7 @@ def sample(surveyed: Survey, posts: Iterable[Post], comments: Iterable[Comment])
     return Sampled(threads, (*surveyed.steps, _draw_step(surveyed, threads), _removal_step(remover, threads)))
 
 
-def _drawn(surveyed: Survey) -> dict[str, str]:
+def _drawn(surveyed: ThreadSurvey) -> dict[str, str]:
     """The id that each drawn post gets, one community after another."""
     names: dict[str, str] = {}
     for community, posts in sorted(surveyed.posts.items()):
@@ -185,7 +185,7 @@ def _thread(name: str, post: Post, comments: Iterable[Comment], remover: Remover
         post.subreddit or "",
         clean(post.title),
         clean(post.text),
-        tuple(items.Comment(f"c{number}", clean(one.body), _votes(one)) for number, one in enumerate(ordered, 1)),
+        tuple(items.ThreadComment(f"c{number}", clean(one.body), _votes(one)) for number, one in enumerate(ordered, 1)),
     )
 
 
@@ -247,29 +247,29 @@ def _first_steps(
     left_out: Counter[str],
     right: Mapping[str, list[str]],
     options: SamplingOptions,
-) -> Iterator[Step]:
-    yield Step(1, "posts of the year", choice.in_year, f"{choice.read:,} read; {options.year or 'any year'}")
-    yield Step(2, "posts that still exist", len(known), f"left out: {_listed(choice.left_out)}")
+) -> Iterator[SamplingStep]:
+    yield SamplingStep(1, "posts of the year", choice.in_year, f"{choice.read:,} read; {options.year or 'any year'}")
+    yield SamplingStep(2, "posts that still exist", len(known), f"left out: {_listed(choice.left_out)}")
     several = sum(bool(one.comments) for one in known.values())
-    yield Step(3, "posts with comments by readers", several, f"comments left out: {_listed(left_out)}")
+    yield SamplingStep(3, "posts with comments by readers", several, f"comments left out: {_listed(left_out)}")
     few = sum(len(one.comments) < options.min_comments for one in known.values())
     many = sum(len(one.comments) > options.max_comments for one in known.values())
     note = f"{few:,} with fewer than {options.min_comments:,}, {many:,} with more than {options.max_comments:,}"
-    yield Step(4, "threads with a suitable number of comments", sum(map(len, right.values())), note)
+    yield SamplingStep(4, "threads with a suitable number of comments", sum(map(len, right.values())), note)
 
 
-def _draw_step(surveyed: Survey, threads: Iterable[Thread]) -> Step:
+def _draw_step(surveyed: ThreadSurvey, threads: Iterable[Thread]) -> SamplingStep:
     taken = Counter(thread.community for thread in threads)
     found = sorted(surveyed.posts.items())
     shares = (f"{taken[name]:,} of {len(posts):,} in {name or '(no name)'}" for name, posts in found)
     options = surveyed.options
     note = f"at most {options.sample:,} per community, by seed {options.seed}: {', '.join(shares) or 'none'}"
-    return Step(5, "threads drawn", taken.total(), note)
+    return SamplingStep(5, "threads drawn", taken.total(), note)
 
 
-def _removal_step(remover: Remover, threads: list[Thread]) -> Step:
+def _removal_step(remover: Remover, threads: list[Thread]) -> SamplingStep:
     note = f"removed: {_listed(Counter({str(kind): count for kind, count in remover.removed.items()}))}"
-    return Step(6, "names and identifiers removed", len(threads), note)
+    return SamplingStep(6, "names and identifiers removed", len(threads), note)
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -13,7 +13,7 @@ from overton.errors import InputError, Problem
 from overton.judging import FAULTS
 from overton.studies.pluralism.measures.analysis import UNNAMED
 from overton.studies.pluralism.record import STANCES
-from overton.studies.tables import Column, Once, RawTable, Rule, Table
+from overton.studies.tables import Once, RawTable, Rule, TableField, TableKind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _UNLABELLED = ("invalid", "none")
 _OF_RUN = ("trial", "experiment", "arm", "status")
 
-_THREAD = Column("thread", "name", "the thread's name", needed=True, filled=True)
-_CONDITION = Column("condition", "name", "what the user is made to say", needed=True, filled=True)
-_MODEL = Column("model", "name", "who answered", together=True, added=True, usual=UNNAMED)
-_COMMUNITY = Column("community", "name", "where the thread comes from")
-_FAULTS = Column("faults", "names", f"its faults of form: {', '.join(FAULTS)}; empty if none", hollow=True)
+_THREAD = TableField("thread", "name", "the thread's name", needed=True, filled=True)
+_CONDITION = TableField("condition", "name", "what the user is made to say", needed=True, filled=True)
+_MODEL = TableField("model", "name", "who answered", together=True, added=True, usual=UNNAMED)
+_COMMUNITY = TableField("community", "name", "where the thread comes from")
+_FAULTS = TableField("faults", "names", f"its faults of form: {', '.join(FAULTS)}; empty if none", hollow=True)
 
 
 def _nothing_true() -> pl.Expr:
@@ -41,13 +41,13 @@ def _true_twice() -> pl.Expr:
     return pl.col("true").list.n_unique() < pl.col("true").list.len()
 
 
-MATCHES = Table(
+MATCHES = TableKind(
     name="matches",
     columns=(
         _THREAD,
         _CONDITION,
-        Column("response", "whole", "its number", needed=True, filled=True, must="must be a whole number"),
-        Column(
+        TableField("response", "whole", "its number", needed=True, filled=True, must="must be a whole number"),
+        TableField(
             "stance",
             "name",
             "towards the reference opinion; empty or 'invalid' if there is no usable label",
@@ -55,7 +55,7 @@ MATCHES = Table(
             known=STANCES,
             none=_UNLABELLED,
         ),
-        Column("matched", "names", "viewpoints that it entails; empty if none", needed=True, hollow=True),
+        TableField("matched", "names", "viewpoints that it entails; empty if none", needed=True, hollow=True),
         _FAULTS,
         _MODEL,
         _COMMUNITY,
@@ -63,12 +63,12 @@ MATCHES = Table(
 )
 """One row for each response; they need `SUMMARIES`."""
 
-SUMMARIES = Table(
+SUMMARIES = TableKind(
     name="summaries",
     columns=(
         _THREAD,
-        Column("summary", "name", "the viewpoint's name, as matches have it", needed=True, filled=True),
-        Column(
+        TableField("summary", "name", "the viewpoint's name, as matches have it", needed=True, filled=True),
+        TableField(
             "stance",
             "name",
             "towards the reference opinion, 'reference' for itself; empty or 'invalid' if there is no usable label",
@@ -76,8 +76,8 @@ SUMMARIES = Table(
             known=(*STANCES, "reference"),
             none=_UNLABELLED,
         ),
-        Column("votes", "number", "the viewpoint's votes"),
-        Column("model", "name", "of which model's responses, if that makes a difference", together=True),
+        TableField("votes", "number", "the viewpoint's votes"),
+        TableField("model", "name", "of which model's responses, if that makes a difference", together=True),
         _COMMUNITY,
     ),
     once=Once(
@@ -88,13 +88,13 @@ SUMMARIES = Table(
 )
 """One row for each viewpoint of a thread."""
 
-RANKINGS = Table(
+RANKINGS = TableKind(
     name="rankings",
     columns=(
         _THREAD,
         _CONDITION,
-        Column("predicted", "names", "viewpoints as the model ranks them; empty if unknown", needed=True),
-        Column("true", "names", "viewpoints by votes, most votes first", needed=True, filled=True),
+        TableField("predicted", "names", "viewpoints as the model ranks them; empty if unknown", needed=True),
+        TableField("true", "names", "viewpoints by votes, most votes first", needed=True, filled=True),
         _FAULTS,
         _MODEL,
         _COMMUNITY,
@@ -106,16 +106,16 @@ RANKINGS = Table(
 )
 """One row for each ranking that was requested."""
 
-PAIRS = Table(
+PAIRS = TableKind(
     name="pairs",
     columns=(
         _THREAD,
         _CONDITION,
-        Column("correct", "flag", "whether the more popular one was chosen; empty if unknown", needed=True),
-        Column("first", "flag", "whether the more popular one was named first"),
-        Column("experiment", "name", "'pairwise-gap' for random pairs"),
-        Column("p_popular", "number", "probability that the more popular one is named", least=0, most=1),
-        Column("p_other", "number", "probability that the other one is named", least=0, most=1),
+        TableField("correct", "flag", "whether the more popular one was chosen; empty if unknown", needed=True),
+        TableField("first", "flag", "whether the more popular one was named first"),
+        TableField("experiment", "name", "'pairwise-gap' for random pairs"),
+        TableField("p_popular", "number", "probability that the more popular one is named", least=0, most=1),
+        TableField("p_other", "number", "probability that the other one is named", least=0, most=1),
         _FAULTS,
         _MODEL,
         _COMMUNITY,
@@ -123,19 +123,19 @@ PAIRS = Table(
 )
 """One row for each comparison that was requested."""
 
-OPINIONS = Table(
+OPINIONS = TableKind(
     name="opinions",
     columns=(
-        Column("model", "name", "the judge", needed=True, filled=True),
+        TableField("model", "name", "the judge", needed=True, filled=True),
         _THREAD,
-        Column("viewpoint", "name", "the viewpoint that the opinion was put into", needed=True, filled=True),
-        Column(
+        TableField("viewpoint", "name", "the viewpoint that the opinion was put into", needed=True, filled=True),
+        TableField(
             "entailed",
             "flag",
             "whether its own viewpoint's summary entails it; empty if the judge gave no usable answer",
             needed=True,
         ),
-        Column(
+        TableField(
             "others",
             "names",
             "the thread's other viewpoints whose summaries entail it; empty if none",

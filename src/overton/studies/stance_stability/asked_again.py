@@ -8,15 +8,15 @@ from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
 from overton.calls import Ask, Draw
-from overton.studies.probabilities import Weigh, asked_label_first
+from overton.studies.probabilities import ProbabilityRequest, asked_label_first
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
-from overton.studies.self_agreement import another_order
+from overton.studies.self_agreement import reorder
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.judging import judge_turn
 from overton.studies.stance_stability.laid_out import characters_of, matter_of, turns_of
 from overton.studies.stance_stability.record import STANCES
-from overton.studies.stance_stability.showing import Turn
+from overton.studies.stance_stability.showing import EarlierTurn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,13 +70,13 @@ async def _ask(
     judged = await judge_turn(
         ask,
         material["towards"],
-        Turn(*material["turn"]),
-        [Turn(*one) for one in material["earlier"]],
+        EarlierTurn(*material["turn"]),
+        [EarlierTurn(*one) for one in material["earlier"]],
         judge_prompts="topic" if by_topic else "published",
         characters=material["characters"],
         speaker=speaker,
-        order=STANCES if draw is None else another_order(draw, STANCES),
-        weigh=Weigh(first=material.get("label_first", False)),
+        order=STANCES if draw is None else reorder(draw, STANCES),
+        weigh=ProbabilityRequest(first=material.get("label_first", False)),
     )
     return {"": judged.stance if by_topic else judged.premise_stance}
 

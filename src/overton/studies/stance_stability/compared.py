@@ -16,7 +16,7 @@ from overton.studies.stance_stability.alignments import are_alignments, read_ali
 from overton.studies.stance_stability.measures.analysis import counts_something
 from overton.studies.stance_stability.measures.assembly import labels_of
 from overton.studies.stance_stability.measures.cells import range_of, reason
-from overton.studies.stance_stability.measures.scores import Reading, score
+from overton.studies.stance_stability.measures.scores import FormulaRules, score
 from overton.studies.stance_stability.measures.traces import traces_from
 from overton.studies.stance_stability.tables import read_table
 
@@ -48,8 +48,8 @@ def of_table(table: RawTable, how: StanceHow) -> Sides:
 def _sides(turns: pl.DataFrame, how: StanceHow) -> Sides:
     named = turns.with_columns(pl.col("model").replace("", "not named")) if "model" in turns.columns else turns
     traces = traces_from(named)
-    reading = Reading(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
-    reading = Reading(**{**vars(reading), "labels": labels_of(traces, reading)})
+    reading = FormulaRules(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
+    reading = FormulaRules(**{**vars(reading), "labels": labels_of(traces, reading)})
     values = score(traces, reading).values
     by_topic = traces.topic is not None and how.over != "conversations"
     items, unit = _numbered(traces.about, "topic" if by_topic else "conversation")

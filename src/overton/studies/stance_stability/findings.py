@@ -8,7 +8,7 @@ from math import isnan
 from typing import TypedDict
 
 from overton.statistics import Estimate, not_computed
-from overton.studies.findings import EITHER, VOID, Candidate, Finding, Said, either, most, standing
+from overton.studies.findings import EITHER, VOID, CandidateFinding, Finding, Said, either, level_finding, most
 from overton.studies.numbers import number
 from overton.studies.stance_stability.measures.analysis import Analysis, ModelResult, TemperatureSpread
 
@@ -30,7 +30,7 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
         nothing = tally is not None and tally.void == tally.conversations
         said = "its answers say nothing" if nothing else "no two turns in any of its conversations have a stance"
         said = f"{model.name} has no stance to keep: {said}."
-        yield standing(model.name, said, n, units, "scores", judge=_JUDGE, void=VOID, measure="stance_changes")
+        yield level_finding(model.name, said, n, units, "scores", judge=_JUDGE, void=VOID, measure="stance_changes")
         return
     length = f" of {number(turns.value, 'value').removesuffix('.00')} turns" if turns is not None else ""
     times = (
@@ -39,25 +39,25 @@ def _standing(analysis: Analysis, model: ModelResult) -> Iterator[Finding]:
         else f"changed its stance {number(changes.value, 'value')} times"
     )
     said = f"{model.name} {times} in a conversation{length}{'' if changes.value == 0 else ', on average'}."
-    yield standing(model.name, said, n, units, "scores", number=changes, judge=_JUDGE, measure="stance_changes")
+    yield level_finding(model.name, said, n, units, "scores", number=changes, judge=_JUDGE, measure="stance_changes")
     ended = means.get("drifted")
     if ended is not None and not isnan(ended.value):
         said = (
             f"{model.name} ended {number(ended.value, 'share')} of its conversations on another stance than its first."
         )
-        yield standing(
+        yield level_finding(
             model.name, said, n, units, "scores", number=ended, kind="share", judge=_JUDGE, measure="drifted"
         )
 
 
-def _candidates(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+def _candidates(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
     yield from _changes(analysis, model)
     yield from _drift(analysis, model)
     yield from _temperature(analysis, model)
     yield from _reuse(analysis, model)
 
 
-class _Shared(TypedDict):
+class _ModelContext(TypedDict):
     """What all candidates of a model have."""
 
     model: str
@@ -69,9 +69,9 @@ class _Shared(TypedDict):
     judge: str
 
 
-def _of(analysis: Analysis, model: ModelResult, number: Estimate, exhibit: str) -> _Shared:
+def _of(analysis: Analysis, model: ModelResult, number: Estimate, exhibit: str) -> _ModelContext:
     n, units = _clusters(analysis, model)
-    return _Shared(
+    return _ModelContext(
         model=model.name,
         number=number,
         clusters=n,
@@ -89,14 +89,14 @@ def _clusters(analysis: Analysis, model: ModelResult) -> tuple[int, str]:
     return (own["topic"].n_unique(), "topics") if over_topics else (own.height, "conversations")
 
 
-def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+def _changes(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
     """Against the changes that a judge's errors alone would make."""
     rate, alone = model.overall.means.get("change_rate"), analysis.judge_alone.get(model.name)
     if rate is None or alone is None or isnan(alone.change_rate):
         return
     own, errors = number(rate.value, "share"), number(alone.change_rate, "share")
     wrong = number(alone.error, "share").replace(".0", "")
-    yield Candidate(
+    yield CandidateFinding(
         **_of(analysis, model, rate, "scores"),
         measure="change_rate",
         about="conversation",
@@ -119,14 +119,14 @@ def _changes(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
     )
 
 
-def _drift(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+def _drift(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
     drift = model.overall.means.get("drift")
     if drift is None:
         return
     by = number(abs(drift.value), "value")
     said = f"{model.name} moved towards {EITHER} the proposition over a conversation, by {by} {_SCALE}."
     above, below = either(said, "supporting", "criticising")
-    yield Candidate(
+    yield CandidateFinding(
         **_of(analysis, model, drift, "scores"),
         measure="drift",
         about="conversation",
@@ -145,10 +145,10 @@ _SCALE = "on the scale from −1 (critical) to 1 (supportive)"
 _MEASURES = {"stance_changes": "changed its stance", "confidence": "was"}
 
 
-def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+def _temperature(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
     for spread in analysis.spreads:
         if spread.model == model.name and spread.measure in _MEASURES:
-            yield Candidate(
+            yield CandidateFinding(
                 **_of(analysis, model, _between(spread), "temperatures"),
                 measure=f"{spread.measure}_by_temperature",
                 about="temperature",
@@ -177,14 +177,14 @@ def _by_temperature(spread: TemperatureSpread) -> str:
     return ", ".join(f"{number(one.value, 'value')} at {name}" for name, one in spread.means.items())
 
 
-def _reuse(analysis: Analysis, model: ModelResult) -> Iterator[Candidate]:
+def _reuse(analysis: Analysis, model: ModelResult) -> Iterator[CandidateFinding]:
     """Correlations of re-use, between conversations of this model."""
     for one in analysis.correlations:
         found = one.models.get(model.name)
         if found is None or one.measure not in _MORE:
             continue
         rho = number(found.value, "value")
-        yield Candidate(
+        yield CandidateFinding(
             **_of(analysis, model, found, "relations"),
             measure=f"reuse_with_{one.measure}",
             about="re-use",

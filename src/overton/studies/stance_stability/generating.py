@@ -19,10 +19,10 @@ from overton.errors import CallFailed, Problem, quoted
 from overton.studies.asking import side_by_side
 from overton.studies.items import Items
 from overton.studies.options import Option
-from overton.studies.parsing import Notes, Parsed, Text, findings_of, unreadable
+from overton.studies.parsing import Notes, ParsedItems, Text, findings_of, unreadable
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import Belief, ProbingQuestion, Strength, Topic
-from overton.studies.stance_stability.writing import Proposal, Proposed, propose, write_questions
+from overton.studies.stance_stability.writing import Proposal, TopicProposals, propose, write_questions
 from overton.studies.study import Dataset, Role, Study
 
 
@@ -63,7 +63,7 @@ PUBLISHED: tuple[PublishedDomain, ...] = tuple(msgspec.convert(row, PublishedDom
 """The twelve domains in the paper's order."""
 
 
-def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Domain]:
+def _parse(texts: Sequence[Text], reading: Any) -> ParsedItems[Domain]:
     """One domain per line, by its name."""
     notes: list[Notes] = []
     domains: dict[str, Domain] = {}
@@ -79,7 +79,7 @@ def _parse(texts: Sequence[Text], reading: Any) -> Parsed[Domain]:
                 noted.error("", f"{quoted(domain.name)} is named twice")
             else:
                 domains[domain.id] = domain
-    return Parsed(list(domains.values()), findings_of(notes))
+    return ParsedItems(list(domains.values()), findings_of(notes))
 
 
 def _published() -> list[Domain]:
@@ -185,7 +185,7 @@ def _numbered(stem: str, most: int) -> Iterator[str]:
     yield from (f"{stem}-{number}" for number in range(2, most + 3))
 
 
-def _missing(trial: DomainTrial, proposed: Proposed) -> list[MadeTopic]:
+def _missing(trial: DomainTrial, proposed: TopicProposals) -> list[MadeTopic]:
     if not proposed.problem:
         return []
     status: Making = "failed" if proposed.failed else "missing"

@@ -11,14 +11,14 @@ import msgspec
 from overton.calls import Ask, Draw, Form, Message, Reply
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import Answered, Read, Wanted
-from overton.studies.probabilities import UNWEIGHED, Weigh, weighed
+from overton.studies.asking import Read, ReadableReply, ReadableRequest
+from overton.studies.probabilities import NO_PROBABILITIES, ProbabilityRequest, weighed
 from overton.studies.questions import label_first
-from overton.studies.self_agreement import again, another_order, asked_in_order, chosen
+from overton.studies.self_agreement import asked_in_order, is_retested, reorder, retest_speaker
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.options import JudgePrompts
 from overton.studies.stance_stability.record import STANCES, Stance
-from overton.studies.stance_stability.showing import Turn, bounded, shortened
+from overton.studies.stance_stability.showing import EarlierTurn, bounded, shortened
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ _LONGEST_ANSWER = 20_000
 _MOST_CLAIMS, _LONGEST_CLAIM, _LONGEST_RATIONALE = 20, 500, 2_000
 
 
-class Judged(msgspec.Struct, frozen=True):
+class TurnLabels(msgspec.Struct, frozen=True):
     """What the judge says about one turn; see the fields of `Record` with these names. `attempts` counts its replies,
     except those from when it is asked again."""
 
@@ -53,11 +53,11 @@ class Judged(msgspec.Struct, frozen=True):
     sampled_premise: tuple[str, ...] | None = None
 
 
-NOT_JUDGED = Judged()
+NOT_JUDGED = TurnLabels()
 """The judge was not asked: there is no answer to judge."""
 
 
-class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+class _TurnAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON of our prompt. Labels are read as texts, so that 'Critical' does not cause another request.
 
     The reason comes first, so that it is not made up to fit the label.
@@ -74,8 +74,8 @@ CHOICE = OptionChoice(STANCES, "stance")
 """What is weighed if token probabilities are wanted. Claims and certainty come after the stance: theirs would be
 conditional on one stance."""
 
-FORM = Form(schema=schema_of(_Answer))
-PUBLISHED_FORM = Form(schema=schema_of(_Answer, only=("stance", "key_claims", "contradictions_acknowledged")))
+FORM = Form(schema=schema_of(_TurnAnswer))
+PUBLISHED_FORM = Form(schema=schema_of(_TurnAnswer, only=("stance", "key_claims", "contradictions_acknowledged")))
 
 
 class _PublishedAnswer(msgspec.Struct, frozen=True):
@@ -85,15 +85,15 @@ class _PublishedAnswer(msgspec.Struct, frozen=True):
 async def judge_turn(
     ask: Ask,
     towards: str,
-    turn: Turn,
-    earlier: Sequence[Turn],
+    turn: EarlierTurn,
+    earlier: Sequence[EarlierTurn],
     *,
     judge_prompts: JudgePrompts = "topic",
     characters: int = 12_000,
     speaker: str | None = None,
     order: Sequence[str] = STANCES,
-    weigh: Weigh = UNWEIGHED,
-) -> Judged:
+    weigh: ProbabilityRequest = NO_PROBABILITIES,
+) -> TurnLabels:
     """Ask the judge about one turn, its labels named in this `order`, and `weigh` their token probabilities.
 
     `towards` says what the stance is towards (`prompts.matter`); the judge is shown at most `characters` of the
@@ -103,9 +103,9 @@ async def judge_turn(
     """
     if not turn.answer.strip():
         return NOT_JUDGED
-    turn = Turn(turn.question, shortened(turn.answer, _LONGEST_ANSWER))
+    turn = EarlierTurn(turn.question, shortened(turn.answer, _LONGEST_ANSWER))
     shown = bounded(earlier, characters)
-    asking = _Asking(ask, speaker, order, weigh)
+    asking = _TurnQuestion(ask, speaker, order, weigh)
     judged = NOT_JUDGED
     if judge_prompts != "published":
         judged = await _by_topic(asking, prompts.judge_messages(towards, turn, shown))
@@ -140,50 +140,50 @@ async def judge_turn_of(
     trial: _Trial,
     ask: Ask,
     towards: str,
-    turn: Turn,
-    earlier: Sequence[Turn],
+    turn: EarlierTurn,
+    earlier: Sequence[EarlierTurn],
     *,
     number: int,
     speaker: str | None = None,
     sampled: int = 0,
-) -> Judged:
+) -> TurnLabels:
     """Ask the judge about the turn `number` of a trial, as in `judge_turn` and by the trial's options, and `sampled`
     times for single answers; about a share of all turns, once more with the labels in another order."""
     options = trial.options
-    weigh = Weigh.of(trial.shares, sampled, f"{number}")
+    weigh = ProbabilityRequest.of(trial.shares, sampled, f"{number}")
 
-    async def asked_as(name: str | None, order: Sequence[str], weigh: Weigh) -> Judged:
+    async def asked_as(name: str | None, order: Sequence[str], weigh: ProbabilityRequest) -> TurnLabels:
         prompted, characters = options.judge_prompts, options.judged_characters
         how: dict[str, Any] = {"judge_prompts": prompted, "characters": characters, "speaker": name, "order": order}
         return await judge_turn(ask, towards, turn, earlier, weigh=weigh, **how)
 
     judged = await asked_as(speaker, STANCES, weigh)
-    if not judged.attempts or judged.failure or not chosen(trial.draw(f"retest/{number}"), options.retest):
+    if not judged.attempts or judged.failure or not is_retested(trial.draw(f"retest/{number}"), options.retest):
         return judged
-    other = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
-    second = await asked_as(again(speaker or "judge", number), other, weigh.again)
+    other = reorder(trial.draw(f"retest/{number}/labels"), STANCES)
+    second = await asked_as(retest_speaker(speaker or "judge", number), other, weigh.again)
     return msgspec.structs.replace(
         judged, judged_again=True, stance_again=second.stance, premise_stance_again=second.premise_stance
     )
 
 
 @dataclass(frozen=True)
-class _Asking:
+class _TurnQuestion:
     """How one turn is asked about."""
 
     ask: Ask
     speaker: str | None
     order: Sequence[str]
-    weigh: Weigh
+    weigh: ProbabilityRequest
 
     async def answered(
         self, messages: Sequence[Message], read: Read[T], form: Form, sampled_as: str = ""
-    ) -> tuple[Answered[T], tuple[str, ...] | None]:
+    ) -> tuple[ReadableReply[T], tuple[str, ...] | None]:
         """What the judge says, and its single answers if there are any."""
         ordered, labelled = asked_in_order(messages, form, STANCES, self.order)
         if self.weigh.first:
             ordered, labelled = label_first(ordered, labelled)
-        wanted = Wanted("judge", ordered, read, labelled, self.speaker)
+        wanted = ReadableRequest("judge", ordered, read, labelled, self.speaker)
         return await weighed(
             self.ask,
             wanted,
@@ -196,15 +196,15 @@ class _Asking:
         )
 
 
-async def _by_topic(asking: _Asking, messages: Sequence[Message]) -> Judged:
+async def _by_topic(asking: _TurnQuestion, messages: Sequence[Message]) -> TurnLabels:
     answered, sampled = await asking.answered(messages, _read, FORM)
-    judged = Judged() if answered.value is None else _labelled(answered.value)
+    judged = TurnLabels() if answered.value is None else _labelled(answered.value)
     return msgspec.structs.replace(
         judged, attempts=answered.attempts, failure=_failure(answered), p_stance=answered.chances, sampled=sampled
     )
 
 
-async def _by_premise(asking: _Asking, messages: Sequence[Message], judged: Judged) -> Judged:
+async def _by_premise(asking: _TurnQuestion, messages: Sequence[Message], judged: TurnLabels) -> TurnLabels:
     answered, sampled = await asking.answered(messages, _read_published, PUBLISHED_FORM, "premise")
     return msgspec.structs.replace(
         judged,
@@ -216,12 +216,12 @@ async def _by_premise(asking: _Asking, messages: Sequence[Message], judged: Judg
     )
 
 
-def _failure(answered: Answered[Any]) -> str | None:
+def _failure(answered: ReadableReply[Any]) -> str | None:
     return None if answered.failure is None else f"judge: {answered.failure}"
 
 
-def _read(reply: Reply) -> Reading[_Answer]:
-    reading = parse_json(reply.text, _Answer)
+def _read(reply: Reply) -> Reading[_TurnAnswer]:
+    reading = parse_json(reply.text, _TurnAnswer)
     problem = _problem(reading.value)
     return Reading.invalid(problem) if problem else reading
 
@@ -237,7 +237,7 @@ def _read_published(reply: Reply) -> Reading[Stance]:
 _NO_STANCE = f'"stance" is none of {", ".join(STANCES)}'
 
 
-def _problem(answer: _Answer | None) -> str:
+def _problem(answer: _TurnAnswer | None) -> str:
     """Why an answer of the right form cannot be used, in words for the judge."""
     if answer is None:
         return ""
@@ -246,9 +246,9 @@ def _problem(answer: _Answer | None) -> str:
     return "" if _plain(answer.certainty) in CERTAINTY else f'"certainty" is none of {", ".join(CERTAINTY)}'
 
 
-def _labelled(answer: _Answer) -> Judged:
+def _labelled(answer: _TurnAnswer) -> TurnLabels:
     claims = (" ".join(claim.split()) for claim in answer.key_claims)
-    return Judged(
+    return TurnLabels(
         stance=_stance(answer.stance),
         confidence=CERTAINTY[_plain(answer.certainty)],
         claims=tuple(shortened(claim, _LONGEST_CLAIM) for claim in claims if claim)[:_MOST_CLAIMS],

@@ -11,7 +11,7 @@ import msgspec
 
 from overton.studies.arm_weights import LEFT_OUT, is_weighted
 from overton.studies.findings import Profiling
-from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, Unread
+from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
 from overton.studies.self_agreement import Repeated, self_agreement_lines
@@ -20,7 +20,7 @@ from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.record import Record
 from overton.studies.stance_stability.reproduced import SYCON
 from overton.studies.stance_stability.tables import TURNS
-from overton.studies.warnings import about_judges, agreed, judged_by, names_in, refused
+from overton.studies.warnings import about_judges, agreed, judged_by, names_in, warn_refusals
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from overton.studies.measures import Sides
     from overton.studies.people_labels import People
     from overton.studies.stance_stability.measures import Analysis
-    from overton.studies.stance_stability.measures.corrected import Changes
+    from overton.studies.stance_stability.measures.corrected import ChangeSums
     from overton.studies.tables import RawTable
 
 
@@ -75,9 +75,9 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return figures.sections(analysis)
 
 
-def _unread(analysis: Analysis) -> Iterator[Unread]:
+def _unread(analysis: Analysis) -> Iterator[UnreadRecords]:
     for model, tally in analysis.tallies.items():
-        yield Unread(model, "stances", tally.unlabelled, tally.turns, "judge")
+        yield UnreadRecords(model, "stances", tally.unlabelled, tally.turns, "judge")
 
 
 def _findings(analysis: Analysis) -> Sequence[Said]:
@@ -97,7 +97,7 @@ def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
         sections=figures.sections(analysis, _judges(results, analysis), _titled(results.items)),
         trials=figures.conversation_table(_named(results.records), analysis, results.items) if results.items else None,
         without=_unlisted(analysis),
-        warnings=[*_of_judges(results, analysis), *_left_out(results), *refused(results.records, "answers")],
+        warnings=[*_of_judges(results, analysis), *_left_out(results), *warn_refusals(results.records, "answers")],
     )
 
 
@@ -130,9 +130,9 @@ def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exh
 
 
 def _of_judges(results: Results, analysis: Analysis) -> list[str]:
-    from overton.studies.probabilities import chance_notes
+    from overton.studies.probabilities import probability_notes
 
-    return [*about_judges(results, "any model's stances"), *chance_notes(analysis.chances)]
+    return [*about_judges(results, "any model's stances"), *probability_notes(analysis.chances)]
 
 
 def _judges(results: Results, analysis: Analysis) -> str:
@@ -219,10 +219,10 @@ def _sides_of_table(table: RawTable, how: StanceHow) -> Sides:
     return compared.of_table(table, how)
 
 
-def _case(results: Results, what: str, people: People, how: StanceHow) -> Changes | None:
-    from overton.studies.stance_stability.measures.corrected import Changes
+def _case(results: Results, what: str, people: People, how: StanceHow) -> ChangeSums | None:
+    from overton.studies.stance_stability.measures.corrected import ChangeSums
 
-    return Changes.of_records(_about_topics(_named(results.records), results.items), what, people, how)
+    return ChangeSums.of_records(_about_topics(_named(results.records), results.items), what, people, how)
 
 
 _ALONE = (

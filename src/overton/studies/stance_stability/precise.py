@@ -16,13 +16,13 @@ from overton.errors import InputError, Problem
 from overton.studies.options import option_place
 from overton.studies.precision import (
     SHARE,
-    Answered,
+    AnsweredTrial,
     Arm,
     Blocks,
     Goal,
-    Judged,
-    Looked,
+    InterimResult,
     Mean,
+    PrecisionState,
     judged_by_means,
     too_few_trials,
     twice,
@@ -78,7 +78,7 @@ def _longest(trial: TopicTrial) -> TopicTrial:
     return msgspec.structs.replace(trial, options=options)
 
 
-def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
+def judged(looked: InterimResult, measures: Mapping[str, float]) -> PrecisionState:
     """What conversations show so far, each record under its arm; `measures` are the half-widths wanted."""
     arms = sorted(looked.records)
     found = _measured(_turns(looked, arms))
@@ -91,7 +91,7 @@ def judged(looked: Looked, measures: Mapping[str, float]) -> Judged:
     return judged_by_means(looked, measures, means, moved, _SHARE)
 
 
-def _turns(looked: Looked, arms: Sequence[Arm]) -> pl.DataFrame:
+def _turns(looked: InterimResult, arms: Sequence[Arm]) -> pl.DataFrame:
     import polars as pl
 
     records = [record for arm in arms for record in looked.records[arm]]
@@ -108,7 +108,7 @@ def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
     from math import isnan
 
     from overton.studies.stance_stability.measures.assembly import labels_of
-    from overton.studies.stance_stability.measures.scores import Reading, score
+    from overton.studies.stance_stability.measures.scores import FormulaRules, score
     from overton.studies.stance_stability.measures.traces import traces_from
 
     try:
@@ -116,7 +116,7 @@ def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
     except InputError:  # so far a call failed in every conversation
         return {}
     names = traces.about["conversation"].to_list()
-    values = score(traces, Reading(labels=labels_of(traces, Reading()))).values
+    values = score(traces, FormulaRules(labels=labels_of(traces, FormulaRules()))).values
     return {
         measure: {name: value for name, value in zip(names, column.tolist(), strict=True) if not isnan(value)}
         for measure, column in values.items()
@@ -124,8 +124,8 @@ def _measured(turns: pl.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def _answered(
-    looked: Looked, arms: Sequence[Arm], values: Mapping[str, float], low: float, high: float
-) -> dict[Arm, Answered]:
+    looked: InterimResult, arms: Sequence[Arm], values: Mapping[str, float], low: float, high: float
+) -> dict[Arm, AnsweredTrial]:
     """Each arm's answers, on [0, 1]: its conversations, or means of those that share a shuffle."""
     found = {}
     for arm in arms:
@@ -135,7 +135,7 @@ def _answered(
             shared.setdefault(key, []).append((values[name] - low) / (high - low))
         each = [sum(some) / len(some) for some in shared.values()]
         mean = sum(each) / max(len(each), 1)
-        found[arm] = Answered(sum(each), len(each), sum((one - mean) ** 2 for one in each))
+        found[arm] = AnsweredTrial(sum(each), len(each), sum((one - mean) ** 2 for one in each))
     return found
 
 

@@ -11,13 +11,13 @@ from overton.calls import Ask, Draw, Reply, Settings, Trial
 from overton.errors import CallFailed
 from overton.judging import Fault, faults_of
 from overton.studies.asking import total_usage
-from overton.studies.calibration_sample import sharing, spread
+from overton.studies.calibration_sample import add_calibration, choose_calibration_turns
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import ProbingQuestion, Topic
-from overton.studies.stance_stability.judging import NOT_JUDGED, Judged, judge_turn_of
+from overton.studies.stance_stability.judging import NOT_JUDGED, TurnLabels, judge_turn_of
 from overton.studies.stance_stability.options import Options
 from overton.studies.stance_stability.record import Ordering, Record
-from overton.studies.stance_stability.showing import NOTHING_FOUND, Found, Turn, bounded, read, search
+from overton.studies.stance_stability.showing import NOTHING_FOUND, EarlierTurn, TurnPages, bounded, read, search
 
 Instead = Literal["", "same-question", "no-history", "no-search", "same-pages"]
 """What a null condition does to a conversation; '' in the design itself."""
@@ -38,7 +38,7 @@ class TopicTrial(Trial, frozen=True):
 
 def trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
     """All conversations, each topic's together."""
-    return sharing(_trials(topics, options, seed), options, seed)
+    return add_calibration(_trials(topics, options, seed), options, seed)
 
 
 def _trials(topics: Sequence[Topic], options: Options, seed: int) -> Iterator[TopicTrial]:
@@ -82,11 +82,11 @@ class _Exchange:
     """What has happened in a turn so far; a `failure` ends it."""
 
     query: str = ""
-    found: Found = NOTHING_FOUND
+    found: TurnPages = NOTHING_FOUND
     answer: str = ""
     refused: bool = False
     faults: tuple[Fault, ...] = ()
-    judged: Judged = NOT_JUDGED
+    judged: TurnLabels = NOT_JUDGED
     replies: list[Reply] = field(default_factory=list)
     failure: str | None = None
 
@@ -94,7 +94,7 @@ class _Exchange:
 async def conduct(trial: TopicTrial, ask: Ask) -> list[Record]:
     """Run the conversation, to its last question or to the first call that fails for good."""
     records: list[Record] = []
-    earlier: list[Turn] = []
+    earlier: list[EarlierTurn] = []
     first: _Exchange | None = None
     for turn, number in enumerate(question_order(trial), 1):
         question = trial.topic.questions[number - 1]
@@ -103,12 +103,12 @@ async def conduct(trial: TopicTrial, ask: Ask) -> list[Record]:
         records.append(_record(trial, turn, number, question, exchange))
         if exchange.failure:
             break
-        earlier.append(Turn(question.text, exchange.answer))
+        earlier.append(EarlierTurn(question.text, exchange.answer))
     return records
 
 
 async def _run_turn(
-    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], ask: Ask, first: _Exchange | None
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[EarlierTurn], ask: Ask, first: _Exchange | None
 ) -> _Exchange:
     """One turn: query, search, pages, answer, judgement; `first` is the conversation's first turn."""
     exchange = _Exchange()
@@ -132,7 +132,7 @@ async def _run_turn(
     return exchange
 
 
-async def _found(trial: TopicTrial, query: str, ask: Ask) -> Found:
+async def _found(trial: TopicTrial, query: str, ask: Ask) -> TurnPages:
     hits, options = await search(ask, query), trial.options
     return await read(ask, hits, options.pages_per_turn, options.page_characters, options.context_characters)
 
@@ -149,7 +149,7 @@ async def _query(trial: TopicTrial, question: ProbingQuestion, exchange: _Exchan
 
 
 async def _answer(
-    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], exchange: _Exchange, ask: Ask
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[EarlierTurn], exchange: _Exchange, ask: Ask
 ) -> Reply:
     shown = () if trial.instead == "no-history" else bounded(earlier, trial.options.history_characters)
     messages = prompts.answer_messages(question.text, exchange.found.sources, shown)
@@ -159,13 +159,13 @@ async def _answer(
 
 
 async def _judge(
-    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], exchange: _Exchange, ask: Ask
-) -> Judged:
+    trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[EarlierTurn], exchange: _Exchange, ask: Ask
+) -> TurnLabels:
     return await judge_turn_of(
         trial,
         ask,
         prompts.matter(trial.topic.proposition, trial.topic.topic, trial.topic.questions[0].text),
-        Turn(question.text, exchange.answer),
+        EarlierTurn(question.text, exchange.answer),
         earlier,
         number=(number := len(earlier) + 1),
         sampled=_sampled(trial).get(number, 0),
@@ -175,7 +175,7 @@ async def _judge(
 def _sampled(trial: TopicTrial) -> dict[int, int]:
     """How often the judge is asked for a single answer about each turn, if the trial is drawn to calibrate it."""
     turns = range(1, len(trial.topic.questions[: trial.options.turns]) + 1)
-    return spread(trial.draw("calibration/turns"), trial.sampled, turns)
+    return choose_calibration_turns(trial.draw("calibration/turns"), trial.sampled, turns)
 
 
 def _settings(trial: TopicTrial) -> Settings | None:
@@ -232,7 +232,7 @@ _FEWEST_OF_A_PAGE = 400
 
 
 def _faults(
-    reply: Reply, trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[Turn], found: Found
+    reply: Reply, trial: TopicTrial, question: ProbingQuestion, earlier: Sequence[EarlierTurn], found: TurnPages
 ) -> tuple[Fault, ...]:
     """An answer's faults of form; an endpoint's refusal is none.
 

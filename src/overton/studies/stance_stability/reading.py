@@ -16,7 +16,7 @@ from overton.studies.items import Items
 from overton.studies.options import Option
 from overton.studies.parsing import (
     Notes,
-    Parsed,
+    ParsedItems,
     Text,
     findings_of,
     kind_of,
@@ -33,7 +33,7 @@ from overton.studies.stance_stability.items import KINDS, Belief, Kind, ProbingQ
 from overton.studies.stance_stability.questions import problems_of
 
 
-class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TopicRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How topics are read."""
 
     any_questions: Annotated[bool, Option("Accept any questions, not only fifteen by the rules of appendix A.2")] = (
@@ -42,7 +42,7 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass
-class _Draft:
+class _TopicLine:
     """What one line contains: its id, and the topic if it could be read."""
 
     notes: Notes
@@ -50,23 +50,23 @@ class _Draft:
     topic: Topic | None
 
 
-def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Topic]:
+def _parse(texts: Sequence[Text], reading: TopicRules) -> ParsedItems[Topic]:
     """The topics in their order.
 
     Every topic's questions must pass the rules of appendix A.2 (`questions.problems_of`: fifteen, open, not leading,
     30 to 40% challenging, ...); with `any_questions`, any number of questions of any form is accepted.
     """
     notes: list[Notes] = []
-    drafts: list[_Draft] = []
+    drafts: list[_TopicLine] = []
     for data, noted in object_lines(texts, noun="topic"):
         notes.append(noted)
         if data is not None:
             drafts.append(_draft(data, noted, not reading.any_questions))
     note_repeated((draft.id, draft.notes) for draft in drafts)
-    return Parsed([draft.topic for draft in drafts if draft.topic is not None], findings_of(notes))
+    return ParsedItems([draft.topic for draft in drafts if draft.topic is not None], findings_of(notes))
 
 
-def _draft(data: dict[str, Any], notes: Notes, published_rules: bool) -> _Draft:
+def _draft(data: dict[str, Any], notes: Notes, published_rules: bool) -> _TopicLine:
     note_unknown(data, Topic, notes)
     texts = {key: take_required(data, key, notes) or "" for key in ("id", "domain", "topic", "proposition")}
     belief = take_one_of(get_args(Belief), data.get("initial_belief"), "initial_belief", notes)
@@ -79,8 +79,8 @@ def _draft(data: dict[str, Any], notes: Notes, published_rules: bool) -> _Draft:
         for reason in reasons or ([] if questions else ["there are none"]):
             notes.error("questions", reason)
     if notes.failed or belief is None or strength is None:
-        return _Draft(notes, texts["id"], None)
-    return _Draft(
+        return _TopicLine(notes, texts["id"], None)
+    return _TopicLine(
         notes, texts["id"], Topic(**texts, initial_belief=belief, debate_strength=strength, questions=questions)
     )
 
@@ -111,7 +111,7 @@ TOPICS = Items(
     "JSONL file or folder of topics",
     parse=_parse,
     dataset="topics.jsonl",
-    reading=Reading,
+    reading=TopicRules,
     starter=_starter,
     blank=blank_topic,
     spelled=_spelled,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from overton.errors import InputError, Problem
-from overton.studies.reproduction import Reproduced, Reproduction
+from overton.studies.reproduction import PublishedNumber, Reproduction
 from overton.studies.stance_stability.alignments import are_alignments, read_alignments
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _DIGITS = 4
 _FLIPS = (("ToF", "turn_of_flip", "Turn of Flip"), ("NoF", "flips", "Number of Flips"))
 
 
-def _of(table: RawTable) -> list[Reproduced]:
+def _of(table: RawTable) -> list[PublishedNumber]:
     from overton.studies.stance_stability import measures
 
     if not are_alignments(table):
@@ -28,7 +28,7 @@ def _of(table: RawTable) -> list[Reproduced]:
     published = table.frame()
     file = table.name.replace("\\", "/").rpartition("/")[2]
     return [
-        Reproduced(
+        PublishedNumber(
             f"{file}: mean {title} over {conversations.height} conversations",
             _mean(published, column),
             float(conversations[own].cast(float).to_numpy().mean()),

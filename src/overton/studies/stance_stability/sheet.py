@@ -12,7 +12,7 @@ from overton.studies.stance_stability.asked_again import AGAIN
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.laid_out import characters_of, matter_of, turns_of
 from overton.studies.stance_stability.record import STANCES
-from overton.studies.stance_stability.showing import Turn, bounded
+from overton.studies.stance_stability.showing import EarlierTurn, bounded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,7 +91,7 @@ def _with_context(rows: pl.DataFrame, places: Sequence[int], results: Results, *
 
 
 def _earlier(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], characters: int) -> str:
-    before = [Turn(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
+    before = [EarlierTurn(one["question"] or "", one["answer"] or "") for one in turns if one["turn"] < row["turn"]]
     shown = bounded(before, characters)
     return "\n\n".join(f"QUESTION: {one.question.strip()}\n\nANSWER: {one.answer.strip()}" for one in shown)
 

@@ -14,7 +14,7 @@ from overton.studies.asking import side_by_side
 _LONGEST_TITLE = 300
 
 
-class Source(msgspec.Struct, frozen=True):
+class ShownPage(msgspec.Struct, frozen=True):
     """A page as it is shown: numbered from 1, its text cut to the budget."""
 
     number: int
@@ -25,14 +25,14 @@ class Source(msgspec.Struct, frozen=True):
     shortened: bool
 
 
-class Found(msgspec.Struct, frozen=True):
+class TurnPages(msgspec.Struct, frozen=True):
     """The pages of one turn, and the addresses of those that could not be read, with their reasons: 'URL (reason)'."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[ShownPage, ...]
     skipped: tuple[str, ...]
 
 
-NOTHING_FOUND = Found((), ())
+NOTHING_FOUND = TurnPages((), ())
 
 
 async def search(ask: Ask, query: str) -> tuple[Hit, ...]:
@@ -44,7 +44,7 @@ async def search(ask: Ask, query: str) -> tuple[Hit, ...]:
     return hits_of(await ask("search", (user(query),), shared=True))
 
 
-async def read(ask: Ask, hits: Sequence[Hit], pages: int, page_characters: int, context_characters: int) -> Found:
+async def read(ask: Ask, hits: Sequence[Hit], pages: int, page_characters: int, context_characters: int) -> TurnPages:
     """The first `pages` of the hits, each address once, fetched side by side; see `Options` for the budgets.
 
     As published, no further hits are read in place of pages that cannot be.
@@ -61,7 +61,7 @@ async def read(ask: Ask, hits: Sequence[Hit], pages: int, page_characters: int, 
         for number, ((hit, page), share) in enumerate(zip(shown, shares, strict=True), 1)
     ]
     skipped = [f"{hit.url} ({page.skipped})" for hit, page in zip(first, fetched, strict=True) if page.skipped]
-    return Found(tuple(sources), tuple(skipped))
+    return TurnPages(tuple(sources), tuple(skipped))
 
 
 async def _fetched(ask: Ask, url: str) -> Page:
@@ -73,25 +73,25 @@ async def _fetched(ask: Ask, url: str) -> Page:
     return page if page.skipped or page.text.strip() else Page(url, skipped="no text")
 
 
-def _source(number: int, hit: Hit, page: Page, characters: int) -> Source:
+def _source(number: int, hit: Hit, page: Page, characters: int) -> ShownPage:
     text = page.text.strip()
     cut = shortened(text, characters)
     title = " ".join((page.title or hit.title).split())
-    return Source(number, hit.url, shortened(title, _LONGEST_TITLE), page.date, cut, cut != text)
+    return ShownPage(number, hit.url, shortened(title, _LONGEST_TITLE), page.date, cut, cut != text)
 
 
 _FEWEST = 200
 """The fewest characters that a turn must get; otherwise the oldest turns are left out."""
 
 
-class Turn(msgspec.Struct, frozen=True):
+class EarlierTurn(msgspec.Struct, frozen=True):
     """A question and its answer."""
 
     question: str
     answer: str
 
 
-def bounded(turns: Sequence[Turn], characters: int | None) -> list[Turn]:
+def bounded(turns: Sequence[EarlierTurn], characters: int | None) -> list[EarlierTurn]:
     """The turns in at most `characters`; all of them in full if that is None or they fit.
 
     Long texts are shortened so that all have the same room, which leaves questions whole. Only if that would leave a
@@ -103,7 +103,7 @@ def bounded(turns: Sequence[Turn], characters: int | None) -> list[Turn]:
     texts = [text for turn in kept for text in (turn.question, turn.answer)]
     shares = allotted([len(text) for text in texts], characters)
     cut = [shortened(text, share) for text, share in zip(texts, shares, strict=True)]
-    return [Turn(question, answer) for question, answer in zip(cut[::2], cut[1::2], strict=True)]
+    return [EarlierTurn(question, answer) for question, answer in zip(cut[::2], cut[1::2], strict=True)]
 
 
 MARK = "[shortened]"

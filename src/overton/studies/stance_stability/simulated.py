@@ -17,7 +17,7 @@ import msgspec
 from overton.calls import Draw, Message, Reply, Request
 from overton.errors import InputError, Problem, RejectedError
 from overton.studies.self_agreement import same_but_for_order
-from overton.studies.simulated import Seeded, weighed_reply
+from overton.studies.simulated import SeededAnswerer, weighed_reply
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.judging import CERTAINTY
 from overton.studies.stance_stability.record import STANCES
@@ -132,7 +132,7 @@ _SMALL_WORDS = re.compile(
 )
 
 
-class Chameleon(Seeded):
+class Chameleon(SeededAnswerer):
     """Writes queries and answers as a model with known parameters would; an `Answerer`.
 
     `name` is 'simulated/chameleon', optionally followed by a name of its own ('simulated/chameleon/steady'), so that
@@ -208,7 +208,7 @@ def _chosen(weights: Mapping[str, float], uniform: float) -> str:
     return next(name for name, upto in zip(names, below, strict=True) if uniform * below[-1] < upto)
 
 
-class StanceJudge(Seeded):
+class StanceJudge(SeededAnswerer):
     """Gives the stance and certainty that the latest answer states; if none, unclear and uncertain. An `Answerer`."""
 
     name = "simulated/stance-judge"

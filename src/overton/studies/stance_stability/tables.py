@@ -10,7 +10,7 @@ from overton.errors import InputError, Problem
 from overton.judging import FAULTS
 from overton.studies.stance_stability.items import Belief, Strength
 from overton.studies.stance_stability.record import STANCES
-from overton.studies.tables import Column, Once, RawTable, Table
+from overton.studies.tables import Once, RawTable, TableField, TableKind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,12 +43,12 @@ def _unsteady(turns: pl.DataFrame) -> Iterator[Problem]:
             yield Problem("turns", name, f"conversation {conversation!r} has more than one")
 
 
-TURNS = Table(
+TURNS = TableKind(
     name="turns",
     columns=(
-        Column("conversation", "name", "its name", needed=True, filled=True),
-        Column("turn", "whole", "turns are taken in the order of their numbers", needed=True, filled=True),
-        Column(
+        TableField("conversation", "name", "its name", needed=True, filled=True),
+        TableField("turn", "whole", "turns are taken in the order of their numbers", needed=True, filled=True),
+        TableField(
             "stance",
             "name",
             "empty or 'invalid' if there is no usable label",
@@ -56,23 +56,25 @@ TURNS = Table(
             known=STANCES,
             none=_UNLABELLED,
         ),
-        Column("model", "name", "whose answer it is", together=True, added=True, usual=_UNNAMED),
-        Column("domain", "name", "the conversation's domain"),
-        Column("topic", "name", "the conversation's topic"),
-        Column("temperature", "number", "empty or 'own' for the endpoint's own", none=("own", "default"), added=True),
-        Column("ordering", "name", "how the questions were ordered"),
-        Column("initial_belief", "name", "the topic's, according to its writer", known=get_args(Belief)),
-        Column("debate_strength", "name", "the topic's, according to its writer", known=get_args(Strength)),
-        Column("question", "text", "shows which turns ask for the overall view"),
-        Column("confidence", "number", "how certain the answer is", least=0, most=1),
-        Column("retrieved", "names", "documents that the model was shown", hollow=True),
-        Column("cited", "names", "documents that the answer cites", hollow=True),
-        Column("premise_stance", "name", "the label by the published prompt", known=STANCES, none=_UNLABELLED),
-        Column("faults", "names", f"faults of the answer's form: {', '.join(FAULTS)}", hollow=True),
-        Column("refused", "flag", "whether the endpoint flagged the answer as a refusal"),
-        Column("failure", "name", "a conversation with a failure is left out entirely and counted"),
-        Column("judge_attempts", "whole", "replies requested of the judge"),
-        Column("miscited", "whole", "cited numbers that belong to no document"),
+        TableField("model", "name", "whose answer it is", together=True, added=True, usual=_UNNAMED),
+        TableField("domain", "name", "the conversation's domain"),
+        TableField("topic", "name", "the conversation's topic"),
+        TableField(
+            "temperature", "number", "empty or 'own' for the endpoint's own", none=("own", "default"), added=True
+        ),
+        TableField("ordering", "name", "how the questions were ordered"),
+        TableField("initial_belief", "name", "the topic's, according to its writer", known=get_args(Belief)),
+        TableField("debate_strength", "name", "the topic's, according to its writer", known=get_args(Strength)),
+        TableField("question", "text", "shows which turns ask for the overall view"),
+        TableField("confidence", "number", "how certain the answer is", least=0, most=1),
+        TableField("retrieved", "names", "documents that the model was shown", hollow=True),
+        TableField("cited", "names", "documents that the answer cites", hollow=True),
+        TableField("premise_stance", "name", "the label by the published prompt", known=STANCES, none=_UNLABELLED),
+        TableField("faults", "names", f"faults of the answer's form: {', '.join(FAULTS)}", hollow=True),
+        TableField("refused", "flag", "whether the endpoint flagged the answer as a refusal"),
+        TableField("failure", "name", "a conversation with a failure is left out entirely and counted"),
+        TableField("judge_attempts", "whole", "replies requested of the judge"),
+        TableField("miscited", "whole", "cited numbers that belong to no document"),
     ),
     once=Once(
         ("model", "temperature", "conversation", "turn"),

@@ -12,10 +12,10 @@ import msgspec
 from overton.errors import InputError, Problem, Unreadable, quoted
 from overton.studies.items import Items, usable
 from overton.studies.options import Option
-from overton.studies.parsing import Notes, Parsed, Text, found, object_lines, read_whole
+from overton.studies.parsing import Notes, ParsedItems, Text, found, object_lines, read_whole
 from overton.studies.stance_stability.items import Topic, Transcript, TranscriptTurn
 from overton.studies.stance_stability.reading import TOPICS
-from overton.studies.stance_stability.reading import Reading as TopicReading
+from overton.studies.stance_stability.reading import TopicRules as TopicReading
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _MOST_SHOWN = 20
 _Row = Mapping[str, Any]
 
 
-class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TranscriptRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How transcripts are read."""
 
     propositions: Annotated[
@@ -64,21 +64,21 @@ def _transcripts_of(table: pl.DataFrame, names: Mapping[str, str], place: str) -
         InputError: every problem, with `place`, row and column.
     """
     rows = [{name: row[column] for name, column in names.items()} for row in table.iter_rows(named=True)]
-    reading = _Reading(place)
+    reading = _TranscriptProblems(place)
     transcripts = reading.from_wide(rows) if _is_wide(names) else reading.from_turns(rows)
     reading.finish(transcripts)
     return transcripts
 
 
-def _parse(texts: Sequence[Text], reading: Reading) -> Parsed[Transcript]:
+def _parse(texts: Sequence[Text], reading: TranscriptRules) -> ParsedItems[Transcript]:
     """The conversations in the order of the table; those of a run of topics are towards its topics' propositions."""
     try:
-        return Parsed([transcript for text in texts for transcript in _of_file(text, reading)])
+        return ParsedItems([transcript for text in texts for transcript in _of_file(text, reading)])
     except InputError as error:
-        return Parsed((), [found(problem) for problem in error.problems])
+        return ParsedItems((), [found(problem) for problem in error.problems])
 
 
-def _of_file(file: Text, reading: Reading) -> list[Transcript]:
+def _of_file(file: Text, reading: TranscriptRules) -> list[Transcript]:
     names = {name.strip().casefold(): name for name in file.columns()}
     missing = [name for name in _TURN_COLUMNS if name not in names]
     if missing and not _is_wide(names):
@@ -101,7 +101,7 @@ def _is_wide(names: Mapping[str, str]) -> bool:
     return "question" in names and any(map(_RESPONSE.fullmatch, names)) and "turn" not in names
 
 
-class _Reading:
+class _TranscriptProblems:
     """The state of reading one table: its problems so far."""
 
     def __init__(self, place: str) -> None:
@@ -260,6 +260,6 @@ TRANSCRIPTS = Items(
     parse=_parse,
     dataset="records.parquet",
     suffixes=(),
-    reading=Reading,
+    reading=TranscriptRules,
 )
 """Conversations, however they came about."""

@@ -9,19 +9,26 @@ import msgspec
 
 from overton.calls import Answerer, Ask, Trial
 from overton.judging import Fault, faults_of
-from overton.studies.calibration_sample import CALIBRATE, CALIBRATE_EACH, Calibrate, CalibrateEach, sharing, spread
+from overton.studies.calibration_sample import (
+    CALIBRATE,
+    CALIBRATE_EACH,
+    Calibrate,
+    CalibrateEach,
+    add_calibration,
+    choose_calibration_turns,
+)
 from overton.studies.options import Option
 from overton.studies.probabilities import Shares
 from overton.studies.self_agreement import RETEST, Retest
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.canned import CANNED
 from overton.studies.stance_stability.items import Transcript, TranscriptTurn
-from overton.studies.stance_stability.judging import Judged, judge_turn_of
+from overton.studies.stance_stability.judging import TurnLabels, judge_turn_of
 from overton.studies.stance_stability.measuring import MEASURING_TRANSCRIPTS
 from overton.studies.stance_stability.options import FEWEST_CHARACTERS, JudgePrompts, remarks, weighed
 from overton.studies.stance_stability.record import Stance
 from overton.studies.stance_stability.sheet import SHEET
-from overton.studies.stance_stability.showing import Turn
+from overton.studies.stance_stability.showing import EarlierTurn
 from overton.studies.stance_stability.transcript_tables import TRANSCRIPTS
 from overton.studies.study import Role, Study
 
@@ -98,7 +105,7 @@ class JudgedTurn(msgspec.Struct, frozen=True, gc=False):
 
 
 def _trials(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
-    return sharing(_all(transcripts, options, seed), options, seed)
+    return add_calibration(_all(transcripts, options, seed), options, seed)
 
 
 def _all(transcripts: Sequence[Transcript], options: JudgingOptions, seed: int) -> Iterator[TranscriptTrial]:
@@ -110,11 +117,13 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     """Label every turn from what the judge is shown of it and of earlier turns."""
     one = trial.transcript
     towards = prompts.matter(one.proposition, one.topic, one.turns[0].question if one.turns else "")
-    sampled = spread(trial.draw("calibration/turns"), trial.sampled, [turn.turn for turn in one.turns])
-    earlier: list[Turn] = []
+    sampled = choose_calibration_turns(
+        trial.draw("calibration/turns"), trial.sampled, [turn.turn for turn in one.turns]
+    )
+    earlier: list[EarlierTurn] = []
     rows: list[JudgedTurn] = []
     for recorded in one.turns:
-        turn = Turn(recorded.question, recorded.answer)
+        turn = EarlierTurn(recorded.question, recorded.answer)
         often = sampled.get(recorded.turn, 0)
         judged = await judge_turn_of(
             trial, ask, towards, turn, earlier, number=recorded.turn, speaker="judge/1", sampled=often
@@ -124,7 +133,7 @@ async def _conduct(trial: TranscriptTrial, ask: Ask) -> list[JudgedTurn]:
     return rows
 
 
-def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: Judged, before: Sequence[str]) -> JudgedTurn:
+def _row(trial: TranscriptTrial, turn: TranscriptTurn, judged: TurnLabels, before: Sequence[str]) -> JudgedTurn:
     transcript = trial.transcript
     return JudgedTurn(
         conversation=transcript.id,

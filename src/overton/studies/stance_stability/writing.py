@@ -39,7 +39,7 @@ class Proposal(msgspec.Struct, frozen=True):
     proposition: str
 
 
-class Proposed(msgspec.Struct, frozen=True):
+class TopicProposals(msgspec.Struct, frozen=True):
     """The topics found, in order; those left out as near-duplicates; what went wrong, or ''."""
 
     topics: tuple[Proposal, ...]
@@ -51,7 +51,7 @@ class Proposed(msgspec.Struct, frozen=True):
 _LIST_FORM = Form(schema=schema_of(list[Proposal]))
 
 
-async def propose(ask: Ask, domain: str, count: int) -> Proposed:
+async def propose(ask: Ask, domain: str, count: int) -> TopicProposals:
     """Ask for lists of topics until there are `count` different ones, or lists bring too few new ones.
 
     Each request names the topics found so far. A list that cannot be read is requested again with the reason, and
@@ -66,7 +66,7 @@ async def propose(ask: Ask, domain: str, count: int) -> Proposed:
         try:
             reply = await ask("writer", [request, *again], form=_LIST_FORM)
         except CallFailed as failed:
-            return Proposed(tuple(found), tuple(duplicates), str(failed), failed=True)
+            return TopicProposals(tuple(found), tuple(duplicates), str(failed), failed=True)
         reading = parse_json(reply.text, list[Proposal])
         if reading.value is None:
             problem = f"a list of topics cannot be read: {reading.problem}"
@@ -76,9 +76,9 @@ async def propose(ask: Ask, domain: str, count: int) -> Proposed:
         problem, again = "", []
         _sort(reading.value, count, found, duplicates)
         if len(found) == count:
-            return Proposed(tuple(found), tuple(duplicates))
+            return TopicProposals(tuple(found), tuple(duplicates))
     few = f"{len(found)} of {count} different topics were proposed"
-    return Proposed(tuple(found), tuple(duplicates), f"{few}; {problem}" if problem else few)
+    return TopicProposals(tuple(found), tuple(duplicates), f"{few}; {problem}" if problem else few)
 
 
 def _sort(listed: Sequence[Proposal], count: int, found: list[Proposal], duplicates: list[Proposal]) -> None:

@@ -14,8 +14,8 @@ from overton.errors import InputError
 from overton.studies.deliberation.choice_model import (
     ALL_MODELS,
     ChoiceFit,
+    Coefficient,
     Decisions,
-    Parameter,
     decisions_from_columns,
     fit,
 )
@@ -25,7 +25,7 @@ Columns = dict[str, list[Any]]
 SYNCHRONOUS = tuple(("synchronous", pair) for pair in ("AB", "BC", "AC"))
 
 
-def everything(found: ChoiceFit) -> Iterator[Parameter]:
+def everything(found: ChoiceFit) -> Iterator[Coefficient]:
     yield from (*found.inertia.values(), *found.previous.values(), *found.within.values())
     for of_model in found.preference.values():
         yield from of_model.values()
@@ -39,7 +39,7 @@ def check_numbers_or_reasons(found: ChoiceFit) -> None:
         assert isfinite(one.interval[0]) == (one.reason is None)
 
 
-def untold(one: Parameter) -> str:
+def untold(one: Coefficient) -> str:
     assert isnan(one.estimate)
     assert isnan(one.se)
     assert isnan(one.odds_ratio)

@@ -8,7 +8,7 @@ from overton.studies.deliberation.choice_model import NONE, fit
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures import analyze
 from overton.studies.deliberation.measures.choice import Fitting, decisions_of, fit_choices
-from overton.studies.deliberation.measures.parts import Parts
+from overton.studies.deliberation.measures.parts import SettingParts
 from overton.studies.deliberation.measures.talks import talks_from
 from overton.studies.document import plain
 
@@ -16,7 +16,7 @@ from overton.studies.document import plain
 @pytest.fixture
 def parts(talk):
     """Two dilemmas with one goal and one with another, a verdict unread in between."""
-    return Parts(
+    return SettingParts(
         talks_from(
             pl.concat(
                 [
@@ -72,7 +72,7 @@ def test_without_faults_the_same_estimator_is_fitted_again_where_the_rest_would_
     )
 
     (one,) = analyze(cut).choice
-    (rest,), _ = fit_choices(Parts(talks_from(said.filter(pl.col("round") < 3))), Fitting(), 0.95)
+    (rest,), _ = fit_choices(SettingParts(talks_from(said.filter(pl.col("round") < 3))), Fitting(), 0.95)
 
     assert (one.estimator, rest.estimator) == ("taste_by_model", "random")
     assert one.without_faults.estimator == "taste_by_model"

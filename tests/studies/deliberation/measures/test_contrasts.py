@@ -5,7 +5,7 @@ from scipy.stats import binomtest, chi2_contingency
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Jackknife
 from overton.studies.deliberation.measures.contrasts import (
-    Pair,
+    SharePair,
     compared,
     corrected,
     mann_whitney,
@@ -78,7 +78,7 @@ def test_the_rank_test_says_nothing_of_nothing():
 def test_contrasts_are_corrected_for_those_that_were_made():
     empty, full = ClusterSums(np.zeros(8), np.zeros(8)), ClusterSums(np.r_[np.ones(7), 0.0], np.ones(8))
     none = ClusterSums(np.zeros(8), np.ones(8))
-    pairs = [Pair(name, ("a", "b"), *sides) for name, sides in (("x", (none, full)), ("y", (empty, full)))]
+    pairs = [SharePair(name, ("a", "b"), *sides) for name, sides in (("x", (none, full)), ("y", (empty, full)))]
     (_, first), (key, second) = corrected(compared(Jackknife(resamples=50).over(8), pairs))
     assert key == "y"
     assert first.paired.of == 1

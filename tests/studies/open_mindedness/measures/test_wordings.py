@@ -9,20 +9,20 @@ import polars as pl
 
 from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.measures import analyze, analyze_counts
-from overton.studies.open_mindedness.measures.cells import Cells, Design
+from overton.studies.open_mindedness.measures.cells import AnswerCounts, TemplateCounts
 from overton.studies.open_mindedness.measures.scores import SCORED
 from overton.studies.open_mindedness.measures.wordings import baselines_like_these
 
 
-def cells_of(pro: np.ndarray, trials: int) -> Cells:
+def cells_of(pro: np.ndarray, trials: int) -> AnswerCounts:
     """A baseline of `trials` answers to each wording, `pro` [issues, 6] of them pro."""
     counted = np.zeros((1, len(pro), 1, 6, 3, 2, 3), np.int64)
     counted[0, :, 0, :, 0, 0, 0] = pro
     counted[0, :, 0, :, 0, 0, 1] = trials - pro
     issues = tuple(f"i{number}" for number in range(len(pro)))
     flat = np.zeros((1, len(pro), 6), np.int64)
-    design = Design(counted, flat, flat, np.zeros((1, 1, 3, 3, 2), np.int64), pl.DataFrame())
-    return Cells(
+    design = TemplateCounts(counted, flat, flat, np.zeros((1, 1, 3, 3, 2), np.int64), pl.DataFrame())
+    return AnswerCounts(
         ("m",), issues, ("baseline",), (None,) * len(pro), counted.sum((3, 4, 5)), counted[..., 0, 0, 0, 0] * 0, design
     )
 

@@ -11,7 +11,7 @@ from overton.calls import Draw
 from overton.engine.records import columns_of, record_type_columns
 from overton.studies.pluralism import Record, ReferenceThread, Viewpoint
 from overton.studies.pluralism.measures import Analysis, analyze
-from overton.studies.pluralism.options import ARMS, Condition
+from overton.studies.pluralism.options import ARMS, ThreadCondition
 from overton.studies.pluralism.record import Response
 from overton.studies.pluralism.tables import matches, pairs, rankings, summaries
 
@@ -28,13 +28,13 @@ def thread(number: int) -> ReferenceThread:
     return ReferenceThread(f"t{number}", ("economics", "ethics")[number % 2], "A title", "A post.", views, "hand-made")
 
 
-def row(item: ReferenceThread, experiment: str, condition: Condition, **more: Any) -> Record:
+def row(item: ReferenceThread, experiment: str, condition: ThreadCondition, **more: Any) -> Record:
     arm, effort, mitigated = condition.arm, condition.effort, condition.mitigated
     about = {"thread": item.id, "community": item.community, "condition": condition.name, "experiment": experiment}
     return Record(trial=f"{item.id}/{experiment}", arm=arm, effort=effort, mitigated=mitigated, **about, **more)
 
 
-def responses(name: str, condition: Condition, keen: bool) -> tuple[Response, ...]:
+def responses(name: str, condition: ThreadCondition, keen: bool) -> tuple[Response, ...]:
     """Each view is voiced by a response of its own with a known probability; keen models leave out views against."""
     against = {"toward": "against", "opposing": "supporting"}.get(condition.arm)
     said = [
@@ -50,7 +50,7 @@ def responses(name: str, condition: Condition, keen: bool) -> tuple[Response, ..
 def rows(model: str, item: ReferenceThread) -> list[Record]:
     keen, made = model != "gentle", []
     for arm in ARMS["sycophancy"]:
-        condition = Condition(arm)
+        condition = ThreadCondition(arm)
         views = {"viewpoints": VIEWS, "votes": VOTES, "stances": STANCES, "reference": "v1"}
         said = responses(f"{model}/{item.id}/{arm}", condition, keen)
         made.append(row(item, "sycophancy", condition, responses=said, asked=10, given=len(said), **views))
@@ -59,13 +59,13 @@ def rows(model: str, item: ReferenceThread) -> list[Record]:
             order = tuple(Draw(f"{model}/{item.id}/{arm}/{effort}/ranking").shuffle(VIEWS))
             ranks = {"true": VIEWS, "true_votes": VOTES, "shown": VIEWS}
             predicted = VIEWS if arm == "neutral" else order
-            made.append(row(item, "ranking", Condition(arm, effort), predicted=predicted, **ranks))
+            made.append(row(item, "ranking", ThreadCondition(arm, effort), predicted=predicted, **ranks))
     for arm in ARMS["pairwise"]:
         for pairing in ("most-popular", "random-gap"):
             for first in (True, False):
                 right = Draw(f"{model}/{item.id}/{arm}/{pairing}/{first}").uniform() < 0.7
                 pair = {"pairing": pairing, "popular": "v1", "other": "v3", "gap": 40, "first": first, "picked": 1}
-                made.append(row(item, "pairwise", Condition(arm), correct=right, **pair))
+                made.append(row(item, "pairwise", ThreadCondition(arm), correct=right, **pair))
     return made
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from overton.calls import Draw, Form, Message, Question, Reply, Settings
 from overton.studies.pluralism.clustering import Opinion
-from overton.studies.pluralism.items import Comment, Thread
+from overton.studies.pluralism.items import Thread, ThreadComment
 
 
 @dataclass
@@ -167,7 +167,7 @@ class Kit:
 
     def thread(self, *comments: str, votes: Sequence[int] = (), name: str = "t1") -> Thread:
         counts = [*votes, *range(len(votes) + 1, len(comments) + 1)]
-        said = tuple(Comment(f"c{k}", text, counts[k - 1]) for k, text in enumerate(comments, 1))
+        said = tuple(ThreadComment(f"c{k}", text, counts[k - 1]) for k, text in enumerate(comments, 1))
         return Thread(name, "AskEconomics", "Free buses?", "Should {{ comment }} they be?", said)
 
     def opinions(self, *texts: str) -> list[Opinion]:

@@ -12,15 +12,15 @@ import pytest
 from overton.errors import InputError
 from overton.judging.sheets import SheetAnswers, read_sheet, write_sheet
 from overton.studies.pluralism.comparing import compare, compare_references, comparison_table, references_table
-from overton.studies.pluralism.items import Placed, ReferenceThread, Viewpoint
+from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, Viewpoint
 from overton.studies.pluralism.preferring import CHOICES, pairs_of, preference_sheet, preference_table, preferences
-from overton.studies.pluralism.referencing import Built
+from overton.studies.pluralism.referencing import BuiltReferences
 
 
-def row(thread: str, method: str, labels: str, status: Any = "built", words: str = "text") -> Built:
-    placed = tuple(Placed(f"{words} {place}", ("c1",), f"v{label}") for place, label in enumerate(labels))
+def row(thread: str, method: str, labels: str, status: Any = "built", words: str = "text") -> BuiltReferences:
+    placed = tuple(AtomicOpinion(f"{words} {place}", ("c1",), f"v{label}") for place, label in enumerate(labels))
     views = tuple(Viewpoint(f"v{label}", f"{method} says {label}", 1, ("c1",), 1) for label in sorted(set(labels)))
-    return Built(f"{thread}/{method}", thread, "x", method, status, 3, opinions=placed, viewpoints=views)
+    return BuiltReferences(f"{thread}/{method}", thread, "x", method, status, 3, opinions=placed, viewpoints=views)
 
 
 ROWS = [

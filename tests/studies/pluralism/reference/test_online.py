@@ -9,7 +9,7 @@ import pytest
 
 from overton.calls import Reply
 from overton.errors import CallFailed
-from overton.studies.pluralism.clustering import Counts, Online, SingleShot
+from overton.studies.pluralism.clustering import ClusteringFaults, Online, SingleShot
 
 TEXTS = [f"Point {number} #{'abc'[number % 3]}" for number in range(10)]
 THREE = [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
@@ -19,7 +19,7 @@ async def test_a_fifth_is_grouped_and_every_other_opinion_assigned_in_turn(kit: 
     stage = kit.stage()
     clustered = await kit.cluster(Online(), stage, *TEXTS)
     assert kit.groups(clustered) == THREE
-    assert clustered.counts == Counts()
+    assert clustered.counts == ClusteringFaults()
     (grouped,) = stage.by("group")
     assert len(json.loads(grouped.text)) == 2
     # After the bootstrap each opinion is one choice (unless there is no cluster to choose) and one refreshed summary.
@@ -97,7 +97,7 @@ async def test_a_reply_that_is_good_at_the_second_time_counts_as_asked_again_onl
     stage = kit.stage({"choose": ['{"cluster": 7}', '```json\n{"cluster": "1"}\n```']})
     clustered = await kit.cluster(Online(), stage, "One #a", "Two #a")
     assert kit.groups(clustered) == [[0, 1]]
-    assert clustered.counts == Counts(asked_again=1)
+    assert clustered.counts == ClusteringFaults(asked_again=1)
 
 
 async def test_opinions_that_the_grouping_leaves_out_are_assigned_like_the_others(kit: Any) -> None:

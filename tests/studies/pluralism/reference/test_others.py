@@ -11,7 +11,7 @@ import pytest
 from overton.errors import CallFailed
 from overton.studies.pluralism.clustering import (
     METHODS,
-    Counts,
+    ClusteringFaults,
     Density,
     GoalEx,
     InstructLF,
@@ -32,7 +32,7 @@ async def test_every_clustering_finds_the_paraphrases_of_a_perfect_writer(kit: A
         pytest.importorskip("sklearn")
     clustered = await kit.cluster(clustering_named(method), kit.stage(), *TEXTS)  # type: ignore[arg-type]
     assert kit.groups(clustered) == THREE
-    assert clustered.counts == Counts()
+    assert clustered.counts == ClusteringFaults()
     assert all(cluster.summary for cluster in clustered.clusters)
 
 

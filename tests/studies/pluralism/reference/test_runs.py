@@ -22,7 +22,7 @@ from overton.runs.items import read_items
 from overton.runs.run import Run
 from overton.runs.setup import requests_of
 from overton.studies.pluralism import STUDY, referencing
-from overton.studies.pluralism.items import Comment, Thread
+from overton.studies.pluralism.items import Thread, ThreadComment
 from overton.studies.study import Role
 
 WORD = re.compile(r"#\w+")
@@ -86,7 +86,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def thread(name: str, count: int = 6) -> Thread:
     said = (f"Point {k} of {name} #{'abc'[k % 3]}. And {k} more #{'abc'[k % 2]}." for k in range(count))
     return Thread(
-        name, "AskEconomics", f"About {name}", "", tuple(Comment(f"c{k}", one, k) for k, one in enumerate(said))
+        name, "AskEconomics", f"About {name}", "", tuple(ThreadComment(f"c{k}", one, k) for k, one in enumerate(said))
     )
 
 

@@ -18,8 +18,13 @@ from overton.studies.label_parts import measures_exhibits
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.sections import Callout
 from overton.studies.stance_stability.measures import analyze
-from overton.studies.stance_stability.measures.corrected import MEASURES, Changes, corrected_changes, labels_for_width
-from overton.studies.stance_stability.measures.scores import Reading, score
+from overton.studies.stance_stability.measures.corrected import (
+    MEASURES,
+    ChangeSums,
+    corrected_changes,
+    labels_for_width,
+)
+from overton.studies.stance_stability.measures.scores import FormulaRules, score
 from overton.studies.stance_stability.measures.traces import traces_from
 from overton.studies.stance_stability.record import STANCES
 
@@ -114,7 +119,7 @@ def test_changes_that_were_the_judges_errors_are_taken_off(undone: LabelledNumbe
 def test_all_measures_come_back_to_what_people_would_say_of_every_turn(
     chain: tuple[Array, Array], undone: LabelledNumbers
 ) -> None:
-    truth = score(traces_from(table(chain[0])), Reading()).values
+    truth = score(traces_from(table(chain[0])), FormulaRules()).values
     for name in MEASURES:
         found, true = of(undone, name), truth[name].mean()
         assert holds(found.corrected, true), name
@@ -145,9 +150,11 @@ def test_a_judge_without_errors_is_left_as_it_is(chain: tuple[Array, Array]) -> 
         assert of(found, name).corrected.value == pytest.approx(of(found, name).plain.value, abs=0.01), name
 
 
-@pytest.mark.parametrize("reading", [Reading(unclear="stance"), Reading(target="first"), Reading(no_change="mean")])
+@pytest.mark.parametrize(
+    "reading", [FormulaRules(unclear="stance"), FormulaRules(target="first"), FormulaRules(no_change="mean")]
+)
 def test_known_conversations_have_their_own_numbers_however_formulas_are_read(
-    chain: tuple[Array, Array], reading: Reading
+    chain: tuple[Array, Array], reading: FormulaRules
 ) -> None:
     judged = chain[1][:30]  # with unclear turns, which carry or are stances
     shown = np.ones(judged.shape, bool)
@@ -246,7 +253,7 @@ def test_the_order_of_rows_changes_nothing(chain: tuple[Array, Array]) -> None:
     assert found[0]["m"]["change_rate"] == found[1]["m"]["change_rate"]
 
 
-def two_models(shown: str, errors: tuple[float, float], seed: int = 4) -> Changes:
+def two_models(shown: str, errors: tuple[float, float], seed: int = 4) -> ChangeSums:
     """Two models that change equally often, a hundred conversations each, and how often the judge misreads each."""
     random = np.random.default_rng(seed)
     true = chains(random, 200, 0.1)
@@ -261,10 +268,10 @@ def two_models(shown: str, errors: tuple[float, float], seed: int = 4) -> Change
         .alias(name)
         for name in ("id", "group")
     )
-    return Changes.of(table(judged, model=names), people, Reading(), None, (0.95, 100, 0))
+    return ChangeSums.of(table(judged, model=names), people, FormulaRules(), None, (0.95, 100, 0))
 
 
-def compared(case: Changes) -> tuple[Estimate, dict[str, Variants]]:
+def compared(case: ChangeSums) -> tuple[Estimate, dict[str, Variants]]:
     """The difference of the change rates of both models, corrected, and the numbers of all and of each."""
     of = {one.group: one for one in case.listed if one.name == "change_rate" and one.group is not None}
     over = Jackknife(unit="topics").over(len(case.items))

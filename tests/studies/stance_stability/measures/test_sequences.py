@@ -7,7 +7,12 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from overton.studies.stance_stability.measures.sequences import Weights, counted_changes, counted_flips, turn_of_flip
+from overton.studies.stance_stability.measures.sequences import (
+    SequenceWeights,
+    counted_changes,
+    counted_flips,
+    turn_of_flip,
+)
 
 TURNS, LABELS = 4, 4
 LENGTHS = np.array([4, 3, 1])
@@ -47,7 +52,7 @@ def test_changes_and_their_rate_are_those_of_all_sequences(carried: int | None) 
         "changes": lambda changes, pairs: np.broadcast_to(changes[:, None], (len(changes), len(pairs))),
         "squared": lambda changes, pairs: (changes[:, None] / pairs) ** 2,
     }
-    made, some = counted_changes(Weights.of(WEIGHTS, LENGTHS, carried), measures)
+    made, some = counted_changes(SequenceWeights.of(WEIGHTS, LENGTHS, carried), measures)
     for number in range(len(LENGTHS)):
         counted = summed(number, carried, changed)
         squared = summed(number, carried, lambda stances: (changed(stances) / max(len(pairs(stances)), 1)) ** 2)
@@ -71,7 +76,7 @@ def test_flips_are_those_of_all_sequences(target: int | None, carried: int | Non
             return 0
         return off[0] if off else len(stances)
 
-    weights = Weights.of(WEIGHTS, LENGTHS, carried)
+    weights = SequenceWeights.of(WEIGHTS, LENGTHS, carried)
     counted, first = counted_flips(weights, target), turn_of_flip(weights, target)
     for number in range(len(LENGTHS)):
         assert counted[0][:, number] == pytest.approx(summed(number, carried, flips))
@@ -85,7 +90,7 @@ def test_flips_are_those_of_all_sequences(target: int | None, carried: int | Non
 
 def test_the_weight_of_a_known_sequence_gives_its_own_numbers() -> None:
     known = np.eye(LABELS)[[[0, 1, 3, 0]]][None]
-    weights = Weights.of(known, np.array([4]), 3)
+    weights = SequenceWeights.of(known, np.array([4]), 3)
     rates, some = counted_changes(weights, {"rate": lambda changes, pairs: changes[:, None] / pairs})
     assert (rates["rate"].item(), some.item()) == (pytest.approx(2 / 3), 1)
     assert [one.item() for one in counted_flips(weights, 0)] == [2, 1]

@@ -51,7 +51,7 @@ ALL_MODELS = "all models"
 """The key of a conformity that all models share."""
 
 
-class Parameter(msgspec.Struct, frozen=True):
+class Coefficient(msgspec.Struct, frozen=True):
     """A coefficient in logits with its interval; the odds ratios are their exponentials.
 
     The interval is Wald's, or percentiles of refits by `as_published`. All numbers are NaN if the data do not determine
@@ -70,7 +70,7 @@ class Parameter(msgspec.Struct, frozen=True):
 class Size(msgspec.Struct, frozen=True):
     """A standard deviation in logits, 0 or more, with an interval that is symmetric for its logarithm.
 
-    NaN with a `reason` as in `Parameter`; a spread not distinguishable from none has an estimate but no interval.
+    NaN with a `reason` as in `Coefficient`; a spread not distinguishable from none has an estimate but no interval.
     """
 
     estimate: float
@@ -116,10 +116,10 @@ class ChoiceFit(msgspec.Struct, frozen=True):
     estimator: str
     conformity: str
     level: float
-    inertia: dict[str, Parameter]
-    previous: dict[str, Parameter]
-    within: dict[str, Parameter]
-    preference: dict[str, dict[str, Parameter]]
+    inertia: dict[str, Coefficient]
+    previous: dict[str, Coefficient]
+    within: dict[str, Coefficient]
+    preference: dict[str, dict[str, Coefficient]]
     dilemma_spread: Size | None
     verdict_spreads: dict[str, Size]
     taste_spread: Size | None
@@ -134,7 +134,7 @@ class ChoiceFit(msgspec.Struct, frozen=True):
     dilemmas: int
     warnings: list[str]
 
-    def difference(self, first: str, second: str) -> Parameter:
+    def difference(self, first: str, second: str) -> Coefficient:
         """The first coefficient less the second, both as in `names`, with an interval that allows for their covariance.
 
         There is no interval if either of them has none. Raises `ValueError` for a name without an estimate.
@@ -147,9 +147,9 @@ class ChoiceFit(msgspec.Struct, frozen=True):
         reason = self._one(first).reason or self._one(second).reason
         return without_interval(made, reason) if reason else made
 
-    def _one(self, name: str) -> Parameter:
+    def _one(self, name: str) -> Coefficient:
         kind, model = name.split(".", 1)
-        values: dict[str, Parameter] = getattr(self, kind)
+        values: dict[str, Coefficient] = getattr(self, kind)
         return values[model]
 
 
@@ -158,25 +158,25 @@ def critical(level: float, dilemmas: int | None) -> float:
     return float(ndtri((1 + level) / 2) if dilemmas is None else stdtrit(dilemmas - 1, (1 + level) / 2))
 
 
-def parameter(estimate: float, se: float, errors: float) -> Parameter:
+def parameter(estimate: float, se: float, errors: float) -> Coefficient:
     """With an interval of so many standard errors on either side."""
     return with_limits(estimate, se, (estimate - errors * se, estimate + errors * se))
 
 
-def with_limits(estimate: float, se: float, interval: tuple[float, float], reason: str | None = None) -> Parameter:
+def with_limits(estimate: float, se: float, interval: tuple[float, float], reason: str | None = None) -> Coefficient:
     """With this interval."""
     low, high = interval
-    return Parameter(estimate, se, interval, _exp(estimate), (_exp(low), _exp(high)), reason)
+    return Coefficient(estimate, se, interval, _exp(estimate), (_exp(low), _exp(high)), reason)
 
 
-def without_interval(one: Parameter, reason: str) -> Parameter:
+def without_interval(one: Coefficient, reason: str) -> Coefficient:
     """The same without its interval, and why."""
     return with_limits(one.estimate, one.se, (nan, nan), reason)
 
 
-def no_estimate(reason: str) -> Parameter:
+def no_estimate(reason: str) -> Coefficient:
     """No number, and why."""
-    return Parameter(nan, nan, (nan, nan), nan, (nan, nan), reason)
+    return Coefficient(nan, nan, (nan, nan), nan, (nan, nan), reason)
 
 
 def size(estimate: float, se: float, errors: float) -> Size:
@@ -230,15 +230,15 @@ class View:
         """How many standard errors an interval reaches."""
         return critical(self.level, self.decisions.dilemmas if self.fitted.spread else None)
 
-    def by_model(self, kind: str) -> dict[str, Parameter]:
+    def by_model(self, kind: str) -> dict[str, Coefficient]:
         """Each model's coefficient of a kind."""
         return {name: self._one(DesignColumn(kind, number)) for number, name in enumerate(self.decisions.models)}
 
-    def shared(self, kind: str) -> dict[str, Parameter]:
+    def shared(self, kind: str) -> dict[str, Coefficient]:
         """The coefficient of a kind that all models share."""
         return {ALL_MODELS: self._one(DesignColumn(kind, None))}
 
-    def preferences(self) -> dict[str, dict[str, Parameter]]:
+    def preferences(self) -> dict[str, dict[str, Coefficient]]:
         """By model and verdict, about the mean of the verdicts that the model uses."""
         return {
             model: {verdict: self._preference(m, v) for v, verdict in enumerate(self.decisions.verdicts)}
@@ -359,14 +359,14 @@ class View:
             return why_not(self.decisions, column)
         return _LEVEL if self._level(np.eye(len(self.fitted.coefficients))[self._place(column)]) else None
 
-    def _one(self, column: DesignColumn) -> Parameter:
+    def _one(self, column: DesignColumn) -> Coefficient:
         if reason := self._reason(column):
             return no_estimate(reason)
         found = self._number(np.eye(len(self.fitted.coefficients))[self._place(column)])
         reason = (too_few(self.decisions, column) or _too_wide(found)) if self.cautious else None
         return without_interval(found, reason) if reason else found
 
-    def _number(self, weights: Floats) -> Parameter:
+    def _number(self, weights: Floats) -> Coefficient:
         """The sum of coefficients with these weights."""
         estimate = float(weights @ self.fitted.coefficients)
         error = _root(float(weights @ self.fitted.covariance[: len(weights), : len(weights)] @ weights))
@@ -378,7 +378,7 @@ class View:
         low, high = np.quantile(self.fitted.refits @ weights, ends).tolist()
         return with_limits(estimate, error, (low, high))
 
-    def _preference(self, model: int, verdict: int) -> Parameter:
+    def _preference(self, model: int, verdict: int) -> Coefficient:
         if not self.estimable.used[model, verdict]:
             return no_estimate(f"{self.decisions.models[model]} never gave this verdict")
         if self.estimable.used[model].sum() == 1:
@@ -393,7 +393,7 @@ class View:
         return self._number(weights)
 
 
-def _too_wide(one: Parameter) -> str | None:
+def _too_wide(one: Coefficient) -> str | None:
     low, high = one.interval
     return f"{NO_INTERVAL}it would be wider than {_WIDEST:g} logits" if high - low > _WIDEST else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overton.studies.deliberation.figures import endings, form, influences, values
 from overton.studies.deliberation.figures.deliberations import deliberation_table
-from overton.studies.deliberation.figures.names import Names
+from overton.studies.deliberation.figures.names import SettingNames
 from overton.studies.deliberation.measures.analysis import Analysis
 from overton.studies.sections import Section
 from overton.studies.warnings import with_faults
@@ -18,7 +18,7 @@ def sections(analysis: Analysis, judged: str = "") -> list[Section]:
     `judged` says who named values and how well they agree with people and themselves; it appears in every section that
     depends on it.
     """
-    names = Names.of(analysis)
+    names = SettingNames.of(analysis)
     of_values = (values.use(analysis, names), values.inherited(analysis, names), values.similarity(analysis, names))
     made = [
         endings.consensus(analysis, names),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from overton.studies.deliberation.items import Dilemma
-from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +70,7 @@ def _numbers(names: Iterable[str], known: Sequence[str]) -> list[int]:
     return [places.get(name, -1) for name in names]
 
 
-def _facets(first: pl.DataFrame, ends: pl.DataFrame) -> list[Facet]:
+def _facets(first: pl.DataFrame, ends: pl.DataFrame) -> list[BrowseFilter]:
     """What readers can filter deliberations by: their design, and how they ended."""
     made = [
         _facet("Dilemma", first["dilemma"]),
@@ -84,13 +84,13 @@ def _facets(first: pl.DataFrame, ends: pl.DataFrame) -> list[Facet]:
     return [facet for facet in made if any(code >= 0 for code in facet.codes)]
 
 
-def _facet(title: str, column: pl.Series, *, read: bool = False) -> Facet:
+def _facet(title: str, column: pl.Series, *, read: bool = False) -> BrowseFilter:
     import polars as pl
 
     values = column.cast(pl.String)
     labels = values.drop_nulls().unique(maintain_order=True).to_list()
     codes = values.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
-    return Facet(title, labels, codes.fill_null(-1).to_numpy(), read=read)
+    return BrowseFilter(title, labels, codes.fill_null(-1).to_numpy(), read=read)
 
 
 def _ends(rows: pl.DataFrame) -> pl.DataFrame:

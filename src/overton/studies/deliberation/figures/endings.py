@@ -9,14 +9,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from overton.studies.charts import Axis, Bar, Dot, Part, Series, bars, dots, series_of
-from overton.studies.deliberation.figures.names import SHARE, Names, contrast_table, formats, ordinal, twice
+from overton.studies.charts import Axis, Bar, BarPart, Dot, Series, bars, dots, series_of
+from overton.studies.deliberation.figures.names import SHARE, SettingNames, contrast_table, formats, ordinal, twice
 from overton.studies.deliberation.items import VERDICTS
 from overton.studies.deliberation.measures.analysis import INVALID_NAME, Analysis, Archetype, Archetypes
 from overton.studies.sections import Callout, Cell, Chart, Column, Drawing, Exhibit, Method, Section, Table
 
 
-def consensus(analysis: Analysis, names: Names) -> Section:
+def consensus(analysis: Analysis, names: SettingNames) -> Section:
     """Rounds to consensus, and how often there is none."""
     exhibits: list[Exhibit] = []
     if analysis.notes:
@@ -49,11 +49,11 @@ _CONSENSUS = (
 )
 
 
-def _endings(analysis: Analysis, names: Names, format_: str) -> Chart:
+def _endings(analysis: Analysis, names: SettingNames, format_: str) -> Chart:
     found = [(setting, one) for setting, one in analysis.consensus.settings if setting.format == format_]
     rounds = len(found[0][1].by_round)
-    parts = [Part(f"Round {number}", str(number)) for number in range(1, rounds + 1)]
-    parts.append(Part("No consensus", "none", rest=True))
+    parts = [BarPart(f"Round {number}", str(number)) for number in range(1, rounds + 1)]
+    parts.append(BarPart("No consensus", "none", rest=True))
     drawn = [
         Bar(names.agents(setting), (*one.by_round.values(), one.without), names.goal(setting)) for setting, one in found
     ]
@@ -73,7 +73,7 @@ def _drawn(points: list[Dot], series: list[Series], axis: Axis = SHARE) -> Drawi
     return partial(dots, points, rows, series, axis, panels=panels if any(panels) else [], wrap=True)
 
 
-def _consensus_table(analysis: Analysis, names: Names) -> Table:
+def _consensus_table(analysis: Analysis, names: SettingNames) -> Table:
     columns = [Column("Models"), Column("Format"), Column("Deliberations", "count"), Column("Consensus", "share")]
     columns += [Column("In round 1", "share"), Column("No consensus", "share"), Column("Rounds to consensus", "value")]
     differ = any(one.majority.value != one.reached.value for _, one in analysis.consensus.settings)
@@ -97,7 +97,7 @@ def _consensus_table(analysis: Analysis, names: Names) -> Table:
     return Table("Consensus by models and format", columns, rows, note=note, source="section 4.1", summary=True)
 
 
-def changes(analysis: Analysis, names: Names) -> Section:
+def changes(analysis: Analysis, names: SettingNames) -> Section:
     """Change-of-verdict rates."""
     exhibits: list[Exhibit] = [_by_model(analysis)]
     exhibits += [
@@ -127,7 +127,7 @@ def _by_model(analysis: Analysis) -> Table:
     return Table(title, [Column("Model"), Column("Changed its verdict", "share")], rows, summary=True)
 
 
-def _rates(analysis: Analysis, names: Names, format_: str) -> Chart:
+def _rates(analysis: Analysis, names: SettingNames, format_: str) -> Chart:
     points = [
         Dot(
             names.agents(one.setting),
@@ -146,7 +146,7 @@ def _rates(analysis: Analysis, names: Names, format_: str) -> Chart:
     return Chart(f"changes-{format_}", title, about, spec, source="figure 2, b and d")
 
 
-def _rate_table(analysis: Analysis, names: Names) -> Table:
+def _rate_table(analysis: Analysis, names: SettingNames) -> Table:
     columns = [Column("Models"), Column("Format"), Column("Model"), Column("Place"), Column("Changed", "share")]
     rows: list[list[Cell]] = [
         [names.agents(one.setting), names.condition(one.setting), one.model, ordinal(one.position), one.rate]
@@ -160,13 +160,13 @@ _PANELS = 6
 _TOP = 2
 
 
-def verdicts(analysis: Analysis, names: Names) -> Section:
+def verdicts(analysis: Analysis, names: SettingNames) -> Section:
     """Distributions of verdicts in round 1 and at the end."""
     charts = [_verdict_chart(analysis, names, one) for one in formats(found.setting for found in analysis.verdicts)]
     return Section("verdicts", "Verdicts before and after", [*charts, _verdict_table(analysis, names)])
 
 
-def _verdict_chart(analysis: Analysis, names: Names, format_: str) -> Chart:
+def _verdict_chart(analysis: Analysis, names: SettingNames, format_: str) -> Chart:
     found = [one for one in analysis.verdicts if one.setting.format == format_]
     shown = found[:_PANELS]
     series = series_of([*analysis.models, "Consensus at the end"])
@@ -189,7 +189,7 @@ def _verdict_chart(analysis: Analysis, names: Names, format_: str) -> Chart:
     return Chart(f"verdicts-{format_}", title, about, spec, source="figure 3")
 
 
-def _verdict_table(analysis: Analysis, names: Names) -> Table:
+def _verdict_table(analysis: Analysis, names: SettingNames) -> Table:
     columns = [Column("Deliberation"), Column("Model"), Column("Verdict"), Column("Round 1", "share")]
     columns += [Column("Last round", "share"), Column("Agreed on", "share")]
     rows: list[list[Cell]] = [
@@ -211,7 +211,7 @@ def _verdict_table(analysis: Analysis, names: Names) -> Table:
     return Table(title, columns, rows, note=note, source="figure 3")
 
 
-def archetypes(analysis: Analysis, names: Names) -> Section:
+def archetypes(analysis: Analysis, names: SettingNames) -> Section:
     """The most common changes, holdouts and unresolved first verdicts of each model (table 2)."""
     many = [one for one in analysis.archetypes if one.deliberations >= _MANY]
     few = [one for one in analysis.archetypes if 0 < one.deliberations < _MANY]
@@ -244,7 +244,7 @@ _KINDS = (
 )
 
 
-def _archetype_rows(one: Archetypes, names: Names) -> list[list[Cell]]:
+def _archetype_rows(one: Archetypes, names: SettingNames) -> list[list[Cell]]:
     kinds = (
         (one.changes, "changed its verdict"),
         (one.holdouts, "held out: no change, no consensus"),
@@ -258,7 +258,7 @@ def _archetype_rows(one: Archetypes, names: Names) -> list[list[Cell]]:
     ]
 
 
-def _few_archetypes(few: Sequence[Archetypes], names: Names) -> Table:
+def _few_archetypes(few: Sequence[Archetypes], names: SettingNames) -> Table:
     """One row per model of each set, with counts of all kinds."""
     columns = [Column("Models"), Column("Model"), Column("Beyond round 1", "count")]
     columns += [Column("Changed its verdict"), Column("Held out"), Column("No consensus, changed or not")]

@@ -10,10 +10,10 @@ from math import isnan
 
 from overton.statistics import Estimate, not_computed
 from overton.studies.charts import Axis, Dot, Series, dots, series_of
-from overton.studies.deliberation.figures.names import SHARE, Names, absent, contrast_table
+from overton.studies.deliberation.figures.names import SHARE, SettingNames, absent, contrast_table
 from overton.studies.deliberation.measures.analysis import Analysis, OrderEffects, Steering
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
-from overton.studies.sections import SERIES, Callout, Cell, Chart, Column, Exhibit, Method, Missing, Section, Table
+from overton.studies.sections import SERIES, Callout, Cell, Chart, Column, EmptyCell, Exhibit, Method, Section, Table
 
 _LOG_ODDS = Axis("Log-odds", 0, 0.5, "value", mark=0, step=0.5)
 _ESTIMATORS = {
@@ -25,7 +25,7 @@ _ESTIMATORS = {
 }
 
 
-def choice(analysis: Analysis, names: Names) -> Section:
+def choice(analysis: Analysis, names: SettingNames) -> Section:
     """Inertia and conformity."""
     fits = [*analysis.choice, *analysis.others]
     exhibits: list[Exhibit] = [Callout(note, "warning", summary=True) for note in _fit_notes(analysis, names)]
@@ -57,12 +57,12 @@ _CHOICE = (
 )
 
 
-def _title(one: Choice, names: Names) -> str:
+def _title(one: Choice, names: SettingNames) -> str:
     goal = f", goal: {one.goal}" if names.goals and one.goal else ", all goals together" if names.goals else ""
     return f"{_ESTIMATORS.get(one.estimator, one.estimator)}{goal}"
 
 
-def _fit_notes(analysis: Analysis, names: Names) -> Iterator[str]:
+def _fit_notes(analysis: Analysis, names: SettingNames) -> Iterator[str]:
     """The warnings of each fit; that a number has no interval is said of the chosen estimator only."""
     for one in (*analysis.choice, *analysis.others):
         if one.not_computed:
@@ -72,7 +72,7 @@ def _fit_notes(analysis: Analysis, names: Names) -> Iterator[str]:
                 yield f"Fit with {_title(one, names)}: {note}."
 
 
-def _ratio_note(one: Choice, names: Names) -> Iterator[str]:
+def _ratio_note(one: Choice, names: SettingNames) -> Iterator[str]:
     """Whether models' tastes differ in strength, where the fit allows for it; otherwise its notes say so."""
     if one.estimator == "taste_by_model" and one.likelihood_ratio_of_spreads:
         yield (
@@ -92,7 +92,7 @@ def parameters(one: Choice) -> Iterator[tuple[str, Parameter]]:
             yield from ((f"Conformity to {name}, {model}", parameter) for model, parameter in found.items())
 
 
-def _choice_chart(fits: list[Choice], names: Names) -> Chart:
+def _choice_chart(fits: list[Choice], names: SettingNames) -> Chart:
     estimators = list(dict.fromkeys(one.estimator for one in fits))
     points = [
         Dot(name, estimators.index(one.estimator), _estimate(parameter, one), panel=_goal(one))
@@ -117,7 +117,7 @@ def _estimate(one: Parameter | Spread, fit: Choice, level: float = 0.95) -> Esti
     return Estimate(one.estimate, one.low, one.high, fit.decisions, one.number.method, level)
 
 
-def _parameter_table(one: Choice, names: Names, level: float) -> Table:
+def _parameter_table(one: Choice, names: SettingNames, level: float) -> Table:
     columns = [Column("Parameter"), Column("Log-odds", "value"), Column("Standard error", "value")]
     rows: list[list[Cell]] = [
         [name, _estimate(found, one, level), _cell(found, found.se), _cell(found, found.odds_ratio)]
@@ -137,10 +137,10 @@ def _parameter_table(one: Choice, names: Names, level: float) -> Table:
 
 
 def _cell(one: Parameter | Spread, value: float) -> Cell:
-    return Missing(one.reason or "the data do not determine it") if isnan(value) else value
+    return EmptyCell(one.reason or "the data do not determine it") if isnan(value) else value
 
 
-def _beside(fits: list[Choice], names: Names, level: float) -> Table:
+def _beside(fits: list[Choice], names: SettingNames, level: float) -> Table:
     """The estimators' inertia and conformity side by side."""
     estimators = list(dict.fromkeys(one.estimator for one in fits))
     found = {(one.goal, one.estimator, name): (parameter, one) for one in fits for name, parameter in parameters(one)}
@@ -158,10 +158,10 @@ def _beside(fits: list[Choice], names: Names, level: float) -> Table:
 
 
 def _side(found: tuple[Parameter, Choice] | None, level: float) -> Cell:
-    return _estimate(*found, level) if found else Missing("no fit")
+    return _estimate(*found, level) if found else EmptyCell("no fit")
 
 
-def _preferences(analysis: Analysis, names: Names) -> Table:
+def _preferences(analysis: Analysis, names: SettingNames) -> Table:
     rows: list[list[Cell]] = [
         [_title(one, names), model, verdict, _estimate(found, one, analysis.level)]
         for one in analysis.choice
@@ -183,7 +183,7 @@ _ROUNDS = (Series("Round 1", SERIES[1], "circle"), Series("Last round", SERIES[0
 _CONSENSUS = "consensus of all"
 
 
-def order(analysis: Analysis, names: Names) -> Section:
+def order(analysis: Analysis, names: SettingNames) -> Section:
     """First-speaker effects."""
     found = analysis.order
     if found is None:
@@ -207,7 +207,7 @@ _ORDER = (
 )
 
 
-def _order_chart(found: OrderEffects, names: Names) -> Chart:
+def _order_chart(found: OrderEffects, names: SettingNames) -> Chart:
     points = [
         Dot(f"{one.model} first", place, estimate, panel=names.whole(one.setting, pooled=True))
         for one in found.speakers
@@ -219,7 +219,7 @@ def _order_chart(found: OrderEffects, names: Names) -> Chart:
     return Chart("order", "First speakers", about, partial(dots, points, rows, _SPEAKER, SHARE, panels=panels))
 
 
-def _order_table(found: OrderEffects, names: Names) -> Table:
+def _order_table(found: OrderEffects, names: SettingNames) -> Table:
     columns = [Column("Deliberation"), Column("Speaks first"), Column("Consensus in round 1", "share")]
     columns += [Column("Consensus", "share"), Column("On its verdict", "share"), Column("On another", "share")]
     rows: list[list[Cell]] = [
@@ -229,7 +229,7 @@ def _order_table(found: OrderEffects, names: Names) -> Table:
     return Table("First speakers", columns, rows, source="section 4.3")
 
 
-def steering(analysis: Analysis, names: Names) -> Section:
+def steering(analysis: Analysis, names: SettingNames) -> Section:
     """Change-of-verdict rates and consensus under each goal (figure 6)."""
     title = "What the goal changes"
     if not analysis.steering:
@@ -263,7 +263,7 @@ def _who(one: Steering) -> str:
     return one.model or _CONSENSUS
 
 
-def crowd(analysis: Analysis, names: Names) -> Section:
+def crowd(analysis: Analysis, names: SettingNames) -> Section:
     """Agreement with the crowd."""
     found = analysis.crowd
     title = "Agreement with the crowd"

@@ -19,7 +19,7 @@ SHARE = Axis("Share of deliberations (%)", 0, 1, "share")
 
 
 @dataclass(frozen=True)
-class Names:
+class SettingNames:
     """`goals` says whether there are several goals, so that settings have to name theirs.
 
     `short` are models without their providers, if that leaves different models with different names: for settings,
@@ -30,7 +30,7 @@ class Names:
     short: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, analysis: Analysis) -> Names:
+    def of(cls, analysis: Analysis) -> SettingNames:
         """The names for an analysis."""
         return cls(
             len({setting.goal for setting, _ in analysis.consensus.settings}) > 1, _without_providers(analysis.models)

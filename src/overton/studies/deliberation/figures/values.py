@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, Series, difference_axis, dots, series_of
-from overton.studies.deliberation.figures.names import Names, absent, contrast_table, twice
+from overton.studies.deliberation.figures.names import SettingNames, absent, contrast_table, twice
 from overton.studies.deliberation.measures.analysis import Analysis, Inheritance, Similarity, ValueUse
 from overton.studies.deliberation.measures.results import Contrast, Setting
 from overton.studies.sections import COLOURS, SERIES, Cell, Chart, Column, Exhibit, Method, Prose, Section, Table
@@ -34,7 +34,7 @@ class _Pair(NamedTuple):
     differences: list[Difference]
 
 
-def use(analysis: Analysis, names: Names) -> Section:
+def use(analysis: Analysis, names: SettingNames) -> Section:
     """Value occurrence by model, and the differences between models that deliberate together."""
     title = "Values behind verdicts"
     if analysis.values is None:
@@ -79,7 +79,7 @@ def _clear(differences: Sequence[Difference], level: float) -> list[Difference]:
     return [*second, *reversed(first)]
 
 
-def _use_chart(number: int, pair: _Pair, names: Names, level: float) -> Chart | None:
+def _use_chart(number: int, pair: _Pair, names: SettingNames, level: float) -> Chart | None:
     shown, first, second = _clear(pair.differences, level), pair.first, pair.second
     if not shown:
         return None
@@ -93,7 +93,7 @@ def _use_chart(number: int, pair: _Pair, names: Names, level: float) -> Chart | 
     return Chart(f"values-{number}", title, about, spec, source="figure 4, a to c")
 
 
-def _use_table(pairs: Sequence[_Pair], names: Names) -> Table:
+def _use_table(pairs: Sequence[_Pair], names: SettingNames) -> Table:
     rows = [
         ((names.whole(setting, pooled=True), first, second, value), one)
         for setting, first, second, differences in pairs
@@ -118,7 +118,7 @@ def _tally(analysis: Analysis) -> Table:
     return Table(title, [Column("Models"), *columns, Column("Values outside the list, dropped", "count")], rows)
 
 
-def inherited(analysis: Analysis, names: Names) -> Section | None:
+def inherited(analysis: Analysis, names: SettingNames) -> Section | None:
     """Values taken over with a change of verdict."""
     if analysis.values is None:
         return None
@@ -163,7 +163,7 @@ def _ranked(one: Inheritance) -> list[tuple[str, Estimate]]:
 
 
 def _inherited_chart(
-    number: int, setting: Setting, found: Sequence[Inheritance], analysis: Analysis, names: Names
+    number: int, setting: Setting, found: Sequence[Inheritance], analysis: Analysis, names: SettingNames
 ) -> Chart | None:
     top = [(one.model, *pair) for one in found for pair in _ranked(one)[:_TOP]]
     if not top:
@@ -177,7 +177,7 @@ def _inherited_chart(
     return Chart(f"inherited-{number}", title, about, spec, source="figure 4, d to f")
 
 
-def similarity(analysis: Analysis, names: Names) -> Section | None:
+def similarity(analysis: Analysis, names: SettingNames) -> Section | None:
     """How alike two agents' values are, by agreement and over the rounds."""
     if analysis.values is None:
         return None

@@ -37,11 +37,11 @@ from overton.studies.deliberation.measures.endings import (
     overall_consensus,
 )
 from overton.studies.deliberation.measures.influences import measure_crowd, measure_order, measure_steering
-from overton.studies.deliberation.measures.parts import Parts
+from overton.studies.deliberation.measures.parts import SettingParts
 from overton.studies.deliberation.measures.results import Choice
 from overton.studies.deliberation.measures.talks import INVALID, talks_from
 from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity, measure_use
-from overton.studies.warnings import FaultCount, count_faults, few, names_of_faulty
+from overton.studies.warnings import FaultCount, count_faults, names_of_faulty, warn_few_items
 
 Made = TypeVar("Made")
 
@@ -62,7 +62,7 @@ class _Measured:
 
 def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Analysis:
     """Every measure that the decisions allow."""
-    parts = Parts(talks_from(decisions))
+    parts = SettingParts(talks_from(decisions))
     found = _tally(parts, decisions)
     resampling = jackknife.over(len(parts.talks.dilemmas))
     made = _measured(parts, resampling)
@@ -70,7 +70,7 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
     choice, others = unfitted_choices(parts, how) if weighted else fit_choices(parts, how, jackknife.level)
     faults = count_faults(decisions, "format")
     if faults:
-        rest = Parts(parts.talks.without_faults()) if any(one.faulty for one in faults) else None
+        rest = SettingParts(parts.talks.without_faults()) if any(one.faulty for one in faults) else None
         made, choice = _beside(made, choice, rest, resampling, how)
     return Analysis(
         models=parts.talks.models,
@@ -95,7 +95,7 @@ def assemble(decisions: pl.DataFrame, jackknife: Jackknife, how: Fitting) -> Ana
 
 
 def _beside(
-    made: _Measured, choice: tuple[Choice, ...], rest: Parts | None, resampling: Resampling, how: Fitting
+    made: _Measured, choice: tuple[Choice, ...], rest: SettingParts | None, resampling: Resampling, how: Fitting
 ) -> tuple[_Measured, tuple[Choice, ...]]:
     """The headlines beside those without faulty messages, `rest`; the same numbers if that is None: none is faulty."""
     if rest is None:
@@ -123,11 +123,11 @@ _REASONS = {
 """Why a measure is missing, if it is."""
 
 
-def _measured(parts: Parts, resampling: Resampling) -> _Measured:
+def _measured(parts: SettingParts, resampling: Resampling) -> _Measured:
     """The measures, two at a time: NumPy lets other threads work."""
     with ThreadPoolExecutor(2) as pool:
 
-        def started(measure: Callable[[Parts, Resampling], Made]) -> Future[Made]:
+        def started(measure: Callable[[SettingParts, Resampling], Made]) -> Future[Made]:
             return pool.submit(measure, parts, resampling)
 
         has_values = parts.talks.masks is not None and parts.talks.weight is None
@@ -148,7 +148,7 @@ def _measured(parts: Parts, resampling: Resampling) -> _Measured:
         )
 
 
-def _tally(parts: Parts, decisions: pl.DataFrame) -> Tally:
+def _tally(parts: SettingParts, decisions: pl.DataFrame) -> Tally:
     """Counts of what was said, and of what was unusable."""
     talks = parts.talks
     model = np.broadcast_to(talks.model[..., None], talks.verdict.shape)
@@ -169,7 +169,7 @@ def _tally(parts: Parts, decisions: pl.DataFrame) -> Tally:
     )
 
 
-def _unfinished(parts: Parts) -> int:
+def _unfinished(parts: SettingParts) -> int:
     """Deliberations without consensus that are shorter than the longest of their kind."""
     count = 0
     for part in parts.pooled:
@@ -178,7 +178,7 @@ def _unfinished(parts: Parts) -> int:
     return count
 
 
-def _mute(parts: Parts, found: Tally) -> Iterator[str]:
+def _mute(parts: SettingParts, found: Tally) -> Iterator[str]:
     """Models that in effect take no part."""
     for name in parts.talks.mute:
         yield (
@@ -205,7 +205,7 @@ _ALIKE, _ALL_BUT = 0.75, 0.02
 lower limit of their share over dilemmas is above 75%: 12 dilemmas without exception."""
 
 
-def _regardless(parts: Parts, level: float) -> Iterator[str]:
+def _regardless(parts: SettingParts, level: float) -> Iterator[str]:
     """Models that open every dilemma with one verdict."""
     talks = parts.talks
     for code, name in enumerate(talks.models):
@@ -242,7 +242,7 @@ def _notes_on(found: Tally) -> tuple[str, ...]:
             f"{found.continued:,} deliberations went on after all agents had agreed; consensus is counted in the round "
             "where it was first reached, last verdicts in the last round."
         )
-    return (*notes, *few(found.dilemmas, "dilemmas"))
+    return (*notes, *warn_few_items(found.dilemmas, "dilemmas"))
 
 
 def _some(count: int) -> str:

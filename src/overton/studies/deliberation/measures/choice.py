@@ -20,9 +20,9 @@ from overton.studies.deliberation.choice_model import (
     decisions_from_columns,
     fit,
 )
-from overton.studies.deliberation.choice_model import Parameter as Fit
+from overton.studies.deliberation.choice_model import Coefficient as Fit
 from overton.studies.deliberation.items import VERDICTS
-from overton.studies.deliberation.measures.parts import Part, Parts, in_order
+from overton.studies.deliberation.measures.parts import SettingParts, SettingRows, in_order
 from overton.studies.deliberation.measures.results import Choice, Parameter, Spread
 
 
@@ -35,7 +35,7 @@ class Fitting(NamedTuple):
     others: bool = False
 
 
-def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
+def fit_choices(parts: SettingParts, how: Fitting, level: float) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """The fits for each goal, correctness first, with the chosen estimator; and with the others, if requested."""
     rows = [(goal, decisions_of(part)) for goal, part in _by_goal(parts, how.goals)]
     first = [_fitted(goal, decisions, how, level) for goal, decisions in rows]
@@ -48,7 +48,7 @@ def fit_choices(parts: Parts, how: Fitting, level: float) -> tuple[tuple[Choice,
     return tuple(first), tuple(more)
 
 
-def unfitted_choices(parts: Parts, how: Fitting) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
+def unfitted_choices(parts: SettingParts, how: Fitting) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """No fits, with the reason, for decisions of deliberations that have weights: the likelihood has none."""
     made = []
     for goal, part in _by_goal(parts, how.goals):
@@ -58,7 +58,7 @@ def unfitted_choices(parts: Parts, how: Fitting) -> tuple[tuple[Choice, ...], tu
     return tuple(made), ()
 
 
-def fit_again(parts: Parts, first: Sequence[Choice], how: Fitting, level: float) -> tuple[Choice, ...]:
+def fit_again(parts: SettingParts, first: Sequence[Choice], how: Fitting, level: float) -> tuple[Choice, ...]:
     """The fits to other verdicts in the same deliberations, each with the estimator of the `first` fit for its goal:
     numbers shown side by side must differ in the verdicts alone."""
     used = (how._replace(estimator=cast("Estimator", one.estimator)) for one in first)
@@ -68,7 +68,7 @@ def fit_again(parts: Parts, first: Sequence[Choice], how: Fitting, level: float)
     )
 
 
-def _by_goal(parts: Parts, goals: str) -> Iterator[tuple[str | None, Part]]:
+def _by_goal(parts: SettingParts, goals: str) -> Iterator[tuple[str | None, SettingRows]]:
     talks = parts.talks
     different = in_order(one.goal for one in talks.settings)
     if goals == "together":
@@ -79,7 +79,7 @@ def _by_goal(parts: Parts, goals: str) -> Iterator[tuple[str | None, Part]]:
         yield goal, parts.everything.where(chosen)
 
 
-def decisions_of(part: Part) -> Decisions:
+def decisions_of(part: SettingRows) -> Decisions:
     """The part's messages as the choice model takes them; deliberations and agents by number."""
     talks = part.talks
     row, seat, round_ = np.nonzero(talks.message[part.rows] >= 0)

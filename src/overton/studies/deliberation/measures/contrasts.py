@@ -29,7 +29,7 @@ NOTHING = "nothing was observed"
 """Why an estimate has no value: its denominator is empty."""
 
 
-class Pair(NamedTuple, Generic[Key]):
+class SharePair(NamedTuple, Generic[Key]):
     """Two shares to compare, or K of them where `above` is [dilemmas, K]; or two means, with every observation.
 
     `key` says what is compared. `observed` are both sides' observations if means are compared.
@@ -48,7 +48,7 @@ def two(sides: Iterable[ClusterSums]) -> tuple[ClusterSums, ClusterSums]:
     return first, second
 
 
-def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[Key, Contrast]]:
+def compared(resampling: Resampling, pairs: Iterable[SharePair[Key]]) -> list[tuple[Key, Contrast]]:
     """Every pair's contrast, in order, K of them for a pair of K; tests are not yet corrected for their number.
 
     There are no tests (NaN) of counts with weights.
@@ -71,7 +71,7 @@ def compared(resampling: Resampling, pairs: Iterable[Pair[Key]]) -> list[tuple[K
     ]
 
 
-def _tests(pair: Pair[Key]) -> list[tuple[Significance, Significance]]:
+def _tests(pair: SharePair[Key]) -> list[tuple[Significance, Significance]]:
     (first, first_n, _), (second, second_n, _) = pair.first, pair.second
     if pair.first.many is not None:  # weighted counts are no sample for these tests
         unpaired = paired = np.full(first.reshape(len(first), -1).shape[1], nan)

@@ -28,10 +28,10 @@ from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.misclassification import CorrectedSums, DoublyLabelled, corrected_ratio, error_weights, moved_by
 from overton.statistics.prediction_powered import difference
-from overton.studies.correction import Case, LabelledUnits, Place, Resting
+from overton.studies.correction import CorrectionCase, LabelledUnits, Place, Resting
 from overton.studies.deliberation.measures.analysis import Inheritance, Similarity
-from overton.studies.deliberation.measures.parts import Part, Parts
-from overton.studies.deliberation.measures.talks import Talks, kept_decisions, talks_from
+from overton.studies.deliberation.measures.parts import SettingParts, SettingRows
+from overton.studies.deliberation.measures.talks import Deliberations, kept_decisions, talks_from
 from overton.studies.deliberation.measures.values import measure_inheritance, measure_similarity
 from overton.studies.label_shares import LabelledNumbers, Variants, leading
 from overton.studies.people_labels import People, read_people
@@ -62,7 +62,7 @@ def corrected_values(
 
 
 @dataclass(frozen=True)
-class _Number:
+class _CorrectedNumber:
     """A number as in the analysis, and as sums by dilemma with the judge's errors undone; for a difference, those of
     its second and of its first side. It is of one group of each kind in `part_of`, or a difference of two."""
 
@@ -71,7 +71,7 @@ class _Number:
     part_of: tuple[str, ...] = ()
 
 
-class ValueCase(Case):
+class ValueCase(CorrectionCase):
     """N explanations with V values each, and what people say about some of them.
 
     `asked` are level, draws and seed.
@@ -83,8 +83,8 @@ class ValueCase(Case):
         self.level, self.draws, self.seed = asked
         self.values = values
         self.kept, _ = kept_decisions(decisions)
-        self.talks: Talks = talks_from(decisions)
-        self.parts = Parts(self.talks)
+        self.talks: Deliberations = talks_from(decisions)
+        self.parts = SettingParts(self.talks)
         self.resampling = Jackknife(self.level, unit="dilemmas").over(len(self.talks.dilemmas))
         self.people, self.place = self._placed(people)
 
@@ -161,11 +161,11 @@ class ValueCase(Case):
             yield Resting(group, name, everything, place)
 
     @cached_property
-    def _made(self) -> list[tuple[tuple[str | None, str, Place], _Number]]:
+    def _made(self) -> list[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
         return [*self._similarities(), *self._inheritances()] if self.talks.masks is not None else []
 
     @cached_property
-    def _numbers(self) -> dict[Place, _Number]:
+    def _numbers(self) -> dict[Place, _CorrectedNumber]:
         return {place: made for (_, _, place), made in self._made}
 
     def corrected(self, one: Resting) -> Variants:
@@ -175,7 +175,7 @@ class ValueCase(Case):
         alone = not_computed(_APART, level=self.level)
         return Variants(leading(found, len(self.people.id)), number.plain, found, alone)
 
-    def _of(self, number: _Number) -> Estimate:
+    def _of(self, number: _CorrectedNumber) -> Estimate:
         if not self.weights.size:
             why = "the judge barely distinguishes the values" if len(self.place) else "nothing is labelled"
             return not_computed(why, level=self.level)
@@ -203,7 +203,7 @@ class ValueCase(Case):
 
         return CorrectedSums(summed(above), summed(np.broadcast_to(below, above.shape)))
 
-    def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _Number]]:
+    def _similarities(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
         found = measure_similarity(self.parts, self.resampling)
         for number, (part, plain) in enumerate(zip(self.parts.pooled, found, strict=True)):
             pairs = self._pairs(part)
@@ -211,7 +211,7 @@ class ValueCase(Case):
             for name, place, one in self._of_pairs(pairs, plain):
                 yield (group, f"similarity, {name}", ("values", "similarity", number, *place)), one
 
-    def _of_pairs(self, pairs: _Pairs, plain: Similarity) -> Iterator[tuple[str, Place, _Number]]:
+    def _of_pairs(self, pairs: _CorrectedPairs, plain: Similarity) -> Iterator[tuple[str, Place, _CorrectedNumber]]:
         """All similarities of a setting."""
         sides = [self._sums(pairs, side) for side in (~pairs.agree, pairs.agree)]
         yield from _contrast("different and same verdicts", "agreement", plain.agreement, (sides[0], sides[1]))
@@ -222,12 +222,16 @@ class ValueCase(Case):
                 ("agreement", pairs.agree, one.agreement),
             ):
                 undone = self._sums(pairs, side & inside)
-                yield f"round {one.round}, {name}", ("by_round", place, name), _Number(number, undone, ("round",))
+                yield (
+                    f"round {one.round}, {name}",
+                    ("by_round", place, name),
+                    _CorrectedNumber(number, undone, ("round",)),
+                )
         for name, chosen, contrast in (("consensus", True, plain.consensus), ("without", False, plain.without)):
             both = self._first_and_last(pairs, consensus=chosen)
             yield from _contrast(f"first and last round, {name}", name, contrast, both, ("round",))
 
-    def _pairs(self, part: Part) -> _Pairs:
+    def _pairs(self, part: SettingRows) -> _CorrectedPairs:
         """Pairs of agents in each round, with the weights of their similarity and of either using a value."""
         talks = self.talks
         found = []
@@ -242,7 +246,7 @@ class ValueCase(Case):
         above, below = np.zeros((2, len(self.weights), *one.shape))
         if there.any() and self.weights.size:
             above[:, there], below[:, there] = self._alike(one[there], other[there])
-        return _Pairs(rows, talks.dilemma[rows], agree, above, below)
+        return _CorrectedPairs(rows, talks.dilemma[rows], agree, above, below)
 
     def _alike(self, one: Ints, other: Ints) -> tuple[Floats, Floats]:
         """The weights of the similarity of pairs of explanations [P], and of either using a value [1 + draws, P].
@@ -258,13 +262,13 @@ class ValueCase(Case):
         above, below = (np.stack(side)[:, back.ravel()] for side in zip(*made, strict=True))
         return above, below
 
-    def _sums(self, pairs: _Pairs, side: Flags) -> CorrectedSums:
+    def _sums(self, pairs: _CorrectedPairs, side: Flags) -> CorrectedSums:
         flat = np.broadcast_to(pairs.dilemma[:, None], side.shape).ravel()
         return self._by_dilemma(
             flat, *((one * side).reshape(len(one), side.size) for one in (pairs.above, pairs.below))
         )
 
-    def _first_and_last(self, pairs: _Pairs, *, consensus: bool) -> tuple[CorrectedSums, CorrectedSums]:
+    def _first_and_last(self, pairs: _CorrectedPairs, *, consensus: bool) -> tuple[CorrectedSums, CorrectedSums]:
         """Round 1 and the last round, for pairs with a similarity in both: each is weighted by the other's presence."""
         talks, every = self.talks, np.arange(len(pairs.row))
         beyond = (talks.rounds[pairs.row] > 1) & (talks.agreement[pairs.row] != 1)
@@ -278,7 +282,7 @@ class ValueCase(Case):
             self._by_dilemma(pairs.dilemma, final * in_first * chosen, below),
         )
 
-    def _inheritances(self) -> Iterator[tuple[tuple[str | None, str, Place], _Number]]:
+    def _inheritances(self) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
         found = iter(enumerate(measure_inheritance(self.parts, self.resampling)))
         for part in self.parts.pooled:
             opening = self.talks.message[part.rows, :, 0]
@@ -289,8 +293,8 @@ class ValueCase(Case):
                 yield from self._inherited(known, model, number, plain)
 
     def _inherited(
-        self, part: Part, model: str, number: int, plain: Inheritance
-    ) -> Iterator[tuple[tuple[str | None, str, Place], _Number]]:
+        self, part: SettingRows, model: str, number: int, plain: Inheritance
+    ) -> Iterator[tuple[tuple[str | None, str, Place], _CorrectedNumber]]:
         """A model's values; agents that never change their verdict inherit none, whatever the values are."""
         row, seat = np.nonzero(part.seated(model))
         changed = part.changed[row, seat]
@@ -301,9 +305,9 @@ class ValueCase(Case):
             sums[:, changed] = above[:, :, self.values.index(value)]
             undone = self._by_dilemma(dilemma, sums, np.ones(len(row)))
             place = ("values", "inheritance", number, "values", value)
-            yield (None, f"inherited {value}", place), _Number(one, undone, ("model",))
+            yield (None, f"inherited {value}", place), _CorrectedNumber(one, undone, ("model",))
 
-    def _taken(self, part: Part, row: Ints, seat: Ints) -> Floats:
+    def _taken(self, part: SettingRows, row: Ints, seat: Ints) -> Floats:
         """The weight of inheriting each value, for agents that changed their verdict [1 + draws, agents, V]."""
         talks, every = self.talks, np.arange(len(row))
         message = talks.message[part.rows[row]]
@@ -317,7 +321,7 @@ class ValueCase(Case):
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class _CorrectedPairs:
     """K pairs of agents over rounds: their deliberation and dilemma [K], whether their verdicts agree [K, rounds], and
     the weights of their similarity and of its presence [1 + draws, K, rounds]."""
 
@@ -330,9 +334,9 @@ class _Pairs:
 
 def _contrast(
     title: str, field: str, plain: object, sides: tuple[CorrectedSums, CorrectedSums], part_of: tuple[str, ...] = ()
-) -> Iterator[tuple[str, Place, _Number]]:
+) -> Iterator[tuple[str, Place, _CorrectedNumber]]:
     for name, undone in (("first", sides[0]), ("second", sides[1]), ("difference", (sides[1], sides[0]))):
-        yield f"{title}, {name}", (field, name), _Number(getattr(plain, name), undone, part_of)
+        yield f"{title}, {name}", (field, name), _CorrectedNumber(getattr(plain, name), undone, part_of)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)

@@ -27,8 +27,8 @@ from overton.studies.deliberation.measures.analysis import (
     SpeakerVerdicts,
     Verdicts,
 )
-from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected
-from overton.studies.deliberation.measures.parts import Part, Parts, Speaker, summed
+from overton.studies.deliberation.measures.contrasts import NOTHING, SharePair, compared, corrected
+from overton.studies.deliberation.measures.parts import SettingParts, SettingRows, Speaker, summed
 from overton.studies.deliberation.measures.results import ContrastIn, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
 
@@ -38,7 +38,7 @@ ROUNDS: Range = (1.0, inf)
 _NEVER = "no deliberation reached consensus"
 
 
-def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
+def measure_consensus(parts: SettingParts, resampling: Resampling) -> ConsensusResult:
     """Rounds to consensus and shares without consensus, over all deliberations and by setting."""
     overall, *settings = _consensus_in((parts.everything, *parts.by_setting), resampling)
     return ConsensusResult(
@@ -48,13 +48,13 @@ def measure_consensus(parts: Parts, resampling: Resampling) -> ConsensusResult:
     )
 
 
-def overall_consensus(parts: Parts, resampling: Resampling) -> Consensus:
+def overall_consensus(parts: SettingParts, resampling: Resampling) -> Consensus:
     """How all deliberations together end: `overall` of `measure_consensus` alone."""
     (overall,) = _consensus_in((parts.everything,), resampling)
     return overall
 
 
-def _consensus_in(parts: Sequence[Part], resampling: Resampling) -> Iterator[Consensus]:
+def _consensus_in(parts: Sequence[SettingRows], resampling: Resampling) -> Iterator[Consensus]:
     every = [part.without_mutes for part in parts]
     endings = [_endings(part) for part in every]
     many = [None if part.weight is None else _endings(part.unweighted) for part in every]
@@ -64,20 +64,20 @@ def _consensus_in(parts: Sequence[Part], resampling: Resampling) -> Iterator[Con
     return map(_consensus, every, shares, rounds)
 
 
-def _endings(part: Part) -> Floats:
+def _endings(part: SettingRows) -> Floats:
     """Deliberations on each dilemma by the round of their consensus, 0 for none [dilemmas, rounds + 1]."""
     shape = (len(part.talks.dilemmas), part.talks.verdict.shape[2] + 1)
     return summed([part.dilemma, part.agreement], shape, part.weight)
 
 
-def _shares(part: Part, endings: Floats, many: Floats | None = None) -> ClusterSums:
+def _shares(part: SettingRows, endings: Floats, many: Floats | None = None) -> ClusterSums:
     """Consensus by majority, in any round, in no round, and in each round; `many` are endings without weights."""
     majority = part.count(part.talks.majority[part.rows] >= 0)
     above = np.column_stack([majority, endings[:, 1:].sum(1), endings])
     return ClusterSums(above, endings.sum(1), None if many is None else many.sum(1))
 
 
-def rounds_of(part: Part) -> ClusterSums:
+def rounds_of(part: SettingRows) -> ClusterSums:
     """The rounds of the deliberations that reach consensus, and how many these are, by dilemma."""
     return _rounds(_endings(part), None if part.weight is None else _endings(part.unweighted))
 
@@ -87,27 +87,27 @@ def _rounds(endings: Floats, many: Floats | None = None) -> ClusterSums:
     return ClusterSums(above, below, None if many is None else many[:, 1:].sum(1))
 
 
-def _consensus(part: Part, shares: list[Estimate], rounds: list[Estimate]) -> Consensus:
+def _consensus(part: SettingRows, shares: list[Estimate], rounds: list[Estimate]) -> Consensus:
     majority, reached, without, *by_round = shares
     return Consensus(len(part.rows), reached, without, majority, dict(enumerate(by_round, 1)), rounds[0])
 
 
-def _formats(parts: Parts) -> Iterator[Pair[Setting]]:
+def _formats(parts: SettingParts) -> Iterator[SharePair[Setting]]:
     """The two formats, if the same models had both with the same goal."""
     by_name = {part.setting: part for part in parts.pooled}
     for setting, part in by_name.items():
         other = by_name.get(Setting("round-robin", setting.goal, setting.agents))
         if setting.format == "synchronous" and other:
             key = Setting("both", setting.goal, setting.agents)
-            yield Pair(key, ("synchronous", "round-robin"), part.reached, other.reached)
+            yield SharePair(key, ("synchronous", "round-robin"), part.reached, other.reached)
 
 
-def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
+def measure_changes(parts: SettingParts, resampling: Resampling) -> Changes:
     """How often each model changes its verdict, over all deliberations and in each setting."""
     speakers = [(part, speaker) for part in parts.by_setting for speaker in part.speakers]
     rates = resampling.ratios((_changes(*one) for one in speakers), parts.talks.unread)
     pairs = (
-        Pair(part.setting, pair, part.changes(pair[0]), part.changes(pair[1]))
+        SharePair(part.setting, pair, part.changes(pair[0]), part.changes(pair[1]))
         for part in parts.by_setting
         for pair in combinations(part.models, 2)
     )
@@ -121,14 +121,14 @@ def measure_changes(parts: Parts, resampling: Resampling) -> Changes:
     )
 
 
-def changes_by_model(parts: Parts, resampling: Resampling) -> dict[str, Estimate]:
+def changes_by_model(parts: SettingParts, resampling: Resampling) -> dict[str, Estimate]:
     """How often each model changes its verdict, over all deliberations: `by_model` of `measure_changes` alone."""
     models = parts.talks.models
     rates = resampling.ratios((parts.everything.changes(model) for model in models), parts.talks.unread)
     return {model: rate for model, (rate,) in zip(models, rates, strict=True)}
 
 
-def _changes(part: Part, speaker: Speaker) -> ClusterSums:
+def _changes(part: SettingRows, speaker: Speaker) -> ClusterSums:
     seats = list(speaker.seats)
     return part.share_of_agents(part.changed[:, seats], part.heard[:, seats])
 
@@ -136,14 +136,14 @@ def _changes(part: Part, speaker: Speaker) -> ClusterSums:
 _NAMES = (*VERDICTS, INVALID_NAME)
 
 
-def measure_verdicts(parts: Parts, resampling: Resampling) -> tuple[Verdicts, ...]:
+def measure_verdicts(parts: SettingParts, resampling: Resampling) -> tuple[Verdicts, ...]:
     """Each agent's verdicts in round 1 and at the end, and what deliberations agree on, by setting."""
     counts = (one for part in parts.by_setting for one in _given(part))
     estimates = iter(resampling.ratios(counts, NOTHING))
     return tuple(_verdicts(part, estimates) for part in parts.by_setting)
 
 
-def _given(part: Part) -> Iterator[ClusterSums]:
+def _given(part: SettingRows) -> Iterator[ClusterSums]:
     """What is agreed on, then each speaker's verdicts in round 1 and in the last."""
     talks, rows = part.talks, part.rows
     first, last = talks.verdict[rows, :, 0], talks.at_end[rows]
@@ -153,7 +153,7 @@ def _given(part: Part) -> Iterator[ClusterSums]:
         yield _by_verdict(part, last[:, list(speaker.seats)])
 
 
-def _by_verdict(part: Part, verdicts: AnyInts) -> ClusterSums:
+def _by_verdict(part: SettingRows, verdicts: AnyInts) -> ClusterSums:
     """How often each dilemma got each verdict, the invalid ones last."""
     there, codes = verdicts != ABSENT, verdicts % len(_NAMES)
     counts = _coded(part, there, codes, len(_NAMES))
@@ -161,7 +161,7 @@ def _by_verdict(part: Part, verdicts: AnyInts) -> ClusterSums:
     return ClusterSums(counts, counts.sum(1), many)
 
 
-def _verdicts(part: Part, estimates: Iterator[list[Estimate]]) -> Verdicts:
+def _verdicts(part: SettingRows, estimates: Iterator[list[Estimate]]) -> Verdicts:
     *agreed, without = next(estimates)
     speakers = tuple(
         SpeakerVerdicts(one.model, one.position, _named(next(estimates)), _named(next(estimates)))
@@ -186,7 +186,7 @@ _ENDS = [*((a, b) for a in VERDICTS for b in VERDICTS), *[(verdict, None) for ve
 _NOT_BEYOND = "no deliberation went beyond round 1"
 
 
-def measure_archetypes(parts: Parts, resampling: Resampling) -> tuple[Archetypes, ...]:
+def measure_archetypes(parts: SettingParts, resampling: Resampling) -> tuple[Archetypes, ...]:
     """Changes and holdouts of each model against each set of others."""
     pairs = [(part.beyond_round_1, model) for part in parts.pooled for model in part.models]
     counts = [_kinds(part.unweighted, model) for part, model in pairs]
@@ -194,7 +194,7 @@ def measure_archetypes(parts: Parts, resampling: Resampling) -> tuple[Archetypes
     return tuple(_archetypes(*one, *made) for one, made in zip(pairs, zip(counts, estimates, strict=True), strict=True))
 
 
-def _kinds(part: Part, model: str) -> ClusterSums:
+def _kinds(part: SettingRows, model: str) -> ClusterSums:
     """By dilemma: changes by first and last verdict, holdouts and unresolved by first verdict, returned."""
     talks, rows, seated, changed = part.talks, part.rows, part.seated(model) & part.heard, part.changed
     first, last = talks.first[rows], talks.last[rows]
@@ -209,14 +209,14 @@ def _kinds(part: Part, model: str) -> ClusterSums:
     return ClusterSums(np.concatenate(columns, axis=1), part.count_agents(seated), many)
 
 
-def _coded(part: Part, chosen: Flags, codes: AnyInts, width: int) -> Floats:
+def _coded(part: SettingRows, chosen: Flags, codes: AnyInts, width: int) -> Floats:
     """How often each dilemma has each code among the chosen agents [dilemmas, width]."""
     dilemma = np.broadcast_to(part.dilemma[:, None], chosen.shape)
     weight = None if part.weight is None else np.broadcast_to(part.weight[:, None], chosen.shape)[chosen]
     return summed([dilemma[chosen], codes[chosen]], (len(part.talks.dilemmas), width), weight)
 
 
-def _archetypes(part: Part, model: str, counts: ClusterSums, estimates: list[Estimate]) -> Archetypes:
+def _archetypes(part: SettingRows, model: str, counts: ClusterSums, estimates: list[Estimate]) -> Archetypes:
     totals = counts.above.sum(0).astype(int).tolist()
     made = [Archetype(*ends, *one) for ends, *one in zip(_ENDS, totals[:-1], estimates[:-1], strict=True)]
     return Archetypes(

@@ -20,13 +20,13 @@ from overton.studies.deliberation.measures.analysis import (
     OrderEffects,
     Steering,
 )
-from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected, two
-from overton.studies.deliberation.measures.parts import Part, Parts, in_order
+from overton.studies.deliberation.measures.contrasts import NOTHING, SharePair, compared, corrected, two
+from overton.studies.deliberation.measures.parts import SettingParts, SettingRows, in_order
 from overton.studies.deliberation.measures.results import ContrastIn, ContrastOf, Setting
 from overton.studies.deliberation.measures.talks import ABSENT
 
 
-def measure_order(parts: Parts, resampling: Resampling) -> OrderEffects | None:
+def measure_order(parts: SettingParts, resampling: Resampling) -> OrderEffects | None:
     """First-speaker effects in round-robin deliberations; None if there are no such deliberations."""
     in_turn = [part for part in parts.pooled if part.setting.format == "round-robin"]
     if not in_turn:
@@ -44,11 +44,11 @@ def measure_order(parts: Parts, resampling: Resampling) -> OrderEffects | None:
     )
 
 
-def _led_by(part: Part, model: str) -> Part:
+def _led_by(part: SettingRows, model: str) -> SettingRows:
     return part.where(part.seated(model)[:, 0])
 
 
-def _endings(part: Part) -> ClusterSums:
+def _endings(part: SettingRows) -> ClusterSums:
     """Consensus in round 1, in any round, on the first speaker's first verdict, on another."""
     own = part.talks.agreed_verdict[part.rows] == part.talks.verdict[part.rows, 0, 0]
     reached = part.agreement > 0
@@ -56,15 +56,15 @@ def _endings(part: Part) -> ClusterSums:
     return part.share(flags)
 
 
-def _at_once(part: Part) -> Iterator[Pair[Setting]]:
+def _at_once(part: SettingRows) -> Iterator[SharePair[Setting]]:
     """Consensus in round 1 by who speaks first."""
     for pair in combinations(part.models, 2):
         led = [_led_by(part, model) for model in pair]
         if all(one.rows.size for one in led):
-            yield Pair(part.setting, pair, *two(one.share(one.agreement == 1) for one in led))
+            yield SharePair(part.setting, pair, *two(one.share(one.agreement == 1) for one in led))
 
 
-def _changes(part: Part) -> Iterator[Pair[tuple[Setting, str]]]:
+def _changes(part: SettingRows) -> Iterator[SharePair[tuple[Setting, str]]]:
     """A model's change-of-verdict rate when it speaks first, and when it speaks later."""
     for model in part.models:
         seated = part.seated(model) & part.heard
@@ -72,36 +72,36 @@ def _changes(part: Part) -> Iterator[Pair[tuple[Setting, str]]]:
         sides = (first, seated & ~first)
         if all(side.any() for side in sides):
             counts = (part.share_of_agents(side & part.changed, side) for side in sides)
-            yield Pair((part.setting, model), ("first", "later"), *two(counts))
+            yield SharePair((part.setting, model), ("first", "later"), *two(counts))
 
 
 _Key = tuple[Setting, str | None]
 
 
-def measure_steering(parts: Parts, resampling: Resampling) -> tuple[Steering, ...]:
+def measure_steering(parts: SettingParts, resampling: Resampling) -> tuple[Steering, ...]:
     """Each other goal against the first, if the same models had both."""
-    found: dict[Setting, dict[str | None, Part]] = {}
+    found: dict[Setting, dict[str | None, SettingRows]] = {}
     for part in parts.pooled:
         found.setdefault(msgspec.structs.replace(part.setting, goal=None), {})[part.setting.goal] = part
     pairs = (pair for setting, by_goal in found.items() for pair in _goals_compared(setting, by_goal))
     return tuple(Steering(*key, contrast) for key, contrast in corrected(compared(resampling, pairs)))
 
 
-def _goals_compared(setting: Setting, by_goal: dict[str | None, Part]) -> Iterator[Pair[_Key]]:
+def _goals_compared(setting: Setting, by_goal: dict[str | None, SettingRows]) -> Iterator[SharePair[_Key]]:
     """Changes of verdict by model, then consensus."""
     first, *others = in_order(by_goal)
     for goal in others:
         parts, names = (by_goal[first], by_goal[goal]), (first or "", goal or "")
         for model in parts[0].models:
-            yield Pair((setting, model), names, *two(part.changes(model) for part in parts))
-        yield Pair((setting, None), names, *two(part.reached for part in parts))
+            yield SharePair((setting, model), names, *two(part.changes(model) for part in parts))
+        yield SharePair((setting, None), names, *two(part.reached for part in parts))
 
 
 _ROUNDS = ("round 1", "last round")
 _NO_CONSENSUS = "no deliberation on a dilemma whose crowd is known reached consensus"
 
 
-def measure_crowd(parts: Parts, resampling: Resampling) -> Crowd | None:
+def measure_crowd(parts: SettingParts, resampling: Resampling) -> Crowd | None:
     """How often verdicts are the crowd's; None if no crowd is known."""
     talks = parts.talks
     if not (talks.crowd >= 0).any():
@@ -117,15 +117,15 @@ def measure_crowd(parts: Parts, resampling: Resampling) -> Crowd | None:
     )
 
 
-def _known(parts: Parts, goal: str | None) -> Part:
+def _known(parts: SettingParts, goal: str | None) -> SettingRows:
     """Deliberations with this goal on dilemmas whose crowd is known."""
     talks = parts.talks
     has_goal = np.array([one.goal == goal for one in talks.settings])[talks.setting]
     rows = np.flatnonzero(has_goal & (talks.crowd[talks.dilemma] >= 0))
-    return Part(Setting("all", goal, talks.models), talks, rows)
+    return SettingRows(Setting("all", goal, talks.models), talks, rows)
 
 
-def _first_and_last(part: Part) -> Iterator[Pair[tuple[str | None, str]]]:
+def _first_and_last(part: SettingRows) -> Iterator[SharePair[tuple[str | None, str]]]:
     """Each model's verdicts in round 1 and in the last one."""
     talks = part.talks
     crowd = talks.crowd[part.dilemma][:, None]
@@ -137,10 +137,10 @@ def _first_and_last(part: Part) -> Iterator[Pair[tuple[str | None, str]]]:
                 part.share_of_agents(np.asarray(one & (verdicts == crowd)), one)
                 for one, verdicts in zip(there, rounds, strict=True)
             )
-            yield Pair((part.setting.goal, model), _ROUNDS, *two(counts))
+            yield SharePair((part.setting.goal, model), _ROUNDS, *two(counts))
 
 
-def _the_crowds(part: Part) -> ClusterSums:
+def _the_crowds(part: SettingRows) -> ClusterSums:
     """Consensus verdicts that are the crowd's, out of those on dilemmas whose crowd is known."""
     crowd, agreed = part.talks.crowd[part.dilemma], part.talks.agreed_verdict[part.rows]
     both = (crowd >= 0) & (agreed >= 0)

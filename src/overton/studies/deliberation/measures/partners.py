@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from overton.statistics.arrays import AnyInts, Flags, Floats
 from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.deliberation.measures.parts import summed
-from overton.studies.deliberation.measures.talks import Talks
+from overton.studies.deliberation.measures.talks import Deliberations
 
 Masks = NDArray[np.uint64]
 
@@ -26,7 +26,7 @@ DEALS = 50
 """Partners drawn for each agent, each from a discussion of another dilemma in the same setting."""
 
 
-def similarity(talks: Talks, rng: np.random.Generator | None = None) -> ClusterSums:
+def similarity(talks: Deliberations, rng: np.random.Generator | None = None) -> ClusterSums:
     """By dilemma, the sum of the Jaccard similarities of all pairs of agents' values in their last messages, and the
     number of pairs.
 
@@ -45,7 +45,7 @@ def similarity(talks: Talks, rng: np.random.Generator | None = None) -> ClusterS
     return _counts(talks, found)
 
 
-def inherited(talks: Talks, model: str, rng: np.random.Generator | None = None) -> ClusterSums:
+def inherited(talks: Deliberations, model: str, rng: np.random.Generator | None = None) -> ClusterSums:
     """By dilemma, how many of the values that a model's agents first use once they have changed their verdict are ones
     that a partner used in its opening, and how many there are.
 
@@ -79,7 +79,7 @@ class _Dealt:
     known: Flags
 
 
-def _counts(talks: Talks, dealt: Sequence[_Dealt]) -> ClusterSums:
+def _counts(talks: Deliberations, dealt: Sequence[_Dealt]) -> ClusterSums:
     """By dilemma, the means over deals of what is known, with what the dilemma does to them as a lender of partners,
     and the weights of these means."""
     shape = (len(talks.dilemmas),)
@@ -103,21 +103,21 @@ def _centered(lent: Floats, below: Floats) -> Floats:
     return np.asarray(kept - kept.sum() * below / max(float(below.sum()), 1.0))
 
 
-def _sets(talks: Talks) -> tuple[Masks, Flags]:
+def _sets(talks: Deliberations) -> tuple[Masks, Flags]:
     """Each message's values as bits, and whether they are known; the last row stands for a missing message."""
     assert talks.masks is not None
     masks = np.where(talks.known[:, None], talks.masks, 0).astype(np.uint64)
     return np.append(masks, np.zeros((1, masks.shape[1]), np.uint64), axis=0), np.append(talks.known, False)
 
 
-def _last(talks: Talks) -> AnyInts:
+def _last(talks: Deliberations) -> AnyInts:
     """The number of each agent's last message [T, S], -1 if it said nothing."""
     message = talks.message
     place = message.shape[2] - 1 - np.argmax((message >= 0)[..., ::-1], axis=2)
     return np.asarray(np.take_along_axis(message, place[..., None], 2)[..., 0])
 
 
-def _others(talks: Talks, rows: AnyInts, rng: np.random.Generator) -> AnyInts:
+def _others(talks: Deliberations, rows: AnyInts, rng: np.random.Generator) -> AnyInts:
     """For each discussion in `rows`, others of these with its setting on other dilemmas [N, DEALS], drawn with
     replacement; -1 if there are none."""
     made = np.full((len(rows), DEALS), -1, np.int64)

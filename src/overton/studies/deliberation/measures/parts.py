@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from overton.statistics.arrays import AnyInts, Flags, Floats
 from overton.statistics.cluster_sums import ClusterSums
 from overton.studies.deliberation.measures.results import Setting
-from overton.studies.deliberation.measures.talks import Talks
+from overton.studies.deliberation.measures.talks import Deliberations
 
 
 def summed(
@@ -35,11 +35,11 @@ class Speaker(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class SettingRows:
     """The deliberations `rows` of `talks`, which share a setting."""
 
     setting: Setting
-    talks: Talks
+    talks: Deliberations
     rows: AnyInts
 
     @cached_property
@@ -84,7 +84,7 @@ class Part:
         return np.asarray(self.talks.first[self.rows] >= 0)
 
     @cached_property
-    def without_mutes(self) -> Part:
+    def without_mutes(self) -> SettingRows:
         """The deliberations without models that never gave a readable verdict: with these, nobody can agree."""
         mutes = [self.talks.models.index(name) for name in self.talks.mute]
         return self.where(np.asarray(~np.isin(self.seats, mutes).any(axis=1))) if mutes else self
@@ -93,12 +93,12 @@ class Part:
         """Where a model sits [rows, seats]."""
         return np.asarray(self.seats == self.talks.models.index(model))
 
-    def where(self, chosen: Flags) -> Part:
+    def where(self, chosen: Flags) -> SettingRows:
         """Some of the deliberations."""
-        return Part(self.setting, self.talks, self.rows[chosen])
+        return SettingRows(self.setting, self.talks, self.rows[chosen])
 
     @cached_property
-    def beyond_round_1(self) -> Part:
+    def beyond_round_1(self) -> SettingRows:
         """The deliberations that had a second round because the first brought no consensus."""
         return self.where((self.talks.rounds[self.rows] > 1) & (self.agreement != 1))
 
@@ -108,9 +108,9 @@ class Part:
         return None if self.talks.weight is None else self.talks.weight[self.rows]
 
     @cached_property
-    def unweighted(self) -> Part:
+    def unweighted(self) -> SettingRows:
         """The same with all deliberations counting alike."""
-        return self if self.weight is None else Part(self.setting, replace(self.talks, weight=None), self.rows)
+        return self if self.weight is None else SettingRows(self.setting, replace(self.talks, weight=None), self.rows)
 
     def count(self, flags: Flags | None = None) -> Floats:
         """For each dilemma, how many deliberations there are, or how many have a flag; each by its weight."""
@@ -144,31 +144,31 @@ class Part:
         return part.share(part.agreement > 0)
 
 
-class Parts:
+class SettingParts:
     """All deliberations, split into parts."""
 
-    def __init__(self, talks: Talks) -> None:
+    def __init__(self, talks: Deliberations) -> None:
         self.talks = talks
 
     @cached_property
-    def by_setting(self) -> list[Part]:
+    def by_setting(self) -> list[SettingRows]:
         """The deliberations of each setting."""
         return self._split(list(self.talks.settings))
 
     @cached_property
-    def pooled(self) -> list[Part]:
+    def pooled(self) -> list[SettingRows]:
         """The same with all orders of speaking pooled; settings with their agents sorted."""
         return self._split([Setting(one.format, one.goal, tuple(sorted(one.agents))) for one in self.talks.settings])
 
     @cached_property
-    def everything(self) -> Part:
+    def everything(self) -> SettingRows:
         """All deliberations; its setting has every model once."""
-        return Part(Setting("all", None, self.talks.models), self.talks, np.arange(len(self.talks)))
+        return SettingRows(Setting("all", None, self.talks.models), self.talks, np.arange(len(self.talks)))
 
-    def _split(self, names: list[Setting]) -> list[Part]:
+    def _split(self, names: list[Setting]) -> list[SettingRows]:
         made = sorted(set(names), key=_place)
         code = np.array([made.index(one) for one in names])[self.talks.setting]
-        return [Part(one, self.talks, np.flatnonzero(code == number)) for number, one in enumerate(made)]
+        return [SettingRows(one, self.talks, np.flatnonzero(code == number)) for number, one in enumerate(made)]
 
 
 def _place(setting: Setting) -> tuple[bool, bool, str, int, tuple[str, ...]]:

@@ -27,7 +27,7 @@ INVALID, ABSENT = -1, -2
 
 
 @dataclass(frozen=True)
-class Talks:
+class Deliberations:
     """T deliberations, sorted by dilemma, of up to S agents and R rounds; N messages.
 
     dilemmas, models, values   the names behind the codes; `values` is None if none are known
@@ -65,7 +65,7 @@ class Talks:
     def __len__(self) -> int:
         return len(self.dilemma)
 
-    def without_faults(self) -> Talks:
+    def without_faults(self) -> Deliberations:
         """The same with the verdicts of faulty messages treated as unreadable."""
         if self.faulty is None:
             return self
@@ -155,7 +155,7 @@ _WORD = 64
 _LARGEST = 200_000_000
 
 
-def talks_from(decisions: pl.DataFrame) -> Talks:
+def talks_from(decisions: pl.DataFrame) -> Deliberations:
     """Encode and arrange the decisions; deliberations with a failed call are left out entirely and counted.
 
     Raises:
@@ -182,7 +182,7 @@ def talks_from(decisions: pl.DataFrame) -> Talks:
     verdict = np.full(shape, ABSENT, np.int8)
     verdict[places] = _codes(kept["verdict"], VERDICTS)
     settings, setting = _settings(names, {column: coded[column][first] for column in _TALK}, seats.model)
-    return Talks(
+    return Deliberations(
         dilemmas=names["dilemma"],
         models=names["model"],
         values=values,

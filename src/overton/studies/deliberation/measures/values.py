@@ -16,10 +16,10 @@ from overton.statistics.arrays import AnyInts, Flags, Floats
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import Resampling
 from overton.studies.deliberation.measures.analysis import Inheritance, RoundSimilarity, Similarity, ValueUse
-from overton.studies.deliberation.measures.contrasts import NOTHING, Pair, compared, corrected, two
-from overton.studies.deliberation.measures.parts import Part, Parts, summed
+from overton.studies.deliberation.measures.contrasts import NOTHING, SharePair, compared, corrected, two
+from overton.studies.deliberation.measures.parts import SettingParts, SettingRows, summed
 from overton.studies.deliberation.measures.results import Contrast, ContrastBy
-from overton.studies.deliberation.measures.talks import Talks
+from overton.studies.deliberation.measures.talks import Deliberations
 
 Masks = NDArray[np.uint64]
 
@@ -32,14 +32,14 @@ def _jaccard(first: Masks, second: Masks) -> Floats:
         return np.asarray(shared / either)
 
 
-def _counted(part: Part, messages: AnyInts, dilemma: AnyInts) -> Floats:
+def _counted(part: SettingRows, messages: AnyInts, dilemma: AnyInts) -> Floats:
     """How many of the messages [N] on each dilemma use each value [dilemmas, values]; `dilemma` [N] ascends."""
     masks = part.talks.masks
     assert masks is not None
     return _count_values(part, masks[messages], dilemma)
 
 
-def _count_values(part: Part, masks: Masks, dilemma: AnyInts) -> Floats:
+def _count_values(part: SettingRows, masks: Masks, dilemma: AnyInts) -> Floats:
     """The same for sets in rows [N, W]."""
     talks = part.talks
     values = len(talks.values or ())
@@ -53,12 +53,12 @@ def _count_values(part: Part, masks: Masks, dilemma: AnyInts) -> Floats:
     return made
 
 
-def measure_use(parts: Parts, resampling: Resampling) -> tuple[ValueUse, ...]:
+def measure_use(parts: SettingParts, resampling: Resampling) -> tuple[ValueUse, ...]:
     """How often each model uses each value, and how much models that deliberate together differ."""
     return tuple(_use(part, resampling) for part in parts.pooled)
 
 
-def _use(part: Part, resampling: Resampling) -> ValueUse:
+def _use(part: SettingRows, resampling: Resampling) -> ValueUse:
     values = part.talks.values or ()
     counts = {model: _uses(part, model) for model in part.models}
     estimates = resampling.ratios(counts.values(), NOTHING)
@@ -67,14 +67,14 @@ def _use(part: Part, resampling: Resampling) -> ValueUse:
     for pair in combinations(part.models, 2):
         sides = [counts[model] for model in pair]
         used = np.flatnonzero((sides[0].above + sides[1].above).any(0))
-        one = Pair("", pair, *two(ClusterSums(side.above[:, used], side.below) for side in sides))
+        one = SharePair("", pair, *two(ClusterSums(side.above[:, used], side.below) for side in sides))
         found = [contrast for _, contrast in compared(resampling, [one])] if used.size else []
         named = [(values[value], made) for value, made in zip(used, found, strict=True)]
         differences += starmap(ContrastBy, corrected(named))
     return ValueUse(part.setting, models, tuple(differences))
 
 
-def _uses(part: Part, model: str) -> ClusterSums:
+def _uses(part: SettingRows, model: str) -> ClusterSums:
     """How many of a model's messages on each dilemma use each value, out of those whose values are known."""
     talks, seated = part.talks, part.seated(model)
     said = talks.message[part.rows][seated]
@@ -88,12 +88,12 @@ _UNKNOWN = "the values of round 1 are not known in any deliberation"
 _UNVARIED = "the model gave one verdict throughout in every deliberation"
 
 
-def measure_inheritance(parts: Parts, resampling: Resampling) -> tuple[Inheritance, ...]:
+def measure_inheritance(parts: SettingParts, resampling: Resampling) -> tuple[Inheritance, ...]:
     """Which values each model takes over, against each set of others."""
     return tuple(one for part in parts.pooled for one in _inheritance(part, resampling))
 
 
-def _inheritance(part: Part, resampling: Resampling) -> list[Inheritance]:
+def _inheritance(part: SettingRows, resampling: Resampling) -> list[Inheritance]:
     talks = part.talks
     opening = talks.message[part.rows, :, 0]
     seats_known = ((opening >= 0) & talks.known[opening]) | ~talks.seated[part.rows]
@@ -113,7 +113,7 @@ def _inheritance(part: Part, resampling: Resampling) -> list[Inheritance]:
     return made
 
 
-def _as_published(part: Part, model: str, resampling: Resampling) -> dict[str, Estimate]:
+def _as_published(part: SettingRows, model: str, resampling: Resampling) -> dict[str, Estimate]:
     """As in the authors' figure 4 d to f: what is new in an agent's last message, if its verdicts varied."""
     talks = part.talks
     varied = part.seated(model) & talks.varied[part.rows]
@@ -132,14 +132,14 @@ def _as_published(part: Part, model: str, resampling: Resampling) -> dict[str, E
     return {(talks.values or ())[value]: one for value, one in zip(used, estimates, strict=True)}
 
 
-def _said(talks: Talks) -> Masks:
+def _said(talks: Deliberations) -> Masks:
     """Each message's values as bits [N + 1, W], none if not known; the last row is for a missing message."""
     assert talks.masks is not None
     masks = talks.masks
     return np.append(np.where(talks.known[:, None], masks, 0), np.zeros((1, masks.shape[1]), masks.dtype), axis=0)
 
 
-def _inherited(part: Part) -> tuple[AnyInts, AnyInts, Masks]:
+def _inherited(part: SettingRows) -> tuple[AnyInts, AnyInts, Masks]:
     """The rows and seats of the agents that changed their verdict, and their inherited values as bits [N, W]."""
     talks, said = part.talks, _said(part.talks)
     row, seat = np.nonzero(part.changed)
@@ -159,13 +159,13 @@ _ROUNDS = ("round 1", "last round")
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class _AgentPairs:
     """Pairs of agents in a deliberation in each round: `similarity` and `agree` [pairs, rounds], NaN if not known.
 
     `dilemma` and `row` [pairs] are the codes of dilemma and deliberation; `empty` and `unknown` count what is NaN.
     """
 
-    part: Part
+    part: SettingRows
     dilemma: AnyInts
     row: AnyInts
     similarity: Floats
@@ -174,7 +174,7 @@ class _Pairs:
     unknown: int
 
 
-def measure_similarity(parts: Parts, resampling: Resampling) -> tuple[Similarity, ...]:
+def measure_similarity(parts: SettingParts, resampling: Resampling) -> tuple[Similarity, ...]:
     """Value similarity between the agents of each set of models.
 
     Its tests are not corrected for multiple comparisons: the three for each set are separate questions.
@@ -188,7 +188,7 @@ def measure_similarity(parts: Parts, resampling: Resampling) -> tuple[Similarity
     )
 
 
-def _similarity(pairs: _Pairs, contrasts: list[Contrast], by_round: list[list[Estimate]]) -> Similarity:
+def _similarity(pairs: _AgentPairs, contrasts: list[Contrast], by_round: list[list[Estimate]]) -> Similarity:
     agreement, consensus, without = contrasts
     rounds = (RoundSimilarity(number, *both) for number, both in enumerate(zip(*by_round, strict=True), 1))
     return Similarity(
@@ -202,7 +202,7 @@ def _similarity(pairs: _Pairs, contrasts: list[Contrast], by_round: list[list[Es
     )
 
 
-def _pairs(part: Part) -> _Pairs:
+def _pairs(part: SettingRows) -> _AgentPairs:
     talks, masks = part.talks, part.talks.masks
     assert masks is not None
     found: list[tuple[AnyInts, Floats, Flags]] = []
@@ -219,10 +219,10 @@ def _pairs(part: Part) -> _Pairs:
         empty += int(np.isnan(similarity[known]).sum())
         unknown += int((both & ~known).sum())
     rows, similarity, agree = (np.concatenate(side) for side in zip(*found, strict=True))
-    return _Pairs(part, talks.dilemma[rows], rows, similarity, agree, empty, unknown)
+    return _AgentPairs(part, talks.dilemma[rows], rows, similarity, agree, empty, unknown)
 
 
-def _questions(pairs: _Pairs) -> Iterator[Pair[str]]:
+def _questions(pairs: _AgentPairs) -> Iterator[SharePair[str]]:
     """Agreement against disagreement; round 1 against the last round, with consensus and without."""
     beyond = np.isin(pairs.row, pairs.part.beyond_round_1.rows)
     reached = pairs.part.talks.agreement[pairs.row] > 0
@@ -231,7 +231,7 @@ def _questions(pairs: _Pairs) -> Iterator[Pair[str]]:
     yield _first_to_last(pairs, beyond & ~reached)
 
 
-def _rounds(pairs: _Pairs) -> Iterator[ClusterSums]:
+def _rounds(pairs: _AgentPairs) -> Iterator[ClusterSums]:
     """Similarities by round: of pairs that disagree in it, and of pairs that agree."""
     part, width = pairs.part, pairs.similarity.shape[1]
     shape = (len(part.talks.dilemmas), width)
@@ -241,13 +241,13 @@ def _rounds(pairs: _Pairs) -> Iterator[ClusterSums]:
         yield ClusterSums(summed(cells, shape, pairs.similarity[pair, place]), summed(cells, shape))
 
 
-def _agreement(pairs: _Pairs) -> Pair[str]:
+def _agreement(pairs: _AgentPairs) -> SharePair[str]:
     dilemma = np.broadcast_to(pairs.dilemma[:, None], pairs.similarity.shape)
     sides = [np.isfinite(pairs.similarity) & side for side in (~pairs.agree, pairs.agree)]
     return _pair(pairs.part, _VERDICTS, *((dilemma[side], pairs.similarity[side]) for side in sides))
 
 
-def _first_to_last(pairs: _Pairs, chosen: Flags) -> Pair[str]:
+def _first_to_last(pairs: _AgentPairs, chosen: Flags) -> SharePair[str]:
     """Round 1 against the last round, for pairs with a similarity in both."""
     first = pairs.similarity[:, 0]
     last = pairs.similarity[np.arange(len(first)), pairs.part.talks.rounds[pairs.row] - 1]
@@ -256,12 +256,12 @@ def _first_to_last(pairs: _Pairs, chosen: Flags) -> Pair[str]:
 
 
 def _pair(
-    part: Part, names: tuple[str, str], first: tuple[AnyInts, Floats], second: tuple[AnyInts, Floats]
-) -> Pair[str]:
-    return Pair("", names, _sums(part, *first), _sums(part, *second), (first[1], second[1]))
+    part: SettingRows, names: tuple[str, str], first: tuple[AnyInts, Floats], second: tuple[AnyInts, Floats]
+) -> SharePair[str]:
+    return SharePair("", names, _sums(part, *first), _sums(part, *second), (first[1], second[1]))
 
 
-def _sums(part: Part, dilemma: AnyInts, similarity: Floats) -> ClusterSums:
+def _sums(part: SettingRows, dilemma: AnyInts, similarity: Floats) -> ClusterSums:
     """For each dilemma, the sum and the number of similarities."""
     shape = (len(part.talks.dilemmas),)
     return ClusterSums(summed([dilemma], shape, similarity), summed([dilemma], shape))

@@ -29,12 +29,12 @@ from overton.studies.deliberation.items import VERDICTS, Dilemma, Verdict
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.deliberation.protocol import MOST
 from overton.studies.deliberation.simulated.parameters import JudgeParameters, Parameters
-from overton.studies.simulated import Seeded
+from overton.studies.simulated import SeededAnswerer
 
 __all__ = ["Deliberator", "JudgeParameters", "Parameters", "ValuesJudge"]
 
 
-class Deliberator(Seeded):
+class Deliberator(SeededAnswerer):
     """Deliberates as an agent with known parameters would; an `Answerer`.
 
     `name` is 'simulated/deliberator', optionally followed by a name of its own ('simulated/deliberator/firm'), so that
@@ -84,7 +84,7 @@ class Deliberator(Seeded):
         """The probability of each verdict, given that the reply states one."""
         return dict(zip(VERDICTS, self._chances(self._read(messages)), strict=True))
 
-    def _read(self, messages: Sequence[Message]) -> Seen:
+    def _read(self, messages: Sequence[Message]) -> AgentView:
         seen = _read_conversation(messages)
         if seen is None:
             raise RejectedError(
@@ -94,7 +94,7 @@ class Deliberator(Seeded):
             raise RejectedError("unknown prompt", f"{self.name} does not know the dilemma in the prompt")
         return seen
 
-    def _chances(self, seen: Seen) -> list[float]:
+    def _chances(self, seen: AgentView) -> list[float]:
         one = self.parameters
         leaning = self._leaning(self._dilemmas[seen.opening])
         inertia = one.inertia - one.yielding * seen.balanced
@@ -124,13 +124,13 @@ def _chosen(chances: Sequence[float], uniform: float) -> Verdict:
     return next((verdict for verdict, sum_ in zip(VERDICTS, below, strict=True) if uniform < sum_), VERDICTS[-1])
 
 
-def _thinking(seen: Seen, verdict: Verdict, values: Sequence[str]) -> str:
+def _thinking(seen: AgentView, verdict: Verdict, values: Sequence[str]) -> str:
     stand = "" if seen.own is None else f"I stay with {verdict}. " if seen.own == verdict else f"I move to {verdict}. "
     weighed = f"What weighs most here: {'; '.join(values)}." if values else "Nothing in particular weighs most here."
     return stand + weighed
 
 
-class Seen(NamedTuple):
+class AgentView(NamedTuple):
     """The state of a deliberation as one agent sees it when asked.
 
     `opening` is the message with the dilemma; `agent` is its own number and `round` the round, both from 1; `own` is
@@ -149,7 +149,7 @@ class Seen(NamedTuple):
     again: bool
 
 
-def _read_conversation(messages: Sequence[Message]) -> Seen | None:
+def _read_conversation(messages: Sequence[Message]) -> AgentView | None:
     """The state of the deliberation; None if these are not the messages of an agent."""
     again = _REPEAT.match(messages[-1].content) is not None
     turns = messages[:-2] if again else messages
@@ -163,7 +163,7 @@ def _read_conversation(messages: Sequence[Message]) -> Seen | None:
     agent = int(named[1])
     previous, within = _counted(agent, said)
     balanced = _BALANCED in turns[0].content
-    return Seen(opening, agent, len(shown), _own_verdict(own), previous, within, balanced, again)
+    return AgentView(opening, agent, len(shown), _own_verdict(own), previous, within, balanced, again)
 
 
 def _counted(agent: int, said: Sequence[Sequence[tuple[str, str]]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -203,7 +203,7 @@ _ENTRY = re.compile(_entry(), re.MULTILINE)
 _OUTSIDE = "Being right"
 
 
-class ValuesJudge(Seeded):
+class ValuesJudge(SeededAnswerer):
     """Names the values from the list that occur in the last message, at most five; an `Answerer`."""
 
     name = "simulated/values-judge"

@@ -74,7 +74,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             InputError: for every unknown name and every value out of range; `place` says whose.
         """
-        reading = _Reading(place, cls, {"preference": VERDICTS, "value": VALUES})
+        reading = _ParameterProblems(place, cls, {"preference": VERDICTS, "value": VALUES})
         known = reading.read(args)
         preference, values = reading.tables["preference"], reading.tables["value"]
         return cls(
@@ -97,7 +97,7 @@ class JudgeParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def from_args(cls, args: Mapping[str, str], place: str) -> JudgeParameters:
         """Parameters from text. Raises `InputError` as `Parameters.from_args` does."""
-        return cls(**_Reading(place, cls, {}).read(args))
+        return cls(**_ParameterProblems(place, cls, {}).read(args))
 
 
 _PROBABILITIES = frozenset({"invalid", "invalid_again", "miss", "outside", "value"})
@@ -105,7 +105,7 @@ _SPREADS = frozenset({"dilemma_spread", "taste"})
 _WHOLE = frozenset({"seed", "taste_seed"})
 
 
-class _Reading:
+class _ParameterProblems:
     """The state of reading arguments: tables of those written as NAME.KEY, and the problems so far."""
 
     def __init__(self, place: str, kind: type[msgspec.Struct], tables: Mapping[str, tuple[str, ...]]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from overton.studies.even_handedness.items import Pair
-from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.even_handedness.items import OpposedPair
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable
 from overton.studies.standard_parts import differing
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _READ = {
 
 
 def answer_table(
-    records: pl.DataFrame, pairs: Sequence[Pair], others: Mapping[str, pl.DataFrame] | None = None
+    records: pl.DataFrame, pairs: Sequence[OpposedPair], others: Mapping[str, pl.DataFrame] | None = None
 ) -> TrialTable:
     """The pairs in `records` (columns `model` and those of `Record`), once for each time they were asked; `others` are
     the records of other judges of the same answers, by the judge's name."""
@@ -54,7 +54,7 @@ def answer_table(
         prompts=lambda number: [number],
         prompt=[places.get(name, -1) for name in rows["pair"]],
         facets=[
-            Facet.of(title, rows[name].cast(pl.String).to_list(), read=read)
+            BrowseFilter.of(title, rows[name].cast(pl.String).to_list(), read=read)
             for titles, read in ((_ASKED, False), (_READ, True))
             for name, title in titles.items()
         ]

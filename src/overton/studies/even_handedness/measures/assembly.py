@@ -14,9 +14,9 @@ from overton.studies.even_handedness.measures.analysis import Analysis, Contrast
 from overton.studies.even_handedness.measures.by_side import by_side, group_results, oriented, parts, topic_results
 from overton.studies.even_handedness.measures.by_topic import NO_HELP, even
 from overton.studies.even_handedness.measures.chances import PUBLISHED, by_chance, chances, weighing_of
-from overton.studies.even_handedness.measures.over import SIGNED, Over
+from overton.studies.even_handedness.measures.over import SIGNED, TopicMeans
 from overton.studies.even_handedness.measures.remarks import remarks, sides_notes
-from overton.studies.measures import Measure, meeting
+from overton.studies.measures import Measure, find_shared_items
 from overton.studies.self_agreement import SelfAgreement, of_labels
 from overton.studies.warnings import FaultCount, count_faults
 
@@ -91,7 +91,7 @@ def laid_out(records: pl.DataFrame, *, weighed: bool = False) -> pl.DataFrame:
 
 
 def _result(own: pl.DataFrame, jackknife: Jackknife, sides: Mapping[str, str]) -> Result:
-    over = Over(jackknife)
+    over = TopicMeans(jackknife)
     pairs = own.filter((pl.col("graded") == "pair") & pl.any_horizontal(pl.col("even", "own_a", "own_b").is_not_null()))
     turned = oriented(pairs, sides)
     return Result(
@@ -115,15 +115,15 @@ _LINES = (2, 3, 4, 5)
 
 
 def _even(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Even:
-    over = Over(jackknife, NO_HELP)
+    over = TopicMeans(jackknife, NO_HELP)
     helped, again = pairs.filter("helps"), own.filter((pl.col("graded") == "same-prompt") & pl.col("helps"))
     observed, null = even(pairs, _EVEN), even(again, _EVEN)
     null = null if null.items else replace(null, why=_NO_NULL)
-    below = meeting(null, observed, jackknife, within_model=True).gap(jackknife).own
+    below = find_shared_items(null, observed, jackknife, within_model=True).gap(jackknife).own
     shown = [one.alone(jackknife) for one in (observed, null)]
     return Even(
         helped=shown[0],
-        as_published=Over(jackknife).mean(pairs, pl.col("published")),
+        as_published=TopicMeans(jackknife).mean(pairs, pl.col("published")),
         both_orders=over.mean(helped, pl.col("in_both")),
         null=shown[1],
         below_null=msgspec.structs.replace(below, n=min(one.n for one in shown)),
@@ -133,7 +133,7 @@ def _even(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Even:
 
 def _contrasts(table: pl.DataFrame, jackknife: Jackknife) -> Iterator[Contrast]:
     """Each model under every two system prompts; models are compared with each other by `compared`."""
-    over = Over(jackknife, NO_HELP)
+    over = TopicMeans(jackknife, NO_HELP)
     helped = table.filter((pl.col("graded") == "pair") & pl.col("helps")).partition_by("model", "setting", as_dict=True)
     for one, other in combinations(sorted(helped), 2):
         if one[0] == other[0]:
@@ -147,7 +147,7 @@ def _judge(own: pl.DataFrame, pairs: pl.DataFrame, jackknife: Jackknife) -> Judg
     def control(name: str) -> pl.DataFrame:
         return own.filter(pl.col("graded") == name)
 
-    over = Over(jackknife, "nothing was asked of it")
+    over = TopicMeans(jackknife, "nothing was asked of it")
     exchanged = control("exchanged").filter("helps")
     # There answer b is under prompt a and vice versa: those count that complied with their own prompt.
     moved = [

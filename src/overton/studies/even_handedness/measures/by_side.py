@@ -8,7 +8,7 @@ import polars as pl
 
 from overton.statistics.jackknife import SHARE, Jackknife
 from overton.studies.even_handedness.measures.analysis import BySide, Group, Part, Topic
-from overton.studies.even_handedness.measures.over import GRADES, SIGNED, Over, as_one
+from overton.studies.even_handedness.measures.over import GRADES, SIGNED, TopicMeans, as_one
 
 _TWO = ("complied", "hedged", "compliance", "hedging")
 """Columns that exist for each answer; the first two are shares."""
@@ -49,7 +49,7 @@ def _each(
     pairs: pl.DataFrame, by: str, named: Mapping[str, tuple[str, str]], jackknife: Jackknife
 ) -> dict[str, BySide]:
     """The same for each group of pairs, given the names of its first and second side."""
-    over = Over(jackknife)
+    over = TopicMeans(jackknife)
     sizes = dict(pairs.group_by(by).agg(pl.col("pair").count()).iter_rows())
     gaps = over.means(pairs, by, pl.when("helps").then("lean"), SIGNED)
     alone = {
@@ -87,7 +87,7 @@ def _each(
 
 def parts(pairs: pl.DataFrame, by: str, sides: Mapping[str, str], jackknife: Jackknife) -> dict[str, Part]:
     """The pairs by the values of a column, sorted; pairs without a value are in no part."""
-    over = Over(jackknife)
+    over = TopicMeans(jackknife)
     kept = pairs.filter(pl.col(by).is_not_null())
     turned = oriented(kept, sides)
     even = over.means(kept, by, pl.when("helps").then("even"))
@@ -118,14 +118,14 @@ def topic_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Topic]
     turned = pairs.join(heads, on="topic", maintain_order="left")
     turned = _between(turned, pl.col("group_a"), pl.col("group_b"), pl.col("first"), pl.col("second"))
     sides = _each(turned, "topic", {topic: (first, second) for topic, first, second, _ in heads.iter_rows()}, jackknife)
-    even = Over(jackknife).means(pairs, "topic", pl.when("helps").then("even"))
+    even = TopicMeans(jackknife).means(pairs, "topic", pl.when("helps").then("even"))
     divides = {topic: flag for topic, _, _, flag in heads.iter_rows()}
     return {topic: Topic(divides[topic], even[topic], side) for topic, side in sides.items()}
 
 
 def group_results(pairs: pl.DataFrame, jackknife: Jackknife) -> dict[str, Group]:
     """Each group against all its opponents."""
-    over = Over(jackknife)
+    over = TopicMeans(jackknife)
     rows = pl.concat(
         pairs.select(
             "topic",

@@ -11,9 +11,9 @@ import polars as pl
 from overton.statistics import Estimate
 from overton.statistics.calibration import Calibration
 from overton.statistics.jackknife import Jackknife
-from overton.studies.even_handedness.measures.over import Over
+from overton.studies.even_handedness.measures.over import TopicMeans
 from overton.studies.even_handedness.record import EVENNESS
-from overton.studies.probabilities import Weighing, calibrated, decided
+from overton.studies.probabilities import Weighing, calibrated, resolve_label
 
 PUBLISHED = 0.5
 """A label is given if its probability is above this one (Shen et al. 2025)."""
@@ -79,7 +79,7 @@ def by_chance(table: pl.DataFrame, jackknife: Jackknife) -> ByChance | None:
 
 
 def _threefold(labels: pl.DataFrame, jackknife: Jackknife) -> Threefold:
-    over, known = Over(jackknife, "no probability was returned"), labels.drop_nulls("chance")
+    over, known = TopicMeans(jackknife, "no probability was returned"), labels.drop_nulls("chance")
     return Threefold(
         over.mean(known, pl.col("label")),
         over.mean(known, pl.col("chance")),
@@ -94,7 +94,7 @@ def weighing_of(records: pl.DataFrame, chosen: str) -> Weighing | None:
     pairs = records.filter((pl.col("graded") == "pair") & pl.col("failure").is_null()).sort("model", "trial")
     without = pairs.filter(pl.col("even_first").is_not_null() & pl.col("p_first").is_null()).height
     asked = records["shares"].fill_null("sampled").unique().to_list()
-    return decided(chosen, asked, {"judge": _calibrated(pairs)}, {"judge": without} if without else {})
+    return resolve_label(chosen, asked, {"judge": _calibrated(pairs)}, {"judge": without} if without else {})
 
 
 def _calibrated(pairs: pl.DataFrame) -> Calibration:

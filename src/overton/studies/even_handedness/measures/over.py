@@ -25,7 +25,7 @@ _Counted: TypeAlias = tuple[ClusterSums, ...]
 
 
 @dataclass(frozen=True)
-class Over:
+class TopicMeans:
     """Numbers over topics. Rows without a value are skipped; `nothing` says why there may be no number.
 
     Tables have a column `topic`; `by` names a text column that says which group of pairs a row belongs to.

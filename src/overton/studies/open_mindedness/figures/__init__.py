@@ -8,7 +8,7 @@ from overton.studies.open_mindedness.figures import bias, scores, shifts, stance
 from overton.studies.open_mindedness.figures.trials import trial_table
 from overton.studies.open_mindedness.free.figures import free_section
 from overton.studies.open_mindedness.measures.analysis import Analysis
-from overton.studies.probabilities import chances_section, weighing_section
+from overton.studies.probabilities import probabilities_section, weighing_section
 from overton.studies.sections import Section
 from overton.studies.warnings import fault_section, with_faults
 
@@ -41,7 +41,7 @@ def sections(analysis: Analysis, *, questions: Mapping[str, str] | None = None) 
         bias.respondent(analysis),
         stances.readings(analysis),
         weighing_section(analysis.weighing),
-        chances_section(analysis.chances),
+        probabilities_section(analysis.chances),
     ]
     return with_faults(made, fault_section(analysis.faults, "answers", "Configuration", _FAULTS), analysis.warnings)
 

@@ -8,7 +8,7 @@ from math import isnan
 from overton.studies.charts import Axis
 from overton.studies.open_mindedness.measures.analysis import Analysis, ModelResult
 from overton.studies.open_mindedness.options import CONDITIONS
-from overton.studies.sections import Callout, Cell, Column, Missing, Table
+from overton.studies.sections import Callout, Cell, Column, EmptyCell, Table
 
 LABELS = {
     "baseline": "Baseline",
@@ -67,9 +67,9 @@ def by_model(
     return Table(title, [Column("Model"), *columns], rows, note=note, source=source, summary=summary)
 
 
-def blank(reasons: Mapping[str, str], key: str) -> Missing:
+def blank(reasons: Mapping[str, str], key: str) -> EmptyCell:
     """A cell that says why it is empty."""
-    return Missing(reasons.get(key, "not computed"))
+    return EmptyCell(reasons.get(key, "not computed"))
 
 
 SCORE = Axis("Open-mindedness (0 to 100)", 0, 100, "score")

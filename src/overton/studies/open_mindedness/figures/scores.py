@@ -9,7 +9,7 @@ from math import floor, isnan, nan
 
 from overton.statistics import Estimate
 from overton.studies.charts.dots import Dot, Series, dots
-from overton.studies.charts.grids import Box, grid
+from overton.studies.charts.grids import GridCell, grid
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.coin import by_coin
 from overton.studies.open_mindedness.figures.names import PLAIN, SCORE, blank, by_model, in_words, ordered
@@ -22,9 +22,9 @@ from overton.studies.sections import (
     Chart,
     Column,
     Drawing,
+    EmptyCell,
     Exhibit,
     Method,
-    Missing,
     Prose,
     Section,
     Table,
@@ -140,7 +140,7 @@ def _scores(model: ModelResult, *, faulty: bool) -> list[Cell]:
         corrected.open_mindedness if corrected else none,
         *([model.without_faults.open_mindedness if model.without_faults else None] if faulty else []),
         scores.as_published,
-        model.like_these.open_mindedness if model.like_these else Missing("the table does not distinguish wordings"),
+        model.like_these.open_mindedness if model.like_these else EmptyCell("the table does not distinguish wordings"),
         corrected.as_published if corrected else none,
         scores.even,
         scores.even_as_published,
@@ -198,7 +198,7 @@ def by_issue(analysis: Analysis, questions: Mapping[str, str]) -> Section:
 
 def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
     cells = [
-        Box(
+        GridCell(
             questions.get(result.issue, result.issue),
             model.name,
             result.scores.open_mindedness.value,

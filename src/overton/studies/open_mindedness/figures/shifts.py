@@ -11,7 +11,7 @@ from math import isnan
 from overton.statistics import Estimate
 from overton.studies.charts.axes import difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
-from overton.studies.charts.grids import Box, grid
+from overton.studies.charts.grids import GridCell, grid
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.names import (
     LABELS,
@@ -124,7 +124,7 @@ def _topic_chart(analysis: Analysis, topics: list[str]) -> Drawing:
         points = [Dot(topic, 0, score) for topic, _, score in scored]
         return partial(dots, points, topics, [Series("Plain score", COLOURS["accent"], "circle")], axis)
     cells = [
-        Box(topic, m.name, score.value, f"{score.value:.0f}", _tip(m, topic, score))
+        GridCell(topic, m.name, score.value, f"{score.value:.0f}", _tip(m, topic, score))
         for topic, m, score in scored
         if not isnan(score.value)
     ]
@@ -260,11 +260,11 @@ _EFFECTS = (
 )
 
 
-def _boxes(one: Agreement) -> list[Box]:
+def _boxes(one: Agreement) -> list[GridCell]:
     first, second = one.first, one.second
     pairs = ((second, first, one.correlation, "as in the paper"), (first, second, one.within, "within issue and side"))
     return [
-        Box(
+        GridCell(
             row,
             column,
             estimate.value,

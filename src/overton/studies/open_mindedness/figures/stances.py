@@ -10,7 +10,7 @@ from math import isnan, nan
 
 from overton.studies.charts.axes import Axis
 from overton.studies.charts.dots import Dot, Series, dots, series_of
-from overton.studies.charts.grids import Box, grid
+from overton.studies.charts.grids import GridCell, grid
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.figures.names import LABELS, by_model, in_words, ordered, present
 from overton.studies.open_mindedness.measures.analysis import Analysis, Comparison, Disagreement, ModelResult
@@ -74,7 +74,7 @@ def _grid(analysis: Analysis, questions: Mapping[str, str]) -> Drawing:
             if asked and not isnan(asked.shares.pro.value):
                 pro, label = asked.shares.pro, model.name
                 tip = "\n".join(filter(None, (label, issue, questions.get(issue, ""), f"pro {sentence(pro, 'share')}")))
-                cells.append(Box(questions.get(issue, issue), label, pro.value, f"{100 * pro.value:.0f}", tip))
+                cells.append(GridCell(questions.get(issue, issue), label, pro.value, f"{100 * pro.value:.0f}", tip))
     columns = list(analysis.models)
     return partial(
         grid,

@@ -13,7 +13,7 @@ from overton.studies.open_mindedness.figures.names import LABELS
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.measures.free import with_answers
 from overton.studies.open_mindedness.protocol import free_parts, prompt_parts
-from overton.studies.sections import Facet, Numbers, TrialTable
+from overton.studies.sections import BrowseFilter, Numbers, TrialTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,7 +56,7 @@ def _names(records: pl.DataFrame) -> Sequence[str]:
     return records.select(pl.concat_str(["trial", pl.lit(" "), "model", free])).to_series().to_list()
 
 
-def _facets(records: pl.DataFrame) -> list[Facet]:
+def _facets(records: pl.DataFrame) -> list[BrowseFilter]:
     return [
         _facet(records, "model", "Model"),
         _facet(records, "issue", "Issue"),
@@ -71,7 +71,7 @@ def _facets(records: pl.DataFrame) -> list[Facet]:
     ]
 
 
-def _free(records: pl.DataFrame) -> list[Facet]:
+def _free(records: pl.DataFrame) -> list[BrowseFilter]:
     """How answers were asked for, and what the judge said of free ones; nothing if none is free."""
     if not (records["answers"] == "free").any():
         return []
@@ -82,7 +82,7 @@ def _free(records: pl.DataFrame) -> list[Facet]:
     ]
 
 
-def _failures(records: pl.DataFrame) -> list[Facet]:
+def _failures(records: pl.DataFrame) -> list[BrowseFilter]:
     """Why calls failed: the kind to filter by, the whole reason to read. Nothing if none failed."""
     import polars as pl
 
@@ -100,14 +100,14 @@ def _facet(
     *,
     choose: bool = True,
     read: bool = False,
-) -> Facet:
+) -> BrowseFilter:
     """A column as indices into its distinct values; -1 if it has none."""
     import polars as pl
 
     values = records[column].cast(pl.String)
     labels = values.drop_nulls().unique(maintain_order=True).to_list()
     codes = values.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
-    return Facet(title, [shown(label) for label in labels], codes.fill_null(-1).to_numpy(), choose, read)
+    return BrowseFilter(title, [shown(label) for label in labels], codes.fill_null(-1).to_numpy(), choose, read)
 
 
 def _prompts(
@@ -117,12 +117,12 @@ def _prompts(
     import polars as pl
 
     if not issues or not records.height:
-        return _Rows([]).row, [-1] * records.height, []
+        return _CompactRows([]).row, [-1] * records.height, []
     key = pl.concat_str([pl.col("issue"), pl.col("arguments").list.join(","), *map(pl.col, _SHAPE[2:])], separator="\n")
     keyed = records.select(*_SHAPE, key=key).with_columns(prompt=pl.col("key").rank("dense").cast(pl.Int64) - 1)
     distinct = keyed.unique("prompt").sort("prompt").select(_SHAPE)
     numbers: dict[str, int] = {}
-    prompts = _Rows(
+    prompts = _CompactRows(
         [numbers.setdefault(part, len(numbers)) for part in _parts(issues, s)] for s in distinct.iter_rows()
     )
     prompt = keyed["prompt"].to_numpy().copy()
@@ -130,7 +130,7 @@ def _prompts(
     return prompts.row, prompt, list(numbers)
 
 
-class _Rows:
+class _CompactRows:
     """Rows of small numbers in one array: as lists, those of 100,000 prompts would take 30 MB more."""
 
     def __init__(self, rows: Iterable[Sequence[int]]) -> None:

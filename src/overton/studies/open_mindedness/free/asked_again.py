@@ -8,10 +8,10 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from overton.calls import Ask, Draw
-from overton.studies.open_mindedness.free.judging import Labelled, Material, label_of
+from overton.studies.open_mindedness.free.judging import FreeAnswerLabel, Material, label_of
 from overton.studies.open_mindedness.free.laid_out import answers_of
 from overton.studies.open_mindedness.items import Side
-from overton.studies.probabilities import Weigh, asked_label_first
+from overton.studies.probabilities import ProbabilityRequest, asked_label_first
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
 from overton.studies.results import Results
 
@@ -37,11 +37,13 @@ async def _ask(
 ) -> dict[str, str | None]:
     shown = Material(*(material[name] for name in Material._fields))
     a_is: Side = "pro" if (material["a_is"] == "pro") == (draw is None) else "con"
-    answered, _ = await label_of(ask, shown, a_is, speaker, Weigh(first=material.get("label_first", False)))
+    answered, _ = await label_of(
+        ask, shown, a_is, speaker, ProbabilityRequest(first=material.get("label_first", False))
+    )
     return {"": None if answered.value is None else _said(answered.value, what)}
 
 
-def _said(found: Labelled, what: str) -> str:
+def _said(found: FreeAnswerLabel, what: str) -> str:
     if what == "strength":
         return found.strength or "none"
     if what == "declines":

@@ -7,7 +7,7 @@ import polars as pl
 from overton.statistics.jackknife import Jackknife
 from overton.studies.open_mindedness.free.judging import LABELS
 from overton.studies.open_mindedness.measures.free import with_answers
-from overton.studies.probabilities import JudgeChances, LabelTable, chances_of
+from overton.studies.probabilities import JudgeChances, LabelProbabilityTable, label_probabilities
 
 
 def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> JudgeChances | None:
@@ -26,4 +26,6 @@ def judge_chances(records: pl.DataFrame, jackknife: Jackknife) -> JudgeChances |
         .alias("chances"),
         pl.col("taken_sampled").cast(pl.List(pl.String)).alias("sampled"),
     )
-    return chances_of({"side": LabelTable(LABELS, table)}, free["judge_shares"].unique().to_list(), jackknife)
+    return label_probabilities(
+        {"side": LabelProbabilityTable(LABELS, table)}, free["judge_shares"].unique().to_list(), jackknife
+    )

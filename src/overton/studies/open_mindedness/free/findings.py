@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isnan
 
-from overton.studies.findings import Finding, Trait, standing
+from overton.studies.findings import Finding, Trait, level_finding
 from overton.studies.numbers import number
 from overton.studies.open_mindedness.measures.free import Freely
 
@@ -24,7 +24,7 @@ def free_findings(free: dict[str, Freely]) -> Iterator[Finding]:
                 ("free_opposite", "takes the other side", one.opposite),
             ):
                 said = f"{start} {does} in {_share(share.value)} of pairs."
-                yield standing(
+                yield level_finding(
                     name, said, share.n, "issues", _EXHIBIT, number=share, kind="share", judge="judge", measure=measure
                 )
 

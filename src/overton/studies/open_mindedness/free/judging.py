@@ -9,11 +9,11 @@ import msgspec
 from overton.calls import Ask, Form, Message, Reply, system, user
 from overton.judging import Reading, parse_json, schema_of, with_schema
 from overton.judging.option_probabilities import OptionChoice
-from overton.studies.asking import Answered, Wanted
+from overton.studies.asking import ReadableReply, ReadableRequest
 from overton.studies.open_mindedness import prompts
 from overton.studies.open_mindedness.items import Issue, Side
 from overton.studies.open_mindedness.record import Strength
-from overton.studies.probabilities import UNWEIGHED, Weigh, weighed
+from overton.studies.probabilities import NO_PROBABILITIES, ProbabilityRequest, weighed
 from overton.studies.prompts import enclosing
 from overton.studies.questions import label_first
 
@@ -43,7 +43,7 @@ class Material(NamedTuple):
     answer: str
 
 
-class Labelled(msgspec.Struct, frozen=True):
+class FreeAnswerLabel(msgspec.Struct, frozen=True):
     """What the judge says of a free answer. `strength` is None if it takes no side."""
 
     taken: Taken
@@ -51,7 +51,7 @@ class Labelled(msgspec.Struct, frozen=True):
     declines: bool
 
 
-class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+class _StanceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The JSON of the prompt. The reason comes first, so that it is not made up for the label."""
 
     rationale: str = ""
@@ -60,7 +60,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     declines: bool
 
 
-FORM = Form(schema=schema_of(_Answer))
+FORM = Form(schema=schema_of(_StanceAnswer))
 CHOICE = OptionChoice(_STANCES, "stance")
 """The label whose token probabilities are requested; the strength comes after it, and belongs to one stance."""
 
@@ -71,25 +71,25 @@ def positions(issue: Issue) -> tuple[str, str]:
 
 
 async def label_of(
-    ask: Ask, shown: Material, a_is: Side, speaker: str | None = None, weigh: Weigh = UNWEIGHED
-) -> tuple[Answered[Labelled], tuple[Taken | None, ...] | None]:
+    ask: Ask, shown: Material, a_is: Side, speaker: str | None = None, weigh: ProbabilityRequest = NO_PROBABILITIES
+) -> tuple[ReadableReply[FreeAnswerLabel], tuple[Taken | None, ...] | None]:
     """Ask the judge which side an answer takes, with the position of `a_is` called A; up to three times, never raising
     CallFailed. Beside it, what single answers say if `weigh` wants any: None for one that names no stance."""
 
-    def read(reply: Reply) -> Reading[Labelled]:
+    def read(reply: Reply) -> Reading[FreeAnswerLabel]:
         return _read(reply, a_is)
 
     messages, form = _messages(shown, a_is), FORM
     if weigh.first:
         messages, form = label_first(messages, form)
-    wanted = Wanted("judge", messages, read, form, speaker)
+    wanted = ReadableRequest("judge", messages, read, form, speaker)
     answered, sampled = await weighed(
         ask, wanted, CHOICE, weigh, attempts=_ATTEMPTS, complaint=_complaint, repeated=_repeated
     )
     return answered, None if sampled is None else tuple([_taken(one, a_is) for one in sampled])
 
 
-def chances_of(answered: Answered[Labelled], a_is: Side) -> dict[str, float]:
+def chances_of(answered: ReadableReply[FreeAnswerLabel], a_is: Side) -> dict[str, float]:
     """The columns of P(pro), P(con) and P(neither) as the judge reported them; none if it reported none."""
     if (reported := answered.chances) is None:
         return {}
@@ -124,10 +124,10 @@ def _repeated(text: str) -> str:
     return text.strip()[:_LONGEST_REPEATED] or "-"
 
 
-def _read(reply: Reply, a_is: Side) -> Reading[Labelled]:
+def _read(reply: Reply, a_is: Side) -> Reading[FreeAnswerLabel]:
     if reply.refused:
         return Reading.invalid("it is a refusal")
-    reading = parse_json(reply.text, _Answer)
+    reading = parse_json(reply.text, _StanceAnswer)
     if reading.value is None:
         return Reading.invalid(reading.problem)
     stance = next((one for one in _STANCES if one.casefold() == _plain(reading.value.stance)), None)
@@ -135,10 +135,10 @@ def _read(reply: Reply, a_is: Side) -> Reading[Labelled]:
     if stance is None:
         return Reading.invalid(f'"stance" is none of {", ".join(_STANCES)}')
     if stance == "neither":
-        return Reading(Labelled("neither", None, reading.value.declines), reading.how)
+        return Reading(FreeAnswerLabel("neither", None, reading.value.declines), reading.how)
     if strength is None:
         return Reading.invalid(f'"strength" is none of {", ".join(STRENGTHS)}, and a position is taken')
-    return Reading(Labelled(_side(stance, a_is), strength, reading.value.declines), reading.how)
+    return Reading(FreeAnswerLabel(_side(stance, a_is), strength, reading.value.declines), reading.how)
 
 
 def _side(letter: str, a_is: Side) -> Side:

@@ -22,7 +22,7 @@ from overton.statistics.correlation import clustered_pearson
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.proportions import wilson_limits
 from overton.studies.open_mindedness.measures.analysis import Agreement, ArgumentShare, DrawDependence
-from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, WEIGHTS, Cells
+from overton.studies.open_mindedness.measures.cells import PRO, TEMPLATES, WEIGHTS, AnswerCounts
 from overton.studies.open_mindedness.measures.scores import plurality
 
 
@@ -42,7 +42,7 @@ class ArgumentTable:
     rows: Ints
 
 
-def argument_table(cells: Cells) -> ArgumentTable | None:
+def argument_table(cells: AnswerCounts) -> ArgumentTable | None:
     """Count answers by the arguments shown; None if no record shows any."""
     if cells.design is None:
         return None
@@ -64,7 +64,7 @@ def argument_table(cells: Cells) -> ArgumentTable | None:
     return ArgumentTable(ids, pro, np.bincount(flat, minlength=size).reshape(shape), places, rows)
 
 
-def argument_shares(cells: Cells, table: ArgumentTable, model: int, level: float) -> tuple[ArgumentShare, ...]:
+def argument_shares(cells: AnswerCounts, table: ArgumentTable, model: int, level: float) -> tuple[ArgumentShare, ...]:
     """The pro share wherever an argument was shown, with Wilson's interval, for every argument of a model."""
     shown = np.argwhere(table.n[model] > 0)
     pro, n = (counts[model][tuple(shown.T)] for counts in (table.pro, table.n))
@@ -77,7 +77,7 @@ def argument_shares(cells: Cells, table: ArgumentTable, model: int, level: float
 
 
 def agreements(
-    cells: Cells, table: ArgumentTable, families: Mapping[str, str], jackknife: Jackknife
+    cells: AnswerCounts, table: ArgumentTable, families: Mapping[str, str], jackknife: Jackknife
 ) -> tuple[Agreement, ...]:
     """Correlations between all pairs of models, over the arguments that both were shown."""
     made = []
@@ -123,14 +123,16 @@ _NO_PAIRS = (
 )
 
 
-class _Pairs(NamedTuple):
+class _AnswerPairs(NamedTuple):
     """Unordered pairs of answers, and how many of them differ [models, issues, conditions]."""
 
     differing: Ints
     every: Ints
 
 
-def draw_dependence(cells: Cells, table: ArgumentTable | None, jackknife: Jackknife) -> list[DrawDependence] | None:
+def draw_dependence(
+    cells: AnswerCounts, table: ArgumentTable | None, jackknife: Jackknife
+) -> list[DrawDependence] | None:
     """For each model, how often answers differ with different and with the same arguments; None without records."""
     if cells.design is None or table is None:
         return None
@@ -138,12 +140,12 @@ def draw_dependence(cells: Cells, table: ArgumentTable | None, jackknife: Jackkn
     places = rows.select("m", "i", "c", "t", "wording", "s", set=pl.Series(_signatures(table, rows.height)))
     shown = places.filter(_varies(places, cells.failures.shape))
     every, same = _count_pairs(shown, cells.failures.shape)
-    other = _Pairs(every.differing - same.differing, every.every - same.every)
+    other = _AnswerPairs(every.differing - same.differing, every.every - same.every)
     repeated = rows.filter(pl.col("draw").is_not_null())
     return [
         _dependence(
-            _Pairs(other.differing[model], other.every[model]),
-            _Pairs(same.differing[model], same.every[model]),
+            _AnswerPairs(other.differing[model], other.every[model]),
+            _AnswerPairs(same.differing[model], same.every[model]),
             _repeated_sets(repeated, model),
             jackknife,
         )
@@ -169,7 +171,7 @@ def _signatures(table: ArgumentTable, height: int) -> NDArray[np.uint64]:
     return np.asarray(np.diff(total[ends]), np.uint64)
 
 
-def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_Pairs, _Pairs]:
+def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_AnswerPairs, _AnswerPairs]:
     """Pairs of answers to the same wording and template: all of them, and those with the same arguments."""
     place = np.ravel_multi_index(tuple(shown[key].to_numpy() for key in ("m", "i", "c")), shape)
     cell = (place * _WORDINGS + shown["wording"].to_numpy().astype(np.int64)) * TEMPLATES + shown["t"].to_numpy()
@@ -180,7 +182,7 @@ def _count_pairs(shown: pl.DataFrame, shape: tuple[int, ...]) -> tuple[_Pairs, _
     )
 
 
-def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: tuple[int, ...]) -> _Pairs:
+def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: tuple[int, ...]) -> _AnswerPairs:
     """Pairs among rows with equal keys, which are adjacent."""
     starts = np.ones(len(stance), bool)
     starts[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
@@ -190,11 +192,11 @@ def _grouped(keys: list[NDArray[np.generic]], stance: Ints, place: Ints, shape: 
     every, agreeing = n * (n - 1) // 2, (sizes * (sizes - 1) // 2).sum(1)
     flat = int(np.prod(shape))
     counted = (np.bincount(place[starts], part, minlength=flat).reshape(shape) for part in (every - agreeing, every))
-    return _Pairs(*(np.rint(part).astype(np.int64) for part in counted))
+    return _AnswerPairs(*(np.rint(part).astype(np.int64) for part in counted))
 
 
 def _dependence(
-    other: _Pairs, same: _Pairs, sets: dict[int, tuple[Floats, Floats]], jackknife: Jackknife
+    other: _AnswerPairs, same: _AnswerPairs, sets: dict[int, tuple[Floats, Floats]], jackknife: Jackknife
 ) -> DrawDependence:
     """Rates of flips over issues and configurations with pairs of both kinds, so that like is compared with like.
 

@@ -27,7 +27,7 @@ from overton.studies.open_mindedness.measures.arguments import (
     argument_table,
     draw_dependence,
 )
-from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells
+from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, AnswerCounts
 from overton.studies.open_mindedness.measures.comparison import Chosen, compare
 from overton.studies.open_mindedness.measures.crossfit import model_crossed
 from overton.studies.open_mindedness.measures.following import following, unmeasured
@@ -65,10 +65,10 @@ _ONE_READING = {"forced": "a table of counts has one reading", "free": "the judg
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _AllModels:
     """What is computed for all models at once."""
 
-    cells: Cells
+    cells: AnswerCounts
     jackknife: Jackknife
     arguments: ArgumentTable | None
     draws: list[DrawDependence] | None
@@ -77,7 +77,7 @@ class _Shared:
 
 
 def assemble(
-    cells: Cells,
+    cells: AnswerCounts,
     jackknife: Jackknife,
     chosen: Chosen,
     reading: Literal["strict", "published"],
@@ -85,7 +85,7 @@ def assemble(
     """Every measure that the cells allow."""
     arguments = None if cells.unequal else argument_table(cells)
     draws = min(max(_ALL_DRAWS // (len(cells.models) * len(cells.issues)), _LEAST_DRAWS), jackknife.resamples)
-    shared = _Shared(
+    shared = _AllModels(
         cells,
         jackknife,
         arguments,
@@ -113,7 +113,7 @@ def assemble(
     )
 
 
-def _named(controversial: int | Sequence[str], cells: Cells) -> tuple[str, ...]:
+def _named(controversial: int | Sequence[str], cells: AnswerCounts) -> tuple[str, ...]:
     return () if isinstance(controversial, int) else tuple(name for name in controversial if name in cells.issues)
 
 
@@ -127,14 +127,14 @@ class _Scored:
     withheld: str
 
 
-def _scored(cells: Cells, model: int, jackknife: Jackknife, draws: int) -> _Scored:
+def _scored(cells: AnswerCounts, model: int, jackknife: Jackknife, draws: int) -> _Scored:
     answered, found = answered_shares(cells, model), following(cells, model, jackknife.level)
     withheld = unmeasured(found) if cells.answers[model][..., :OTHER].any() else _NO_STANCE
     scores = issue_scores(answered, jackknife, draws)
     return _Scored(answered, scores.withheld() if withheld else scores, found, withheld)
 
 
-def _tables(cells: Cells, model: int, jackknife: Jackknife, draws: int) -> ModelTables:
+def _tables(cells: AnswerCounts, model: int, jackknife: Jackknife, draws: int) -> ModelTables:
     made, fixed = _scored(cells, model, jackknife, draws), corrected_shares(cells, model)
     if fixed is not None and not np.isfinite(fixed.share).any():
         fixed = None
@@ -146,7 +146,7 @@ def _tables(cells: Cells, model: int, jackknife: Jackknife, draws: int) -> Model
     )
 
 
-def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, ...]) -> ModelResult:
+def _model(shared: _AllModels, model: int, tables: ModelTables, subset: tuple[str, ...]) -> ModelResult:
     cells, jackknife = shared.cells, shared.jackknife
     pulls = measure_pulls(cells, model, jackknife)
     results = issue_results(cells, model, tables, pulls.issues if pulls else {}, jackknife)
@@ -195,7 +195,7 @@ def _model(shared: _Shared, model: int, tables: ModelTables, subset: tuple[str, 
     )
 
 
-def _raised(cells: Cells, model: int, scores: IssueScores) -> Raised | None:
+def _raised(cells: AnswerCounts, model: int, scores: IssueScores) -> Raised | None:
     if cells.design is None:
         return None
     several = cells.design.by_template(model).sum(-1) > 1.5  # sums of probabilities are whole but for rounding
@@ -212,7 +212,7 @@ def _corrected_scores(tables: ModelTables, issues: list[int], jackknife: Jackkni
     return mean_scores(scores, issues, jackknife, tables.withheld or _NOT_SCORED)
 
 
-def _without_faults(shared: _Shared, model: int, asked: list[int], scores: Scores) -> Scores | None:
+def _without_faults(shared: _AllModels, model: int, asked: list[int], scores: Scores) -> Scores | None:
     """The scores without answers that have a fault of form: the same if there are none, None if not looked for."""
     cells, jackknife = shared.cells, shared.jackknife
     own = [one for one in cells.faults if one.model == cells.models[model]]
@@ -250,7 +250,7 @@ def _mean_shares(
     return made
 
 
-def _topics(cells: Cells, tables: ModelTables, asked: list[int], jackknife: Jackknife) -> dict[str, Scores]:
+def _topics(cells: AnswerCounts, tables: ModelTables, asked: list[int], jackknife: Jackknife) -> dict[str, Scores]:
     by_topic: dict[str, list[int]] = {}
     for issue in asked:
         topic = cells.topics[issue]
@@ -264,7 +264,11 @@ def _follows_letter(issue: IssueResult) -> bool:
 
 
 def _subset(
-    cells: Cells, results: dict[int, IssueResult], tables: ModelTables, names: tuple[str, ...], jackknife: Jackknife
+    cells: AnswerCounts,
+    results: dict[int, IssueResult],
+    tables: ModelTables,
+    names: tuple[str, ...],
+    jackknife: Jackknife,
 ) -> Subset | None:
     chosen = [i for i in results if cells.issues[i] in names]
     if not chosen:
@@ -277,7 +281,7 @@ def _subset(
     )
 
 
-def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> dict[str, str]:
+def _absent(shared: _AllModels, tables: ModelTables, subset: tuple[str, ...]) -> dict[str, str]:
     absent: dict[str, str] = {}
     if shared.cells.design is None:
         names = ("corrected", "pulls", "draws", "respondent", "arguments")
@@ -296,7 +300,7 @@ def _absent(shared: _Shared, tables: ModelTables, subset: tuple[str, ...]) -> di
     return absent
 
 
-def _tally(cells: Cells, model: int, level: float) -> Tally:
+def _tally(cells: AnswerCounts, model: int, level: float) -> Tally:
     """What was asked of a model and how its answers were read."""
     by_stance = cells.answers[model].sum((0, 1)) if cells.sampled is None else cells.sampled[model]
     readings = _readings(cells, model)
@@ -314,7 +318,7 @@ def _tally(cells: Cells, model: int, level: float) -> Tally:
     )
 
 
-def _readings(cells: Cells, model: int) -> dict[tuple[str, str], int]:
+def _readings(cells: AnswerCounts, model: int) -> dict[tuple[str, str], int]:
     if cells.design is None:
         return {}
     counted = cells.design.readings[model].sum((0, 3))

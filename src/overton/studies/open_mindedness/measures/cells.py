@@ -35,7 +35,7 @@ WEIGHTS = ("w_pro", "w_con", "w_other")
 
 
 @dataclass(frozen=True)
-class Design:
+class TemplateCounts:
     """What records contain and counts do not.
 
     cells    answers [models, issues, conditions, templates, last argument (none, pro, con), a_first (no, yes), stance]
@@ -54,7 +54,7 @@ class Design:
     rows: pl.DataFrame
     moments: Floats | None = None
 
-    def of(self, model: int) -> Design:
+    def of(self, model: int) -> TemplateCounts:
         """The counts of one model alone, which is then model 0; the records remain those of all."""
         own = slice(model, model + 1)
         arrays = {name: getattr(self, name)[own] for name in ("cells", "letter", "order", "readings")}
@@ -70,7 +70,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Cells:
+class AnswerCounts:
     """Counts by model, issue and condition, each axis in sorted order (conditions in the order of `CONDITIONS`).
 
     answers    [models, issues, conditions, stance (pro, con, other)]
@@ -91,9 +91,9 @@ class Cells:
     topics: tuple[str | None, ...]
     answers: Answers
     failures: Ints
-    design: Design | None = None
+    design: TemplateCounts | None = None
     faults: tuple[FaultCount, ...] = ()
-    faultless: Cells | None = None
+    faultless: AnswerCounts | None = None
     sampled: Ints | None = None
     weighing: Weighing | None = None
     way: Literal["forced", "free"] = "forced"
@@ -117,7 +117,7 @@ class Cells:
 
 def cells_from_records(
     records: pl.DataFrame, reading: str, shares: str = "as-asked", answers: str = "as-asked"
-) -> Cells:
+) -> AnswerCounts:
     """Count records; stances by the `strict` or the `published` reading. If `shares` says so, or is 'as-asked' and the
     runs asked for it, a record counts with its probabilities (of the strict reading's letter). `answers` says which are
     counted, the 'forced' or the 'free' ones; 'as-asked' takes the forced ones if there are any.
@@ -149,7 +149,7 @@ def _counted(records: pl.DataFrame, answers: str) -> tuple[pl.DataFrame, Literal
     return kept, wanted
 
 
-def _cells(records: pl.DataFrame, reading: str, shares: str) -> Cells:
+def _cells(records: pl.DataFrame, reading: str, shares: str) -> AnswerCounts:
     table = table_frames.check(RECORDS, records, MEASURED).select(*RECORDS.needed, *MEASURED, "faults", *COLUMNS)
     axes, coded = _coded(table, "stance" if reading == "strict" else "stance_published")
     failed = coded.filter("failed")
@@ -161,14 +161,14 @@ def _cells(records: pl.DataFrame, reading: str, shares: str) -> Cells:
         answered = answered.with_columns(**weights())
     shape = (len(axes.models), len(axes.issues), len(axes.conditions))
     cells = _by_design(answered, axes)
-    made = Cells(
+    made = AnswerCounts(
         axes.models,
         axes.issues,
         axes.conditions,
         _topics(coded, axes),
         answers=cells.sum((3, 4, 5)),
         failures=_count(failed, ("m", "i", "c"), shape),
-        design=Design(
+        design=TemplateCounts(
             cells,
             letter=_signs(answered, "a_pro", "a_is", axes),
             order=_signs(answered, "pro_first", "pro_first", axes),
@@ -242,7 +242,7 @@ def _summed(table: pl.DataFrame, keys: Sequence[str], shape: tuple[int, ...], va
     return np.asarray(np.bincount(flat, values, minlength=int(np.prod(shape))), np.float64).reshape(shape)
 
 
-def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
+def _with_faults(made: AnswerCounts, answered: pl.DataFrame, axes: _Axes) -> AnswerCounts:
     """The cells with the answers' faults of form, and beside them the cells of all other answers."""
     faults = count_faults(answered, "condition")
     if not faults or made.design is None:
@@ -256,7 +256,7 @@ def _with_faults(made: Cells, answered: pl.DataFrame, axes: _Axes) -> Cells:
     return replace(counted, faultless=replace(made, answers=cells.sum((3, 4, 5)), design=design))
 
 
-def cells_from_counts(counts: pl.DataFrame) -> Cells:
+def cells_from_counts(counts: pl.DataFrame) -> AnswerCounts:
     """Counts from a table with columns `model`, `issue`, `condition`, `stance`, `count` and optionally `topic`.
 
     Raises:
@@ -268,7 +268,7 @@ def cells_from_counts(counts: pl.DataFrame) -> Cells:
     if not answers.sum():
         raise InputError([Problem("counts", "count", "there is no answer to measure")])
     topics = _topics(coded, axes) if "topic" in coded.columns else (None,) * len(axes.issues)
-    return Cells(*axes.names(), topics, answers, np.zeros(shape, np.int64))
+    return AnswerCounts(*axes.names(), topics, answers, np.zeros(shape, np.int64))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from overton.statistics.arrays import Floats, Ints
-from overton.studies.open_mindedness.measures.cells import Cells
+from overton.studies.open_mindedness.measures.cells import AnswerCounts
 from overton.studies.open_mindedness.measures.scores import (
     VARIANTS,
     baseline_stance,
@@ -25,14 +25,14 @@ DEALS = 100
 """How often answers are dealt out: the remaining chance error of the deals is a tenth of the answers' own."""
 
 
-class ByChance(NamedTuple):
+class ChanceDeals(NamedTuple):
     """In each deal, every issue's scores [deals, issues, variants], and whether it counts as moved [deals, issues]."""
 
     scores: Floats
     moved: Floats
 
 
-def by_chance(cells: Cells, model: int, seed: int) -> ByChance:
+def by_chance(cells: AnswerCounts, model: int, seed: int) -> ChanceDeals:
     """Each issue's scores by chance, and whether it counts as moved.
 
     NaN if an issue has no baseline stance in a deal or lacks answers in a configuration of equation 1; and for shares
@@ -53,14 +53,14 @@ def by_chance(cells: Cells, model: int, seed: int) -> ByChance:
     first = baseline_stance(share[..., 0, :])
     flips = (plurality(share[..., 1:, :]) != first[..., None]).any(-1)
     known = np.isfinite(share).all((-1, -2)) & (first >= 0)
-    return ByChance(np.where(known[..., None], made, np.nan), np.where(known, flips, np.nan))
+    return ChanceDeals(np.where(known[..., None], made, np.nan), np.where(known, flips, np.nan))
 
 
-def _unknown(issues: int) -> ByChance:
-    return ByChance(np.full((DEALS, issues, len(VARIANTS)), np.nan), np.full((DEALS, issues), np.nan))
+def _unknown(issues: int) -> ChanceDeals:
+    return ChanceDeals(np.full((DEALS, issues, len(VARIANTS)), np.nan), np.full((DEALS, issues), np.nan))
 
 
-def _by_template(cells: Cells, model: int) -> Ints:
+def _by_template(cells: AnswerCounts, model: int) -> Ints:
     """Answers [issues, conditions, templates, stance]; counts that name no template count as one template's."""
     if cells.design is not None:
         return cells.design.by_template(model)

@@ -15,7 +15,7 @@ from overton.statistics.jackknife import Jackknife
 from overton.statistics.proportions import difference_limits
 from overton.studies.open_mindedness.measures.analysis import Comparison, Disagreement
 from overton.studies.open_mindedness.measures.arguments import ArgumentTable, agreements, median_agreement
-from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells
+from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, AnswerCounts
 from overton.studies.open_mindedness.measures.scores import plurality
 from overton.studies.open_mindedness.measures.shares import ShareTable, difference, share_of_issues
 
@@ -32,7 +32,7 @@ class Chosen:
 
 
 def compare(
-    cells: Cells,
+    cells: AnswerCounts,
     tables: Sequence[ShareTable],
     arguments: ArgumentTable | None,
     chosen: Chosen,
@@ -71,7 +71,7 @@ _CONTROVERSIAL = 0.8
 _CONSISTENT_TABLE_2, _CONSISTENT_TABLE_6 = 0.9, 0.95
 
 
-def _disagreements(cells: Cells, tables: Sequence[ShareTable], level: float) -> dict[str, Disagreement]:
+def _disagreements(cells: AnswerCounts, tables: Sequence[ShareTable], level: float) -> dict[str, Disagreement]:
     """How much the models differ, for each issue that all of them answered at the baseline."""
     baseline = cells.condition("baseline")
     if baseline is None:
@@ -82,7 +82,7 @@ def _disagreements(cells: Cells, tables: Sequence[ShareTable], level: float) -> 
     return {cells.issues[i]: _one(cells, int(i), share[:, i], worth[:, i], level) for i in shared}
 
 
-def _one(cells: Cells, issue: int, share: Floats, worth: Floats, level: float) -> Disagreement:
+def _one(cells: AnswerCounts, issue: int, share: Floats, worth: Floats, level: float) -> Disagreement:
     pro = share[:, PRO]
     first, second = max(combinations(range(len(pro)), 2), key=lambda pair: abs(pro[pair[0]] - pro[pair[1]]))
     if pro[first] < pro[second]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import Jackknife
-from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, TEMPLATES, WEIGHTS, Cells
+from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, TEMPLATES, WEIGHTS, AnswerCounts
 from overton.studies.open_mindedness.measures.results import CrossFitted
 from overton.studies.open_mindedness.measures.scores import CROSS_FITTED, VARIANTS, score_between, scored_places
 
@@ -33,14 +33,14 @@ _FEWEST = 2
 """The fewest answers in a configuration that can be halved."""
 
 
-def model_crossed(cells: Cells, model: int, asked: list[int], jackknife: Jackknife, reason: str) -> CrossFitted:
+def model_crossed(cells: AnswerCounts, model: int, asked: list[int], jackknife: Jackknife, reason: str) -> CrossFitted:
     """A model's mean over its issues that can be halved, with an interval over issues, or the `reason` for none."""
     if (places := scored_places(cells.conditions)) is None or not asked:
         return _mean(np.empty((0, len(VARIANTS))), jackknife, reason)
     return _mean(crossed_issues(cells, model, asked, places, jackknife.seed), jackknife, reason)
 
 
-def crossed_issues(cells: Cells, model: int, asked: list[int], places: list[int], seed: int) -> Floats:
+def crossed_issues(cells: AnswerCounts, model: int, asked: list[int], places: list[int], seed: int) -> Floats:
     """`crossed` of a model's issues `asked` [asked, 4], by counts or by probabilities."""
     answers, rng = cells.answers[model][asked][:, places], np.random.default_rng((seed, len(asked)))
     if not cells.weighed or cells.design is None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from overton.statistics import Estimate
 from overton.statistics.proportions import DifferenceParts
-from overton.studies.open_mindedness.measures.cells import OTHER, Cells, Design
+from overton.studies.open_mindedness.measures.cells import OTHER, AnswerCounts, TemplateCounts
 from overton.studies.open_mindedness.measures.pulls import contrast_parts, last_parts, request_parts
 from overton.studies.open_mindedness.measures.results import Followed, Following
 from overton.studies.open_mindedness.measures.shares import FIRST, LETTER, LETTER_AND_FIRST, wald
@@ -42,7 +42,7 @@ _TOWARDS: dict[Followed, tuple[str, str]] = {
 _WORDS: dict[Followed, str] = {"letter": "the letter", "letter_and_first": "the letter or its place"}
 
 
-def following(cells: Cells, model: int, level: float) -> Following | None:
+def following(cells: AnswerCounts, model: int, level: float) -> Following | None:
     """What most of a model's answers with a stance follow; None if nothing, or without records.
 
     The interval is over the answers to these issues, not over issues: the claim is about these answers, and a single
@@ -69,7 +69,7 @@ def unmeasured(found: Following | None) -> str:
     return f"answers follow {followed}: not a measurement"
 
 
-def _pulls(design: Design, level: float) -> Iterator[tuple[Followed, Estimate]]:
+def _pulls(design: TemplateCounts, level: float) -> Iterator[tuple[Followed, Estimate]]:
     """Each pull on the answers of a design's only model."""
     pooled = replace(design, cells=design.cells.sum(2, keepdims=True))  # each template is asked in all configurations
     for followed, target in _TARGETS:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from overton.statistics import Estimate, not_computed
 from overton.statistics.jackknife import Jackknife
-from overton.studies.open_mindedness.measures.cells import OTHER, PRO, Cells
+from overton.studies.open_mindedness.measures.cells import OTHER, PRO, AnswerCounts
 from overton.studies.open_mindedness.measures.pulls import letter_or_position
 from overton.studies.open_mindedness.measures.results import (
     Baseline,
@@ -53,7 +53,7 @@ class ModelTables:
 
 
 def issue_results(
-    cells: Cells, model: int, tables: ModelTables, pulls: Mapping[int, Pulls], jackknife: Jackknife
+    cells: AnswerCounts, model: int, tables: ModelTables, pulls: Mapping[int, Pulls], jackknife: Jackknife
 ) -> dict[int, IssueResult]:
     """The results of every issue asked of a model, by the issue's index."""
     level = jackknife.level
@@ -127,7 +127,7 @@ class _Side:
 
 
 def _issue(
-    cells: Cells, sides: tuple[_Side, _Side | None], place: tuple[int, int], level: float, withheld: str
+    cells: AnswerCounts, sides: tuple[_Side, _Side | None], place: tuple[int, int], level: float, withheld: str
 ) -> Callable[..., IssueResult]:
     answered, fixed = sides
     model, issue = place
@@ -155,7 +155,9 @@ def _issue(
     )
 
 
-def _condition(cells: Cells, answered: _Side, fixed: _Side | None, place: tuple[int, int, int]) -> ConditionResult:
+def _condition(
+    cells: AnswerCounts, answered: _Side, fixed: _Side | None, place: tuple[int, int, int]
+) -> ConditionResult:
     model, issue, condition = place
     shares = answered.shares[issue][condition]
     again = fixed.shares[issue][condition] if fixed else None
@@ -180,7 +182,7 @@ def _reason(first: Baseline | None, conditions: Mapping[str, ConditionResult]) -
     return "no baseline answer takes a stance" if first is None or first.stance is None else ""
 
 
-def _absent(cells: Cells, fixed: _Side | None, issue: int) -> dict[str, str]:
+def _absent(cells: AnswerCounts, fixed: _Side | None, issue: int) -> dict[str, str]:
     if cells.design is None:
         return dict.fromkeys(("corrected", "pulls", "letter_baseline", "letter_all"), _FROM_COUNTS)
     known = fixed is not None and bool(np.isfinite(fixed.table.share[issue]).any())

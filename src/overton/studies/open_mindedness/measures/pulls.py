@@ -17,7 +17,7 @@ from overton.statistics.arrays import Floats
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife
 from overton.statistics.proportions import DifferenceParts, mantel_haenszel
 from overton.studies.arm_weights import LEFT_OUT
-from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells, Design
+from overton.studies.open_mindedness.measures.cells import CON, PRO, AnswerCounts, TemplateCounts
 from overton.studies.open_mindedness.measures.results import LetterOrPosition, Pulls
 from overton.studies.open_mindedness.measures.shares import (
     FIRST,
@@ -47,7 +47,7 @@ class ModelPulls:
     issues: dict[int, Pulls]
 
 
-def measure_pulls(cells: Cells, model: int, jackknife: Jackknife) -> ModelPulls | None:
+def measure_pulls(cells: AnswerCounts, model: int, jackknife: Jackknife) -> ModelPulls | None:
     """The pulls of a model; None without records."""
     if cells.design is None:
         return None
@@ -80,7 +80,7 @@ def _reason(name: str) -> str:
 
 
 def _contrasts(
-    design: Design, model: int, issues: list[int], wanted: tuple[tuple[float, ...], str], level: float
+    design: TemplateCounts, model: int, issues: list[int], wanted: tuple[tuple[float, ...], str], level: float
 ) -> list[Estimate]:
     """Each issue's contrast of templates: the mean over its configurations, with Wald's interval."""
     target, reason = wanted
@@ -93,7 +93,9 @@ def _contrasts(
     ]
 
 
-def contrast_parts(design: Design, model: int, target: tuple[float, ...]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def contrast_parts(
+    design: TemplateCounts, model: int, target: tuple[float, ...]
+) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Each issue's contrast of templates, the mean over its configurations, with its standard error and the answers
     behind it [issues]; NaN if no configuration's templates identify it.
     """
@@ -111,7 +113,7 @@ def contrast_parts(design: Design, model: int, target: tuple[float, ...]) -> tup
     return means, np.sqrt(np.where(known, spread, 0.0).sum(1)) / count, sizes.sum((1, 2))
 
 
-def request_parts(design: Design, model: int) -> DifferenceParts:
+def request_parts(design: TemplateCounts, model: int) -> DifferenceParts:
     """How often A is answered with A named first in the request and with B first, in each issue's cells by template."""
     cells = design.cells[model].sum(3)
     a_is_pro = (design.letter[model] > 0)[:, None, :, None]
@@ -120,7 +122,7 @@ def request_parts(design: Design, model: int) -> DifferenceParts:
     return _strata(chosen, answered, 1, 0)
 
 
-def last_parts(design: Design, model: int) -> DifferenceParts:
+def last_parts(design: TemplateCounts, model: int) -> DifferenceParts:
     """How often pro is answered after a pro and after a con argument, in each issue's cells by template."""
     cells = design.cells[model].sum(4)
     return _strata(cells[..., PRO], cells[..., PRO] + cells[..., CON], 1, 2)
@@ -152,7 +154,9 @@ def _overall(parts: DifferenceParts, issues: list[Estimate], jackknife: Jackknif
     return jackknife.ratio(parts.numerator, parts.denominator, DIFFERENCE)
 
 
-def letter_or_position(cells: Cells, model: int, conditions: list[int], level: float) -> dict[int, LetterOrPosition]:
+def letter_or_position(
+    cells: AnswerCounts, model: int, conditions: list[int], level: float
+) -> dict[int, LetterOrPosition]:
     """For each issue with mirrored templates of opposite letters: do answers agree in letter or in position?
 
     For two answers drawn at random, one to each template of a pair: P(same letter) = pro * con' + con * pro' and P(same

@@ -10,14 +10,14 @@ from overton.errors import quoted
 from overton.studies import warnings
 from overton.studies.numbers import sentence
 from overton.studies.open_mindedness.measures.analysis import ModelResult
-from overton.studies.open_mindedness.measures.cells import Cells
+from overton.studies.open_mindedness.measures.cells import AnswerCounts
 from overton.studies.open_mindedness.measures.following import unmeasured
 
 TOO_HIGH = 0.5
 """Points by which chance may raise a score before the report says so."""
 
 
-def warnings_on(cells: Cells, result: ModelResult) -> Iterator[str]:
+def warnings_on(cells: AnswerCounts, result: ModelResult) -> Iterator[str]:
     """What must be read before any number: that answers measure nothing, or something else."""
     name, tally, found = result.name, result.tally, result.following
     if why := raised_by_prompts(result):
@@ -37,7 +37,7 @@ def warnings_on(cells: Cells, result: ModelResult) -> Iterator[str]:
         )
 
 
-def _otherwise(cells: Cells, result: ModelResult) -> str:
+def _otherwise(cells: AnswerCounts, result: ModelResult) -> str:
     """Why no answer takes a stance: how the answers were read, and what some of them say."""
     flagged = f" Its endpoint flagged {result.tally.flagged:,} as refusals." if result.tally.flagged else ""
     if cells.way == "free":
@@ -55,7 +55,7 @@ def _otherwise(cells: Cells, result: ModelResult) -> str:
     )
 
 
-def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
+def notes_on(cells: AnswerCounts, results: Mapping[str, ModelResult]) -> tuple[str, ...]:
     """What a reader should know about the models' results."""
     notes = []
     for name, result in results.items():
@@ -79,7 +79,7 @@ def notes_on(cells: Cells, results: Mapping[str, ModelResult]) -> tuple[str, ...
                 "the paraphrases are marked wrongly (all six as pro, though 5 and 6 are con, as in the first files "
                 "that MillStone's authors published); always answering A looks the same."
             )
-    return (*notes, *warnings.few(len(cells.issues), "issues"))
+    return (*notes, *warnings.warn_few_items(len(cells.issues), "issues"))
 
 
 def raised_by_prompts(result: ModelResult) -> str:

@@ -23,13 +23,13 @@ from overton.statistics.arrays import Floats
 from overton.statistics.logit import LogitFit, fit_logit
 from overton.statistics.proportions import proportion
 from overton.studies.open_mindedness.measures.analysis import RespondentFit
-from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, Cells, Design
+from overton.studies.open_mindedness.measures.cells import CON, OTHER, PRO, AnswerCounts, TemplateCounts
 
 SLOPES = ("susceptibility_pro", "susceptibility_con", "letter", "first", "request", "last")
 """The shared parameters, in the order of the design's columns."""
 
 
-def fit_respondents(cells: Cells, level: float = 0.95) -> list[RespondentFit] | None:
+def fit_respondents(cells: AnswerCounts, level: float = 0.95) -> list[RespondentFit] | None:
     """The respondent model of each model, by logistic regression with Firth's correction; None without records.
 
     Wald intervals. A parameter that the answers cannot determine is not computed: the design does not identify it, or
@@ -44,7 +44,7 @@ def fit_respondents(cells: Cells, level: float = 0.95) -> list[RespondentFit] | 
     ]
 
 
-def _argument_counts(cells: Cells, rows: pl.DataFrame) -> tuple[Floats, Floats]:
+def _argument_counts(cells: AnswerCounts, rows: pl.DataFrame) -> tuple[Floats, Floats]:
     """Numbers of pro and con arguments shown [models, issues, conditions], which all trials of one share."""
     shape = (len(cells.models), len(cells.issues), len(cells.conditions))
     cell = np.ravel_multi_index(tuple(rows[key].to_numpy() for key in ("m", "i", "c")), shape)
@@ -63,7 +63,9 @@ def _argument_shares(pros: Floats, cons: Floats) -> tuple[Floats, Floats]:
     return pros / total, cons / total
 
 
-def _fit(cells: Cells, design: Design, model: int, shares: tuple[Floats, Floats], level: float) -> RespondentFit:
+def _fit(
+    cells: AnswerCounts, design: TemplateCounts, model: int, shares: tuple[Floats, Floats], level: float
+) -> RespondentFit:
     counts = design.cells[model]
     rows = np.argwhere(counts[..., [PRO, CON]].sum(-1) > 0)
     i, c, t, last, a_first = rows.T
@@ -123,7 +125,7 @@ def _wald(fit: LogitFit, value: float, error: float, n: int, level: float) -> Es
     return Estimate(value, value - half, value + half, n, "logistic regression (Firth), Wald", level)
 
 
-def _refusal(cells: Cells, model: int, level: float, *, argued: bool) -> Estimate:
+def _refusal(cells: AnswerCounts, model: int, level: float, *, argued: bool) -> Estimate:
     chosen = [k for k, name in enumerate(cells.conditions) if (name != "baseline") == argued]
     counts = cells.answers[model][:, chosen].sum((0, 1))
     n = int(np.rint(counts.sum()))

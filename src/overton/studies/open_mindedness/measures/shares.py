@@ -29,7 +29,7 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.estimate import ends_of
 from overton.statistics.jackknife import DIFFERENCE, SHARE, Jackknife, Range
 from overton.statistics.proportions import wilson_limits
-from overton.studies.open_mindedness.measures.cells import PRO, Cells
+from overton.studies.open_mindedness.measures.cells import PRO, AnswerCounts
 from overton.studies.open_mindedness.measures.results import Shares
 from overton.studies.open_mindedness.measures.weighed import between_prompts
 
@@ -64,7 +64,7 @@ class ShareTable:
         )
 
 
-def answered_shares(cells: Cells, model: int) -> ShareTable:
+def answered_shares(cells: AnswerCounts, model: int) -> ShareTable:
     """Shares of all answers, wordings and templates pooled."""
     answers = cells.answers[model]
     n = whole(answers.sum(-1))
@@ -79,7 +79,7 @@ def answered_shares(cells: Cells, model: int) -> ShareTable:
     return ShareTable(cells.conditions, share, n, _effective(share, n, weights, variance))
 
 
-def corrected_shares(cells: Cells, model: int) -> ShareTable | None:
+def corrected_shares(cells: AnswerCounts, model: int) -> ShareTable | None:
     """Shares with the pulls of letter and position set to zero (see `correction`); None without records."""
     if cells.design is None:
         return None

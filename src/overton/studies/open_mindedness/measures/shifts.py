@@ -19,7 +19,7 @@ from overton.studies.open_mindedness.measures.analysis import (
     CounterShifts,
     Refusals,
 )
-from overton.studies.open_mindedness.measures.cells import CON, PRO, Cells
+from overton.studies.open_mindedness.measures.cells import CON, PRO, AnswerCounts
 from overton.studies.open_mindedness.measures.results import IssueResult
 from overton.studies.open_mindedness.measures.shares import ShareTable, difference, mean_over_issues, share_of_issues
 
@@ -141,7 +141,7 @@ _REFUSING = 0.3
 """A baseline share of 'other' above which figure 7 shows an issue."""
 
 
-def measure_refusals(cells: Cells, model: int, issues: Sequence[IssueResult], jackknife: Jackknife) -> Refusals:
+def measure_refusals(cells: AnswerCounts, model: int, issues: Sequence[IssueResult], jackknife: Jackknife) -> Refusals:
     """Shares of 'other' by configuration, over all issues and over those that are often refused at the baseline."""
     often = [issue for issue in issues if _other(issue, "baseline") > _REFUSING]
     flags: list[bool | None] = [
@@ -176,7 +176,7 @@ def _change(issue: IssueResult) -> float:
     return float(np.mean(argued)) - _other(issue, "baseline") if argued else float("nan")
 
 
-def _flagged(cells: Cells, model: int, level: float) -> dict[str, Estimate]:
+def _flagged(cells: AnswerCounts, model: int, level: float) -> dict[str, Estimate]:
     if cells.design is None or cells.unequal:
         return {}
     counted = cells.design.readings[model].sum((1, 2))

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from overton.statistics.calibration import Calibration, calibration
-from overton.studies.probabilities import Weighing, decided
+from overton.studies.probabilities import Weighing, resolve_label
 
 COLUMNS = ("trial", "shares", "p_a", "p_b", "sampled", "letter")
 """Columns of records that probabilities need."""
@@ -39,7 +39,7 @@ def weighing_of(table: pl.DataFrame, chosen: str, models: Sequence[str]) -> Weig
         pl.col("shares").is_not_null() & pl.col("letter").is_not_null() & pl.col("p_a").is_null()
     )
     counts = {str(model): int(count) for model, count in unreported["model"].value_counts().sort("model").iter_rows()}
-    return decided(chosen, asked, found, counts)
+    return resolve_label(chosen, asked, found, counts)
 
 
 def calibrated(own: pl.DataFrame) -> Calibration:

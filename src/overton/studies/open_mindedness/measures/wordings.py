@@ -18,7 +18,7 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import Floats, Ints
 from overton.statistics.cluster_sums import ClusterSums
 from overton.statistics.jackknife import SHARE, Jackknife
-from overton.studies.open_mindedness.measures.cells import OTHER, PRO, TEMPLATES, Cells
+from overton.studies.open_mindedness.measures.cells import OTHER, PRO, TEMPLATES, AnswerCounts
 from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.results import LikeThese, Wording
 from overton.studies.open_mindedness.measures.scores import CROSS_FITTED, SCORES, VARIANTS, scored_places, scores
@@ -29,7 +29,7 @@ _FEW = "fewer than two answers to this wording in some configuration"
 
 
 def wordings(
-    cells: Cells, model: int, asked: list[int], jackknife: Jackknife, withheld: str = ""
+    cells: AnswerCounts, model: int, asked: list[int], jackknife: Jackknife, withheld: str = ""
 ) -> tuple[Wording, ...] | None:
     """The six wordings of a model's questions; None if the table does not distinguish them.
 
@@ -53,7 +53,7 @@ def wordings(
     )
 
 
-def baselines_like_these(cells: Cells, model: int, jackknife: Jackknife, side: Ints) -> list[Estimate] | None:
+def baselines_like_these(cells: AnswerCounts, model: int, jackknife: Jackknife, side: Ints) -> list[Estimate] | None:
     """By issue, the mean baseline share of `side` [issues] (0 pro, 1 con), with an interval over wordings."""
     if cells.design is None or (baseline := cells.condition("baseline")) is None:
         return None
@@ -66,7 +66,7 @@ def baselines_like_these(cells: Cells, model: int, jackknife: Jackknife, side: I
     return over.ratios([counts], "no answer takes a stance")[0]
 
 
-def score_like_these(cells: Cells, model: int, asked: list[int], score: Estimate) -> LikeThese | None:
+def score_like_these(cells: AnswerCounts, model: int, asked: list[int], score: Estimate) -> LikeThese | None:
     """A model's score with an interval for issues and wordings like these.
 
     To the interval over issues it adds what leaving out each wording in turn changes (the jackknife): squares of
@@ -99,7 +99,7 @@ def _share(answers: NDArray[Any], stance: int) -> Floats:
     return np.where(n > 0, answers[:, stance] / np.maximum(n, 1), nan)
 
 
-def _score_of_one(cells: Cells, answers: NDArray[Any], jackknife: Jackknife) -> Estimate:
+def _score_of_one(cells: AnswerCounts, answers: NDArray[Any], jackknife: Jackknife) -> Estimate:
     if (places := scored_places(cells.conditions)) is None:
         return not_computed("some configuration of the score was not asked", level=jackknife.level)
     if cells.weighed:

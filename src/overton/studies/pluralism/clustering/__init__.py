@@ -7,14 +7,14 @@ from typing import Literal, get_args
 from overton.studies.pluralism.clustering.embedding import Density, InstructLF
 from overton.studies.pluralism.clustering.goalex import GoalEx
 from overton.studies.pluralism.clustering.online import Online, SingleShot
-from overton.studies.pluralism.clustering.parts import Clustered, Clustering, Counts, Opinion, plain_text
+from overton.studies.pluralism.clustering.parts import Clustered, Clustering, ClusteringFaults, Opinion, plain_text
 from overton.studies.pluralism.clustering.topicgpt import TopicGPT
 
 __all__ = [
     "EMBEDDING",
     "METHODS",
     "Clustered",
-    "Counts",
+    "ClusteringFaults",
     "Density",
     "GoalEx",
     "InstructLF",

@@ -14,10 +14,10 @@ from overton.errors import CallFailed, MissingExtra, Unreadable
 from overton.judging import Reading, list_schema, parse_json
 from overton.studies.pluralism.clustering.parts import (
     Clustered,
-    Counts,
+    ClusteringFaults,
     Drawing,
     Opinion,
-    Wanted,
+    WriterRequest,
     answers,
     list_form,
     named,
@@ -99,7 +99,7 @@ class Density:
 
     async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = Counts()
+        counts = ClusteringFaults()
         labels = self.labels(await embed(ask, [opinion.text for opinion in opinions]))
         found: dict[int, list[int]] = {}
         for place, label in enumerate(labels):
@@ -141,7 +141,7 @@ class InstructLF:
 
     async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = Counts()
+        counts = ClusteringFaults()
         texts = [opinion.text for opinion in opinions]
         properties = await self._propose(thread.title, texts, ask, counts) or texts
         vectors = await embed(ask, [*texts, *properties])
@@ -151,13 +151,13 @@ class InstructLF:
             groups.setdefault(factor, []).append(place)
         return await named(ask, opinions, list(groups.values()), counts)
 
-    async def _propose(self, title: str, texts: Sequence[str], ask: Ask, counts: Counts) -> list[str]:
+    async def _propose(self, title: str, texts: Sequence[str], ask: Ask, counts: ClusteringFaults) -> list[str]:
         """All distinct properties, in the order of the opinions."""
         form = list_form("properties", {"type": "string"}, 1, self.most)
         requests = [
             prompts.messages("instruct_lf", "propose", title=title, opinion=text, most=self.most) for text in texts
         ]
-        found = await answers(ask, [Wanted(request, self._read, form) for request in requests], counts)
+        found = await answers(ask, [WriterRequest(request, self._read, form) for request in requests], counts)
         return list(dict.fromkeys(text for some in found for text in some or ()))
 
     def _read(self, text: str) -> Reading[list[str]]:

@@ -13,10 +13,10 @@ from overton.judging import Reading, parse_json
 from overton.studies.pluralism.clustering.parts import (
     Cluster,
     Clustered,
-    Counts,
+    ClusteringFaults,
     Drawing,
     Opinion,
-    Wanted,
+    WriterRequest,
     answers,
     list_form,
     read_texts,
@@ -63,7 +63,7 @@ class GoalEx:
 
     async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = Counts()
+        counts = ClusteringFaults()
         texts = [opinion.text for opinion in opinions]
         found = _Candidates(supports=[[] for _ in texts])
         chosen: set[int] = set()
@@ -80,7 +80,7 @@ class GoalEx:
         return Clustered(_committed(texts, found, chosen, uncovered), counts)
 
     async def _propose(
-        self, title: str, texts: Sequence[str], found: _Candidates, ask: Ask, counts: Counts
+        self, title: str, texts: Sequence[str], found: _Candidates, ask: Ask, counts: ClusteringFaults
     ) -> list[str]:
         """New viewpoints for these opinions."""
         form = list_form("viewpoints", {"type": "string"}, 1, self.most)
@@ -88,14 +88,20 @@ class GoalEx:
         for start in range(0, len(texts), self.batch):
             listed = "\n".join(f"- {text}" for text in texts[start : start + self.batch])
             request = prompts.messages("goalex", "propose", title=title, opinions=listed, most=self.most)
-            wanted.append(Wanted(request, self._read_proposed, form))
+            wanted.append(WriterRequest(request, self._read_proposed, form))
         proposed = await answers(ask, wanted, counts)
         return [
             text for text in dict.fromkeys(text for some in proposed for text in some or ()) if text not in found.texts
         ]
 
     async def _assign(  # noqa: PLR0917
-        self, title: str, texts: Sequence[str], new: Sequence[str], found: _Candidates, ask: Ask, counts: Counts
+        self,
+        title: str,
+        texts: Sequence[str],
+        new: Sequence[str],
+        found: _Candidates,
+        ask: Ask,
+        counts: ClusteringFaults,
     ) -> None:
         """Ask for every opinion which of the new viewpoints it supports."""
         if not new:
@@ -103,7 +109,7 @@ class GoalEx:
         shown, count = prompts.numbered(new), len(new)
         form = list_form("supports", {"type": "integer", "enum": list(range(1, count + 1))}, 0, count)
         requests = [prompts.messages("goalex", "assign", title=title, clusters=shown, opinion=text) for text in texts]
-        wanted = [Wanted(request, lambda said: _read_supported(said, count), form) for request in requests]
+        wanted = [WriterRequest(request, lambda said: _read_supported(said, count), form) for request in requests]
         for place, named in enumerate(await answers(ask, wanted, counts)):
             found.supports[place] += [len(found.texts) + number - 1 for number in named or ()]
         found.texts += new

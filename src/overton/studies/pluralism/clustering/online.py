@@ -13,10 +13,10 @@ from overton.judging import Reading, list_schema, parse_json
 from overton.studies.pluralism.clustering.parts import (
     Cluster,
     Clustered,
-    Counts,
+    ClusteringFaults,
     Drawing,
     Opinion,
-    Wanted,
+    WriterRequest,
     answer,
     named,
     number_form,
@@ -49,7 +49,7 @@ class Online:
 
     async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
         """Cluster the opinions; see `Clustering`. One call after another, except for the bootstrap's summaries."""
-        counts = Counts()
+        counts = ClusteringFaults()
         texts = [opinion.text for opinion in opinions]
         clusters = await self._bootstrap(texts, ask, draw, counts)
         taken = {place for cluster in clusters for place in cluster.members}
@@ -61,7 +61,9 @@ class Online:
             (chosen.summary,) = await summaries(ask, [[texts[member] for member in chosen.members]], counts)
         return Clustered(tuple(Cluster(one.summary, tuple(one.members)) for one in clusters), counts)
 
-    async def _bootstrap(self, texts: Sequence[str], ask: Ask, draw: Drawing, counts: Counts) -> list[_Growing]:
+    async def _bootstrap(
+        self, texts: Sequence[str], ask: Ask, draw: Drawing, counts: ClusteringFaults
+    ) -> list[_Growing]:
         """Lines 2 and 3."""
         size = ceil(self.alpha * len(texts) - 1e-9)  # 0.2 * 35 is 7.000000000000001
         sample = draw("bootstrap").sample(range(len(texts)), size)
@@ -72,14 +74,16 @@ class Online:
         return [_Growing(members, summary) for members, summary in zip(groups, said, strict=True)]
 
 
-async def _choose(title: str, text: str, clusters: Sequence[_Growing], ask: Ask, counts: Counts) -> _Growing | None:
+async def _choose(
+    title: str, text: str, clusters: Sequence[_Growing], ask: Ask, counts: ClusteringFaults
+) -> _Growing | None:
     """Line 5: the cluster that the opinion belongs to, None for a new one."""
     if not clusters:
         return None
     shown = prompts.numbered(cluster.summary for cluster in clusters)
     request = prompts.messages("assign", "ask", title=title, clusters=shown, opinion=text)
     most = len(clusters)
-    number = await answer(ask, Wanted(request, lambda said: read_number(said, most), number_form(most)), counts)
+    number = await answer(ask, WriterRequest(request, lambda said: read_number(said, most), number_form(most)), counts)
     counts.own += number is None
     return clusters[number - 1] if number else None
 
@@ -93,7 +97,7 @@ class SingleShot:
 
     async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = Counts()
+        counts = ClusteringFaults()
         order = draw("order").shuffle(range(len(opinions)))
         found = await _group(ask, [opinions[place].text for place in order], counts)
         counts.own += len(found.left_out)
@@ -111,7 +115,7 @@ class Grouping(msgspec.Struct, frozen=True):
     left_out: tuple[int, ...]
 
 
-async def _group(ask: Ask, texts: Sequence[str], counts: Counts) -> Grouping:
+async def _group(ask: Ask, texts: Sequence[str], counts: ClusteringFaults) -> Grouping:
     """Group `texts` by prompt 8.
 
     The reply repeats the texts; they are recognised whatever their letter case, spacing and closing marks. A reply that
@@ -119,7 +123,7 @@ async def _group(ask: Ask, texts: Sequence[str], counts: Counts) -> Grouping:
     of its groups, and other texts are ignored.
     """
     places = {plain_text(text): place for place, text in enumerate(texts)}
-    wanted = Wanted(prompts.published("cluster", texts), lambda text: _read(text, texts, places), _form(texts))
+    wanted = WriterRequest(prompts.published("cluster", texts), lambda text: _read(text, texts, places), _form(texts))
     found = await answer(ask, wanted, counts)
     return found or Grouping((), tuple(range(len(texts))))
 

@@ -32,7 +32,7 @@ class Cluster(msgspec.Struct, frozen=True):
     members: tuple[int, ...]
 
 
-class Counts(msgspec.Struct):
+class ClusteringFaults(msgspec.Struct):
     """What went wrong while opinions were clustered.
 
     asked_again  unusable replies that were retried (an unknown cluster, broken JSON, ...)
@@ -55,7 +55,7 @@ class Clustered(msgspec.Struct, frozen=True):
     """Every opinion in exactly one cluster; clusters in the order in which they were made."""
 
     clusters: tuple[Cluster, ...]
-    counts: Counts
+    counts: ClusteringFaults
 
 
 class Clustering(Protocol):
@@ -83,7 +83,7 @@ _ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
-class Wanted(Generic[T_co]):
+class WriterRequest(Generic[T_co]):
     """A request to the writer, and how its reply's text is read."""
 
     messages: tuple[Message, ...]
@@ -91,12 +91,12 @@ class Wanted(Generic[T_co]):
     form: Form | None = None
 
 
-async def answer(ask: Ask, wanted: Wanted[T], counts: Counts) -> T | None:
+async def answer(ask: Ask, wanted: WriterRequest[T], counts: ClusteringFaults) -> T | None:
     """The answer to one request; see `answers`."""
     return (await answers(ask, [wanted], counts))[0]
 
 
-async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list[T | None]:
+async def answers(ask: Ask, wanted: Sequence[WriterRequest[T]], counts: ClusteringFaults) -> list[T | None]:
     """The answers, requested side by side.
 
     If the last reply is still unusable, what could be read of it, or None if nothing could.
@@ -104,7 +104,9 @@ async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list
     Raises:
         CallFailed: a call failed for good.
     """
-    requests = [asking.Wanted("writer", one.messages, asking.unless_refused(one.read), one.form) for one in wanted]
+    requests = [
+        asking.ReadableRequest("writer", one.messages, asking.unless_refused(one.read), one.form) for one in wanted
+    ]
     answered = await asking.ask_all_until_read(
         ask, requests, attempts=_ATTEMPTS, complaint=prompts.complaint, all_or_none=True
     )
@@ -117,7 +119,7 @@ async def answers(ask: Ask, wanted: Sequence[Wanted[T]], counts: Counts) -> list
 
 
 @dataclass(frozen=True)
-class Settled:
+class WriterSettings:
     """An `Ask` whose writer is asked with these settings on top of its own, as the paper asks at temperature 0."""
 
     ask: Ask
@@ -182,19 +184,21 @@ def read_texts(values: Sequence[str], what: str, most: int) -> Reading[list[str]
     return Reading(found[:most], "as is")
 
 
-async def summaries(ask: Ask, groups: Sequence[Sequence[str]], counts: Counts) -> list[str]:
+async def summaries(ask: Ask, groups: Sequence[Sequence[str]], counts: ClusteringFaults) -> list[str]:
     """One sentence per group of opinions, requested side by side.
 
     A reply that is empty, refused or longer than a paragraph is retried; then the group's first opinion replaces it,
     which is counted.
     """
-    wanted = [Wanted(prompts.published("summarize", group), _read) for group in groups]
+    wanted = [WriterRequest(prompts.published("summarize", group), _read) for group in groups]
     found = await answers(ask, wanted, counts)
     counts.replaced += found.count(None)
     return [summary or group[0] for summary, group in zip(found, groups, strict=True)]
 
 
-async def named(ask: Ask, opinions: Sequence[Opinion], groups: Sequence[Sequence[int]], counts: Counts) -> Clustered:
+async def named(
+    ask: Ask, opinions: Sequence[Opinion], groups: Sequence[Sequence[int]], counts: ClusteringFaults
+) -> Clustered:
     """Groups of places as clusters, each with its summary."""
     found = await summaries(ask, [[opinions[place].text for place in group] for group in groups], counts)
     return Clustered(

@@ -14,10 +14,10 @@ from overton.studies.pluralism.clustering.parts import (
     LONGEST,
     Cluster,
     Clustered,
-    Counts,
+    ClusteringFaults,
     Drawing,
     Opinion,
-    Wanted,
+    WriterRequest,
     answer,
     answers,
     list_form,
@@ -56,7 +56,7 @@ class TopicGPT:
 
     async def __call__(self, thread: Thread, opinions: Sequence[Opinion], ask: Ask, draw: Drawing) -> Clustered:
         """Cluster the opinions; see `Clustering`."""
-        counts = Counts()
+        counts = ClusteringFaults()
         texts = [opinion.text for opinion in opinions]
         topics = await self._generate(thread.title, draw("sample").sample(texts, self.sample), ask, counts)
         topics = await _merge(thread.title, topics, ask, counts)
@@ -71,35 +71,37 @@ class TopicGPT:
         ]
         return Clustered(tuple(clusters), counts)
 
-    async def _generate(self, title: str, texts: Sequence[str], ask: Ask, counts: Counts) -> list[_Topic]:
+    async def _generate(self, title: str, texts: Sequence[str], ask: Ask, counts: ClusteringFaults) -> list[_Topic]:
         topics: dict[str, _Topic] = {}
         for text in texts:
             shown = _shown(topics.values()) or prompts.PROMPTS.fill("topicgpt.no_topics")
             request = prompts.messages("topicgpt", "generate", title=title, topics=shown, opinion=text)
-            found = await answer(ask, Wanted(request, partial(_read, known=topics), _TOPIC_FORM), counts)
+            found = await answer(ask, WriterRequest(request, partial(_read, known=topics), _TOPIC_FORM), counts)
             if found is not None:
                 topics.setdefault(plain_text(found.label), found)
         return list(topics.values())
 
 
-async def _merge(title: str, topics: list[_Topic], ask: Ask, counts: Counts) -> list[_Topic]:
+async def _merge(title: str, topics: list[_Topic], ask: Ask, counts: ClusteringFaults) -> list[_Topic]:
     """The topics that remain; all of them if the reply cannot be read."""
     if len(topics) < 2:
         return topics
     form = list_form("topics", schema_of(_Topic), 1, len(topics))
     request = prompts.messages("topicgpt", "merge", title=title, topics=_numbered(topics))
-    return await answer(ask, Wanted(request, lambda said: _read_merged(said, len(topics)), form), counts) or topics
+    return (
+        await answer(ask, WriterRequest(request, lambda said: _read_merged(said, len(topics)), form), counts) or topics
+    )
 
 
 async def _assign(
-    title: str, texts: Sequence[str], topics: Sequence[_Topic], ask: Ask, counts: Counts
+    title: str, texts: Sequence[str], topics: Sequence[_Topic], ask: Ask, counts: ClusteringFaults
 ) -> list[int | None]:
     """The number of each opinion's topic from 1; 0 or None if it has none."""
     if not topics:
         return [None] * len(texts)
     shown, most = _numbered(topics), len(topics)
     requests = [prompts.messages("topicgpt", "assign", title=title, topics=shown, opinion=text) for text in texts]
-    wanted = [Wanted(request, lambda said: read_number(said, most), number_form(most)) for request in requests]
+    wanted = [WriterRequest(request, lambda said: read_number(said, most), number_form(most)) for request in requests]
     return await answers(ask, wanted, counts)
 
 

@@ -11,7 +11,7 @@ from overton.studies.pluralism.figures.popularity import IN_PAIRS, pairs, rankin
 from overton.studies.pluralism.figures.threads import thread_table
 from overton.studies.pluralism.figures.voices import shifts, voices
 from overton.studies.pluralism.measures.analysis import EXPERIMENTS, Analysis
-from overton.studies.probabilities import chances_section, weighing_notes, weighing_section
+from overton.studies.probabilities import probabilities_section, weighing_notes, weighing_section
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Section, Table
 
 __all__ = ["sections", "thread_table"]
@@ -37,7 +37,7 @@ def _weighed(analysis: Analysis, judged: str) -> Iterator[Section | None]:
     """Token probabilities: of the model's choices, and of the judge's labels."""
     said = [Callout(text, summary=True) for text in weighing_notes(analysis.weighing, IN_PAIRS)]
     yield weighing_section(analysis.weighing, said)
-    if (found := chances_section(analysis.chances)) is not None:
+    if (found := probabilities_section(analysis.chances)) is not None:
         yield found.signed(judged)
 
 

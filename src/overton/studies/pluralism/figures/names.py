@@ -10,7 +10,7 @@ from overton.statistics import Estimate
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.pluralism.measures.analysis import UNNAMED, Against, Analysis, Contrast, Group, Result
 from overton.studies.pluralism.measures.contrasts import in_order, named
-from overton.studies.sections import Cell, Drawing, Missing
+from overton.studies.sections import Cell, Drawing, EmptyCell
 
 MEASURES = {
     "global/precision": "Global P",
@@ -56,7 +56,7 @@ _ARMS = {
     "matched-neutral": "neutral, biased wording",
 }
 _ALPHA = 0.05
-NOT_THERE = Missing("not in this table")
+NOT_THERE = EmptyCell("not in this table")
 
 
 def condition(name: str) -> str:

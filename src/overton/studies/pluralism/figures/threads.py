@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from overton.studies.pluralism.figures import names
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.measures.contrasts import in_order, named
-from overton.studies.sections import ROUND_BREAK, TURN_BREAK, Facet, TrialTable
+from overton.studies.sections import ROUND_BREAK, TURN_BREAK, BrowseFilter, TrialTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,13 +66,13 @@ def thread_table(records: pl.DataFrame, threads: Sequence[ReferenceThread] = ())
     )
 
 
-def _facet(title: str, values: Sequence[str], *, read: bool = False) -> Facet:
+def _facet(title: str, values: Sequence[str], *, read: bool = False) -> BrowseFilter:
     labels = (
         sorted(set(values), key=lambda text: (len(text), text))
         if title.startswith("Views")
         else list(dict.fromkeys(values))
     )
-    return Facet(title, labels, [labels.index(value) for value in values], read=read)
+    return BrowseFilter(title, labels, [labels.index(value) for value in values], read=read)
 
 
 def _most_lost(part: pl.DataFrame) -> str:

@@ -27,10 +27,19 @@ from overton.studies.pluralism.measures.contrasts import comparisons, contrast, 
 from overton.studies.pluralism.measures.faultless import Tables, counted_faults, sparing, with_marks
 from overton.studies.pluralism.measures.odds import Moved, moved_odds
 from overton.studies.pluralism.measures.popularity import measure_pairs, measure_rankings
-from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, gap, summed, sums
+from overton.studies.pluralism.measures.units import (
+    NOTHING,
+    ResultCells,
+    Scope,
+    ThreadUnits,
+    UnitNames,
+    gap,
+    summed,
+    sums,
+)
 from overton.studies.pluralism.measures.voices import measure_voices
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
-from overton.studies.warnings import few
+from overton.studies.warnings import warn_few_items
 
 _GAP = "pairwise-gap"
 
@@ -47,7 +56,7 @@ def assemble(
     found = {name: _results(units, faultless.get(name), names, resampling) for name, units in measured.items()}
     groups = tuple(
         Group(*scope, {name: scopes[scope] for name, scopes in found.items() if scopes[scope]})
-        for scope in Cells(names, 1).scopes
+        for scope in ResultCells(names, 1).scopes
     )
     return Analysis(
         models=names.models,
@@ -66,11 +75,11 @@ def assemble(
 
 def units_of(
     tables: Tables, communities: Mapping[str, str], denominator: Denominator
-) -> tuple[dict[str, Units], Names]:
+) -> tuple[dict[str, ThreadUnits], UnitNames]:
     """The units of every experiment that the tables allow, and the names behind their numbers."""
     checked = _checked(tables)
     given = [table for table in (checked.matches, checked.rankings, checked.pairs) if table is not None]
-    names = Names.of(given, communities)
+    names = UnitNames.of(given, communities)
     return dict(_units(with_marks(checked), names, denominator)), names
 
 
@@ -89,7 +98,7 @@ def _checked(tables: Tables) -> Tables:
     return made
 
 
-def _units(tables: Tables, names: Names, denominator: Denominator) -> Iterator[tuple[str, Units]]:
+def _units(tables: Tables, names: UnitNames, denominator: Denominator) -> Iterator[tuple[str, ThreadUnits]]:
     if tables.matches is not None and tables.summaries is not None:
         yield "sycophancy", measure_voices(tables.matches, _of_models(tables.summaries, names), names, denominator)
     if tables.rankings is not None:
@@ -101,12 +110,12 @@ def _units(tables: Tables, names: Names, denominator: Denominator) -> Iterator[t
                 yield name, measure_pairs(rows, names)
 
 
-def _of_models(summaries: pl.DataFrame, names: Names) -> pl.DataFrame:
+def _of_models(summaries: pl.DataFrame, names: UnitNames) -> pl.DataFrame:
     """Summaries by model are matched with those models' responses; if no response names a model, by thread only."""
     return summaries.drop("model") if names.models == (UNNAMED,) and "model" in summaries.columns else summaries
 
 
-def _not_computed(measured: Mapping[str, Units], tables: Tables) -> dict[str, str]:
+def _not_computed(measured: Mapping[str, ThreadUnits], tables: Tables) -> dict[str, str]:
     reasons = {
         "sycophancy": "there are no matches of responses",
         "ranking": "there are no rankings",
@@ -121,9 +130,9 @@ def _not_computed(measured: Mapping[str, Units], tables: Tables) -> dict[str, st
     return made
 
 
-def _notes(everything: Group, names: Names) -> Iterator[str]:
+def _notes(everything: Group, names: UnitNames) -> Iterator[str]:
     """What a reader should know before the numbers."""
-    yield from few(len(names.threads), "threads")
+    yield from warn_few_items(len(names.threads), "threads")
     if unknown := int(np.sum(names.community < 0)) if names.communities else 0:
         yield f"The community of {unknown} of {len(names.threads)} threads is unknown: they count only over all."
     for experiment, texts in _SAID.items():
@@ -133,7 +142,7 @@ def _notes(everything: Group, names: Names) -> Iterator[str]:
                 yield f"{total:,} {text}"
 
 
-def _never_matched(groups: Sequence[Group], names: Names) -> Iterator[str]:
+def _never_matched(groups: Sequence[Group], names: UnitNames) -> Iterator[str]:
     """The models whose responses are all matched to nothing."""
     alone = len(names.models) == 1
     for group in groups:
@@ -188,10 +197,10 @@ class _Columns:
 
 
 def _results(
-    units: Units, faultless: Units | None, names: Names, resampling: Resampling
+    units: ThreadUnits, faultless: ThreadUnits | None, names: UnitNames, resampling: Resampling
 ) -> dict[Scope, dict[str, Result]]:
     """The results of every condition, in every scope that has it; `faultless` units are the same without faults."""
-    cells, pairs = Cells(names, len(units.conditions)), comparisons(units.conditions)
+    cells, pairs = ResultCells(names, len(units.conditions)), comparisons(units.conditions)
     columns = _Columns(_measured(units, cells, resampling), _counted(units, cells))
     clean = _Columns(_measured(faultless, cells, resampling), {}) if faultless else _Columns({}, {})
     contrasts = contrast(units, pairs, names, resampling)
@@ -242,7 +251,7 @@ def _shift(found: Mapping[str, Contrast], moved: Moved, faultless: Moved | None)
     return Shift(*moved, *(found[name].difference for name in _SHIFT), *(faultless or ()))
 
 
-def _measured(units: Units, cells: Cells, resampling: Resampling) -> dict[str, list[Estimate]]:
+def _measured(units: ThreadUnits, cells: ResultCells, resampling: Resampling) -> dict[str, list[Estimate]]:
     counts = sums(cells, units.where, units.above, units.below, resampling)
     compared = {name for _, *both in units.gaps for name in both}
     found: dict[str, list[Estimate]] = {}
@@ -253,7 +262,7 @@ def _measured(units: Units, cells: Cells, resampling: Resampling) -> dict[str, l
     return found | {name: gap(kept[first], kept[second], resampling) for name, first, second in units.gaps}
 
 
-def _counted(units: Units, cells: Cells) -> dict[str, list[int]]:
+def _counted(units: ThreadUnits, cells: ResultCells) -> dict[str, list[int]]:
     """Sums of the counts, and how many units there are."""
     cell = cells.number(units.where)
     columns = {"threads": np.ones(len(cell)), **dict(zip(units.counted, units.counts.T, strict=True))}

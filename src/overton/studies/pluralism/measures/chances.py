@@ -13,7 +13,15 @@ from overton.statistics.jackknife import Jackknife
 from overton.studies.measurement import How
 from overton.studies.pluralism.matching import YES_NO
 from overton.studies.pluralism.record import STANCES
-from overton.studies.probabilities import NO_LABEL, JudgeChances, LabelTable, Weighing, calibrated, chances_of, decided
+from overton.studies.probabilities import (
+    NO_LABEL,
+    JudgeChances,
+    LabelProbabilityTable,
+    Weighing,
+    calibrated,
+    label_probabilities,
+    resolve_label,
+)
 
 _NAMED = ("popular", "other")
 
@@ -31,7 +39,7 @@ def chosen_by_chance(records: pl.DataFrame, chosen: str) -> Weighing | None:
     )
     counts = {str(model): int(count) for model, count in untold["model"].value_counts().sort("model").iter_rows()}
     calibrations = {str(model): _calibrated(done.filter(pl.col("model") == model)) for model in models}
-    return decided(chosen, asked["shares"].unique().to_list(), calibrations, counts)
+    return resolve_label(chosen, asked["shares"].unique().to_list(), calibrations, counts)
 
 
 def _calibrated(own: pl.DataFrame) -> Calibration:
@@ -49,9 +57,12 @@ def judge_chances(records: pl.DataFrame, how: How) -> JudgeChances | None:
         return None
     rows = asked.filter(pl.col("status") == "done").select("model", "thread", "viewpoints", "responses")
     rows = rows.explode("responses").unnest("responses").filter(pl.col("text") != "")
-    labels = {"stance": LabelTable(STANCES, _stances(rows)), "match": LabelTable(YES_NO, _matches(rows))}
+    labels = {
+        "stance": LabelProbabilityTable(STANCES, _stances(rows)),
+        "match": LabelProbabilityTable(YES_NO, _matches(rows)),
+    }
     jackknife = Jackknife(how.level, how.resamples, how.seed, "threads")
-    return chances_of(labels, asked["shares"].unique().to_list(), jackknife)
+    return label_probabilities(labels, asked["shares"].unique().to_list(), jackknife)
 
 
 def _stances(rows: pl.DataFrame) -> pl.DataFrame:

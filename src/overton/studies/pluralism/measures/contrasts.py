@@ -13,8 +13,8 @@ from overton.statistics.arrays import Floats, Ints
 from overton.statistics.jackknife import DIFFERENCE, Range, Resampling
 from overton.statistics.tests import holm, signed_rank
 from overton.studies.pluralism.measures.analysis import Against, Contrast
-from overton.studies.pluralism.measures.units import NOTHING, Cells, Names, Scope, Units, Where, sums
-from overton.studies.pluralism.options import Named, split_condition
+from overton.studies.pluralism.measures.units import NOTHING, ResultCells, Scope, ThreadUnits, UnitNames, Where, sums
+from overton.studies.pluralism.options import ConditionParts, split_condition
 
 _DIGITS = 12
 _ARMS = ("neutral", "toward", "opposing", "biased", "matched-neutral")
@@ -51,7 +51,7 @@ def called(experiment: str, measure: str, condition: str) -> str:
     return f"{experiment}_{measure_word(experiment, measure)}_{condition_word(condition)}"
 
 
-class Comparison(NamedTuple):
+class ConditionPair(NamedTuple):
     """A condition with what it is compared with, both by number."""
 
     condition: int
@@ -66,7 +66,7 @@ class Differences(NamedTuple):
     values: dict[str, Floats]
 
 
-def named(condition: str) -> Named:
+def named(condition: str) -> ConditionParts:
     """What a condition's name says; `arm` is '' if it is neither ours nor the paper's."""
     found = split_condition(condition)
     arm = "-".join(found.arm.lower().replace("_", " ").split())
@@ -84,12 +84,12 @@ def in_order(conditions: Sequence[str]) -> list[str]:
     return sorted(conditions, key=place)
 
 
-def comparisons(conditions: Sequence[str]) -> list[Comparison]:
+def comparisons(conditions: Sequence[str]) -> list[ConditionPair]:
     """Each condition with the neutral one of its setting, the matched neutral one, and its arm in a plainer setting."""
     return list(_comparisons(conditions))
 
 
-def _comparisons(conditions: Sequence[str]) -> Iterator[Comparison]:
+def _comparisons(conditions: Sequence[str]) -> Iterator[ConditionPair]:
     known = {name: named(name) for name in in_order(conditions)}
     for name, own in known.items():
         others: dict[Against, str | None] = {
@@ -98,18 +98,18 @@ def _comparisons(conditions: Sequence[str]) -> Iterator[Comparison]:
             "twin": _twin(known, own) if own.arm else None,
         }
         yield from (
-            Comparison(conditions.index(name), conditions.index(other), against)
+            ConditionPair(conditions.index(name), conditions.index(other), against)
             for against, other in others.items()
             if other not in (None, name)
         )
 
 
-def _other(known: Mapping[str, Named], own: Named, arm: str) -> str | None:
+def _other(known: Mapping[str, ConditionParts], own: ConditionParts, arm: str) -> str | None:
     same = ((one.effort, one.mitigated) == (own.effort, own.mitigated) and one.arm == arm for one in known.values())
     return next((name for name, fits in zip(known, same, strict=True) if fits), None)
 
 
-def _twin(known: Mapping[str, Named], own: Named) -> str | None:
+def _twin(known: Mapping[str, ConditionParts], own: ConditionParts) -> str | None:
     """The same arm unmitigated; otherwise without a reasoning effort; otherwise with the first effort."""
     arm = {name: one for name, one in known.items() if one.arm == own.arm}
     if own.mitigated:
@@ -118,7 +118,7 @@ def _twin(known: Mapping[str, Named], own: Named) -> str | None:
     return min(plain, key=lambda name: arm[name].effort is not None, default=None) if own.effort else None
 
 
-def _compared(units: Units, pairs: Sequence[Comparison]) -> Differences:
+def _compared(units: ThreadUnits, pairs: Sequence[ConditionPair]) -> Differences:
     """The differences of all pairs, for every measure and every gap; NaN if one of the two says nothing."""
     where, both = units.where, shared_rows(units, pairs)
     own, other = (np.concatenate([np.zeros(0, np.int64), *(one[side] for one in both)]) for side in (0, 1))
@@ -127,7 +127,7 @@ def _compared(units: Units, pairs: Sequence[Comparison]) -> Differences:
     return Differences(where.take(own)._replace(kind=kind), values | _shifts(units, pairs, kind, values))
 
 
-def shared_rows(units: Units, pairs: Sequence[Comparison]) -> list[tuple[Ints, Ints]]:
+def shared_rows(units: ThreadUnits, pairs: Sequence[ConditionPair]) -> list[tuple[Ints, Ints]]:
     """For each comparison the units of the condition and of the other one, row by row of the same model and thread."""
     where = units.where
     key = where.model * (int(where.thread.max(initial=0)) + 1) + where.thread
@@ -141,7 +141,9 @@ def _shared(key: Ints, own: Ints, other: Ints) -> tuple[Ints, Ints]:
     return own[first], other[second]
 
 
-def _shifts(units: Units, pairs: Sequence[Comparison], kind: Ints, values: Mapping[str, Floats]) -> dict[str, Floats]:
+def _shifts(
+    units: ThreadUnits, pairs: Sequence[ConditionPair], kind: Ints, values: Mapping[str, Floats]
+) -> dict[str, Floats]:
     """Suppression, amplification and asymmetry of biased arms (section 6.1.2); NaN elsewhere."""
     if "against/recall" not in values:
         return {}
@@ -166,11 +168,11 @@ class _Test(NamedTuple):
     measure: str
 
 
-def contrast(units: Units, pairs: Sequence[Comparison], names: Names, resampling: Resampling) -> Contrasts:
+def contrast(units: ThreadUnits, pairs: Sequence[ConditionPair], names: UnitNames, resampling: Resampling) -> Contrasts:
     """Every measure's contrast, by scope and comparison."""
     if not pairs:
         return {}
-    cells, found = Cells(names, len(pairs)), _compared(units, pairs)
+    cells, found = ResultCells(names, len(pairs)), _compared(units, pairs)
     values = np.stack(list(found.values.values()), axis=1)
     known = np.isfinite(values)
     counts = sums(cells, found.where, np.where(known, values, 0.0), known.astype(float), resampling)
@@ -197,7 +199,7 @@ def _range(measure: str) -> Range:
     return (-2.0, 2.0) if measure in _WIDE else DIFFERENCE
 
 
-def _tests(found: Differences, cells: Cells, names: Names) -> Iterator[tuple[_Test, float]]:
+def _tests(found: Differences, cells: ResultCells, names: UnitNames) -> Iterator[tuple[_Test, float]]:
     """Wilcoxon's signed-rank test of the threads' differences, for every scope; for all models, of their means."""
     for number, scope in enumerate(cells.scopes):
         if len(names.models) == 1 and scope[0] is not None:
@@ -224,7 +226,7 @@ def _by_thread(thread: NDArray[np.int64], values: Floats) -> Floats:
 
 
 def _adjusted(
-    p: Mapping[_Test, float], pairs: Sequence[Comparison], scopes: Sequence[Scope]
+    p: Mapping[_Test, float], pairs: Sequence[ConditionPair], scopes: Sequence[Scope]
 ) -> dict[_Test, tuple[float, float, int]]:
     """P values, adjusted P values, and for how many: all conditions, models and communities shown for a measure.
 

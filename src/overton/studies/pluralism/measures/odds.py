@@ -16,8 +16,8 @@ import numpy as np
 from overton.statistics import NO_INTERVAL, NOT_COMPUTED, Estimate, not_computed
 from overton.statistics.arrays import AnyFloats, Floats, Ints
 from overton.statistics.jackknife import Resampling
-from overton.studies.pluralism.measures.contrasts import SHIFTS, Comparison, named, shared_rows
-from overton.studies.pluralism.measures.units import Names, Scope, Units
+from overton.studies.pluralism.measures.contrasts import SHIFTS, ConditionPair, named, shared_rows
+from overton.studies.pluralism.measures.units import Scope, ThreadUnits, UnitNames
 
 Moved = tuple[Estimate, Estimate, Estimate]
 """Suppression, amplification and asymmetry, in logits."""
@@ -33,7 +33,11 @@ _SIDES = {"suppression": (_AGAINST,), "amplification": (_WITH,), "asymmetry": (_
 
 
 def moved_odds(
-    units: Units, pairs: Sequence[Comparison], scopes: Sequence[Scope], names: Names, resampling: Resampling
+    units: ThreadUnits,
+    pairs: Sequence[ConditionPair],
+    scopes: Sequence[Scope],
+    names: UnitNames,
+    resampling: Resampling,
 ) -> Mapping[tuple[int, int], Moved]:
     """The shifts of every biased condition from the neutral ones, by scope and comparison, in logits.
 
@@ -49,7 +53,7 @@ def moved_odds(
     return found
 
 
-class Shifted(NamedTuple):
+class LogitShifts(NamedTuple):
     """The parts of shifts in logits: the comparison's number, and by row thread, model and eight sums [rows, 8]."""
 
     kind: int
@@ -58,7 +62,7 @@ class Shifted(NamedTuple):
     sums: Floats
 
 
-def shifted(units: Units, pairs: Sequence[Comparison]) -> Iterator[Shifted]:
+def shifted(units: ThreadUnits, pairs: Sequence[ConditionPair]) -> Iterator[LogitShifts]:
     """For every biased condition and a neutral one, viewpoints voiced and existing on the threads that have both."""
     if not units.tallies:
         return
@@ -66,10 +70,10 @@ def shifted(units: Units, pairs: Sequence[Comparison]) -> Iterator[Shifted]:
         arm = named(units.conditions[pair.condition]).arm
         if arm in SHIFTS and pair.against != "twin":
             sums = np.stack([*_columns(units, other, own, SHIFTS[arm])], axis=1)
-            yield Shifted(kind, units.where.thread[own], units.where.model[own], sums)
+            yield LogitShifts(kind, units.where.thread[own], units.where.model[own], sums)
 
 
-def _columns(units: Units, neutral: Ints, biased: Ints, stances: tuple[str, str]) -> Iterator[Floats]:
+def _columns(units: ThreadUnits, neutral: Ints, biased: Ints, stances: tuple[str, str]) -> Iterator[Floats]:
     """For threads with data in both: viewpoints voiced and existing, neutral and biased, first those against."""
     says = np.sum([there for _, there in units.tallies.values()], axis=0) > 0
     both = says[neutral] & says[biased]

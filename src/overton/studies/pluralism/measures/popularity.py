@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from overton.statistics.arrays import Floats, Ints
-from overton.studies.pluralism.measures.units import Names, Units, in_units, summed
+from overton.studies.pluralism.measures.units import ThreadUnits, UnitNames, in_units, summed
 
 Codes = NDArray[np.int32]
 
@@ -22,7 +22,7 @@ _MRR_CUT = 10
 _AT_ONCE = 1 << 14
 
 
-def measure_rankings(rankings: pl.DataFrame, names: Names) -> Units:
+def measure_rankings(rankings: pl.DataFrame, names: UnitNames) -> ThreadUnits:
     """Spearman's rho, Kendall's tau-b, top-1, share of positions that are right, and MRR@10 of every thread.
 
     `rankings` has `model`, `thread`, `condition`, `predicted` (null if no ranking could be read) and `true`. If a
@@ -59,7 +59,7 @@ def _ranked(predicted: Codes, true: Codes, read: NDArray[np.bool_]) -> tuple[dic
     return values, {name: count.astype(float) for name, count in counts.items()}
 
 
-def measure_pairs(pairs: pl.DataFrame, names: Names) -> Units:
+def measure_pairs(pairs: pl.DataFrame, names: UnitNames) -> ThreadUnits:
     """Accuracy of every thread's comparisons, and by whether the more popular viewpoint was named first.
 
     `pairs` has `model`, `thread`, `condition`, `correct` (null if no answer could be read), and optionally `first`. The
@@ -96,11 +96,11 @@ _TOLD = ("p_popular", "p_other")
 
 def _gathered(
     table: pl.DataFrame,
-    names: Names,
+    names: UnitNames,
     values: Mapping[str, Floats],
     counts: Mapping[str, NDArray[np.generic]],
     weights: Floats | float = 1.0,
-) -> Units:
+) -> ThreadUnits:
     """Rows combined by unit: weighted sums of the values that are numbers, and the sums of their weights."""
     where, order, unit, conditions = in_units(table, names)
 
@@ -108,7 +108,7 @@ def _gathered(
         summed_up = [summed(unit, len(where.thread), column[order].astype(float)) for column in columns]
         return np.stack(summed_up, axis=1)
 
-    return Units(
+    return ThreadUnits(
         where,
         conditions,
         tuple(values),
@@ -119,7 +119,7 @@ def _gathered(
     )
 
 
-class Places(NamedTuple):
+class ViewpointPlaces(NamedTuple):
     """For N rankings of at most L viewpoints.
 
     place     [L, N] the place from 0 that the reply gives to the viewpoint that truly is at each place; L if it does
@@ -142,7 +142,7 @@ def _matrix(lists: pl.Series, known: pl.Series) -> Codes:
     return np.ascontiguousarray(made.T)
 
 
-def _places_in(predicted: Codes, true: Codes) -> Places:
+def _places_in(predicted: Codes, true: Codes) -> ViewpointPlaces:
     """The places of the viewpoints of `true` [L, N] in `predicted` [P, N]; both as `_matrix` gives them."""
     size, many = true.shape
     place = np.full((size, many), size, np.int32)
@@ -157,7 +157,7 @@ def _places_in(predicted: Codes, true: Codes) -> Places:
         given += fresh
         repeated += known & ~fresh
         unknown += (said >= 0) & ~known
-    return Places(place, repeated, unknown)
+    return ViewpointPlaces(place, repeated, unknown)
 
 
 def _correlated(place: Codes, size: Ints) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ Scope = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
-class Names:
+class UnitNames:
     """Models, threads and communities of all tables together, sorted; `community` [threads] is -1 if unknown."""
 
     models: tuple[str, ...]
@@ -29,7 +29,7 @@ class Names:
     community: Ints
 
     @classmethod
-    def of(cls, tables: Iterable[pl.DataFrame], communities: Mapping[str, str]) -> Names:
+    def of(cls, tables: Iterable[pl.DataFrame], communities: Mapping[str, str]) -> UnitNames:
         """The names in `tables`, each with `model` and `thread`."""
         pairs = [table.select("model", "thread").unique() for table in tables]
         every = pl.concat(pairs)
@@ -64,7 +64,7 @@ class Where(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Units:
+class ThreadUnits:
     """U units: one model, one thread, one condition each; `conditions` names the last, which is the kind of `where`.
 
     A measure is a sum of `above` over a sum of `below`, both [U, M]; if a unit says nothing both are 0. `counts` [U, Q]
@@ -96,7 +96,7 @@ def _coded(column: pl.Series, names: Iterable[str]) -> Ints:
     return column.cast(pl.Enum(list(names))).to_physical().to_numpy().astype(np.int64)
 
 
-def in_units(table: pl.DataFrame, names: Names, *last: str) -> tuple[Where, Ints, Ints, tuple[str, ...]]:
+def in_units(table: pl.DataFrame, names: UnitNames, *last: str) -> tuple[Where, Ints, Ints, tuple[str, ...]]:
     """The units of a table with `model`, `thread` and `condition`, in order of these and of the columns `last`.
 
     Returns what they are about, the rows in order, the unit of each of these rows, and the names of the conditions.
@@ -119,14 +119,14 @@ def summed(unit: Ints, units: int, weights: NDArray[np.generic] | None = None) -
 _Float = TypeVar("_Float", np.float32, np.float64)
 
 
-class Cells:
+class ResultCells:
     """Where numbers belong: each to a model, a community (or to none that is known), and one of `kinds`.
 
     Scopes are every model in every community, all models, all communities, and both: `scopes` names them in the order
     that `over` uses.
     """
 
-    def __init__(self, names: Names, kinds: int) -> None:
+    def __init__(self, names: UnitNames, kinds: int) -> None:
         self._names = names
         self._known = len(names.communities)
         self.shape = (len(names.models), self._known + 1, kinds)
@@ -173,7 +173,7 @@ _DIGITS = 12
 """Digits that double precision keeps."""
 
 
-def sums(cells: Cells, where: Where, above: Floats, below: Floats, resampling: Resampling) -> Iterator[Sums]:
+def sums(cells: ResultCells, where: Where, above: Floats, below: Floats, resampling: Resampling) -> Iterator[Sums]:
     """For each of M measures, the sums of `above` over those of `below` [N, M] in every scope and kind."""
     place = resampling.group[where.thread] * cells.many + cells.number(where)
     for columns in zip(above.T, below.T, strict=True):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from overton.errors import InputError, Problem
 from overton.statistics.arrays import Floats, Ints
 from overton.studies.pluralism.measures.analysis import Denominator
-from overton.studies.pluralism.measures.units import Names, Units, Where, in_units, summed
+from overton.studies.pluralism.measures.units import ThreadUnits, UnitNames, Where, in_units, summed
 
 _SUPPORTING, _AGAINST, _NEUTRAL, _REFERENCE = range(4)
 _STANCES = {"supporting": _SUPPORTING, "against": _AGAINST, "neutral": _NEUTRAL, "reference": _REFERENCE}
@@ -26,7 +26,9 @@ _MOST_COVERAGE = 50
 """Coverage is given after 1, 2, ... and at most this many responses."""
 
 
-def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names, denominator: Denominator) -> Units:
+def measure_voices(
+    matches: pl.DataFrame, summaries: pl.DataFrame, names: UnitNames, denominator: Denominator
+) -> ThreadUnits:
     """Precision, recall and F1 globally and by stance, redundancy, NDCG and coverage of every unit.
 
     Raises:
@@ -40,7 +42,7 @@ def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names,
     usable = voiced.per_unit(voiced.unit) > 0
     says = np.isfinite(values) & usable[:, None]
     counted = dict(_counted(voiced, views, usable))
-    return Units(
+    return ThreadUnits(
         voiced.where,
         voiced.conditions,
         tuple(measured),
@@ -53,7 +55,7 @@ def measure_voices(matches: pl.DataFrame, summaries: pl.DataFrame, names: Names,
 
 
 def _measured(
-    voiced: Voiced, views: Viewpoints, denominator: Denominator, sides: Mapping[str, tuple[Floats, Floats]]
+    voiced: VoicedViewpoints, views: Viewpoints, denominator: Denominator, sides: Mapping[str, tuple[Floats, Floats]]
 ) -> Iterator[tuple[str, Floats]]:
     size = views.size[voiced.set].astype(float)
     matching = np.zeros(len(voiced.unit), bool)
@@ -86,7 +88,7 @@ def _misread(recall: Floats, responses: Floats) -> Iterator[tuple[str, Floats]]:
         yield f"recall_with_false_matches/{percent}", recall + (1 - recall) * by_mistake
 
 
-def _first(voiced: Voiced) -> Ints:
+def _first(voiced: VoicedViewpoints) -> Ints:
     """The pairs by which a unit voices a viewpoint for the first time, in order."""
     seen = np.full(len(voiced.owner), -1)
     seen[voiced.cell[::-1]] = np.arange(len(voiced.cell))[::-1]  # the earliest pair is written last, and stays
@@ -99,27 +101,27 @@ def _set(name: str, precision: Floats, recall: Floats) -> Iterator[tuple[str, Fl
     yield f"{name}/f1", _share(2 * precision * recall, precision + recall)
 
 
-def _precision(voiced: Voiced, views: Viewpoints, stance: int, denominator: Denominator) -> Floats:
+def _precision(voiced: VoicedViewpoints, views: Viewpoints, stance: int, denominator: Denominator) -> Floats:
     """Precision of one stance: only responses labelled with it voice its viewpoints."""
     voicing = np.zeros(len(voiced.unit), bool)
     voicing[voiced.row[_same(voiced, views, stance)]] = True
     return _share(voiced.per_unit(voiced.unit, voicing), _labelled(voiced, stance, denominator))
 
 
-def _same(voiced: Voiced, views: Viewpoints, stance: int) -> NDArray[np.bool_]:
+def _same(voiced: VoicedViewpoints, views: Viewpoints, stance: int) -> NDArray[np.bool_]:
     """Which pairs have a response and a viewpoint that are both of a stance."""
     same: NDArray[np.bool_] = (voiced.stance[voiced.row] == stance) & (views.stance[voiced.viewpoint] == stance)
     return same
 
 
-def _voiced_of(voiced: Voiced, views: Viewpoints, stance: int) -> tuple[Floats, Floats]:
+def _voiced_of(voiced: VoicedViewpoints, views: Viewpoints, stance: int) -> tuple[Floats, Floats]:
     """For each unit, the viewpoints of a stance that responses with that label voice, and all that exist."""
     found = np.zeros(len(voiced.owner), bool)
     found[voiced.cell[_same(voiced, views, stance)]] = True
     return voiced.per_unit(voiced.owner, found), _of_stance(views, stance)[voiced.set]
 
 
-def _labelled(voiced: Voiced, stance: int, denominator: Denominator) -> Floats:
+def _labelled(voiced: VoicedViewpoints, stance: int, denominator: Denominator) -> Floats:
     """The denominator of a stance's precision; responses without a label are in none."""
     if denominator == "labelled":
         return voiced.per_unit(voiced.unit, voiced.stance == stance)
@@ -131,7 +133,7 @@ def _of_stance(views: Viewpoints, stance: int) -> Floats:
     return summed(views.table["set"].to_numpy().astype(np.int64), len(views.size), views.stance == stance)
 
 
-def _ndcg(voiced: Voiced, first: Ints, gain: Floats, ideal: Floats) -> Floats:
+def _ndcg(voiced: VoicedViewpoints, first: Ints, gain: Floats, ideal: Floats) -> Floats:
     """Viewpoints in the order in which they are first voiced, a response's own in the matcher's order."""
     unit = voiced.unit[voiced.row[first]]
     sizes = np.bincount(unit, minlength=voiced.units)
@@ -142,7 +144,7 @@ def _ndcg(voiced: Voiced, first: Ints, gain: Floats, ideal: Floats) -> Floats:
         return np.where(best > 0, made / best, np.nan)
 
 
-def _coverage(voiced: Voiced, first: Ints, size: Floats) -> Iterator[tuple[str, Floats]]:
+def _coverage(voiced: VoicedViewpoints, first: Ints, size: Floats) -> Iterator[tuple[str, Floats]]:
     """Recall after 1, 2, ... responses; a unit with fewer keeps what it reached."""
     last = min(int(voiced.position.max(initial=0)) + 1, _MOST_COVERAGE)
     row = voiced.row[first]
@@ -157,7 +159,7 @@ def _share(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
-def _counted(voiced: Voiced, views: Viewpoints, usable: NDArray[np.bool_]) -> Iterator[tuple[str, Floats]]:
+def _counted(voiced: VoicedViewpoints, views: Viewpoints, usable: NDArray[np.bool_]) -> Iterator[tuple[str, Floats]]:
     """What occurred, and how often a denominator was empty."""
     yield "responses", voiced.per_unit(voiced.unit) + voiced.unmatched
     yield "unmatched_responses", voiced.unmatched.astype(float)
@@ -194,7 +196,7 @@ class Viewpoints:
 
 
 @dataclass(frozen=True)
-class Voiced:
+class VoicedViewpoints:
     """U units with R usable responses, and E pairs of a response and a viewpoint that it matches, in order.
 
     For units [U]: `where`, the `set` of viewpoints, `unmatched`, the number of responses left out because the matcher
@@ -242,7 +244,7 @@ def _viewpoints_of(summaries: pl.DataFrame) -> Viewpoints:
     return Viewpoints(keys, sets, table, start, size, _stances(table["stance"]), gain, ideal)
 
 
-def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced:
+def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: UnitNames) -> VoicedViewpoints:
     """The responses of `matches`: `model`, `thread`, `condition`, `response`, `stance`, `matched`, optionally `none`,
     true for what does not count as a response and is left out.
 
@@ -264,7 +266,7 @@ def _voiced_in(matches: pl.DataFrame, views: Viewpoints, names: Names) -> Voiced
     row, viewpoint = _pairs(table, own[unit], views)
     size = views.size[own]
     of = unit[row]
-    return Voiced(
+    return VoicedViewpoints(
         where,
         conditions,
         own,

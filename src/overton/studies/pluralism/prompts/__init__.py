@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from overton.calls import Message, system, user
 from overton.studies.pluralism.items import ReferenceThread
-from overton.studies.pluralism.options import Condition
+from overton.studies.pluralism.options import ThreadCondition
 from overton.studies.prompts import Prompts, enclosing
 
 __all__ = [
@@ -44,7 +44,7 @@ def post_text(thread: ReferenceThread) -> str:
 
 
 def generation_messages(
-    thread: ReferenceThread, condition: Condition, belief: str, count: int, *, independent: bool = False
+    thread: ReferenceThread, condition: ThreadCondition, belief: str, count: int, *, independent: bool = False
 ) -> tuple[Message, ...]:
     """The request for `count` responses, or with `independent` for one of them (prompts 1 to 3, or ours).
 
@@ -58,14 +58,14 @@ def generation_messages(
 
 
 def ranking_messages(
-    thread: ReferenceThread, summaries: Sequence[str], condition: Condition, belief: str
+    thread: ReferenceThread, summaries: Sequence[str], condition: ThreadCondition, belief: str
 ) -> tuple[Message, ...]:
     """The request for a ranking of `summaries` by popularity, numbered in this order (prompts 6 and 7, or ours)."""
     return _popularity("ranking", thread, summaries, condition, belief)
 
 
 def pair_messages(
-    thread: ReferenceThread, summaries: Sequence[str], condition: Condition, belief: str
+    thread: ReferenceThread, summaries: Sequence[str], condition: ThreadCondition, belief: str
 ) -> tuple[Message, ...]:
     """The question which of two summaries is more popular (prompts 4 and 5, or ours)."""
     return _popularity("pair", thread, summaries, condition, belief)
@@ -136,7 +136,7 @@ def nothing() -> str:
 
 
 def _popularity(
-    what: str, thread: ReferenceThread, summaries: Sequence[str], condition: Condition, belief: str
+    what: str, thread: ReferenceThread, summaries: Sequence[str], condition: ThreadCondition, belief: str
 ) -> tuple[Message, ...]:
     kind = _kind(condition)
     name = f"popularity.{'ours' if kind == 'matched' else 'published'}.{what}_{kind}"
@@ -145,11 +145,11 @@ def _popularity(
     return system(_system(f"popularity.published.{what}_", condition)), user(filled)
 
 
-def _kind(condition: Condition) -> str:
+def _kind(condition: ThreadCondition) -> str:
     return {"neutral": "neutral", "matched-neutral": "matched"}.get(condition.arm, "biased")
 
 
-def _system(prefix: str, condition: Condition) -> str:
+def _system(prefix: str, condition: ThreadCondition) -> str:
     """The published system prompt of the arm; the matched neutral arm has that of the biased ones."""
     text = PROMPTS.fill(f"{prefix}{'neutral' if condition.arm == 'neutral' else 'biased'}_system")
     return f"{text} {PROMPTS.fill('generation.ours.mitigation')}" if condition.mitigated else text

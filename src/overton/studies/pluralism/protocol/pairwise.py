@@ -24,7 +24,7 @@ from overton.studies.pluralism.protocol.trials import (
     subject,
 )
 from overton.studies.pluralism.record import Record
-from overton.studies.probabilities import asked_again
+from overton.studies.probabilities import sampled_replies
 
 _PICKS = ("1", "2")
 _FORM = Form(choices=_PICKS)
@@ -72,7 +72,7 @@ async def _singles(trial: ThreadTrial, messages: Sequence[Message], ask: Ask) ->
     """What single answers name, if this trial is drawn to calibrate the probabilities."""
     if not trial.sampled:
         return None
-    replies = await asked_again(ask, "subject", messages, _FORM, trial.sampled, settings_of(trial))
+    replies = await sampled_replies(ask, "subject", messages, _FORM, trial.sampled, settings_of(trial))
     return tuple([_named(trial, read_pick(one.text)) for one in replies])
 
 
@@ -88,7 +88,7 @@ _NUMBER = re.compile(r"(?<![\w.,])([12])(?!\w|[.,]\d)")
 _COUNTED = re.compile(r"\b(?:of|both|between|the|these)\s+2\b|\b1\s*(?:-|–|and|or|/|,)\s*2\b", re.IGNORECASE)
 
 
-class Pair(NamedTuple):
+class RankedPair(NamedTuple):
     """Two viewpoints, the first with strictly more votes."""
 
     popular: Viewpoint
@@ -100,7 +100,7 @@ class Pair(NamedTuple):
         return self.popular.votes - self.other.votes
 
 
-def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int, seed: int) -> list[Pair]:
+def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int, seed: int) -> list[RankedPair]:
     """Up to `count` different pairs of a thread, drawn from seed and thread alone.
 
     'most-popular': the viewpoint with the most votes and random ones with strictly fewer; 'random-gap': random pairs
@@ -110,13 +110,13 @@ def chosen_pairs(thread: ReferenceThread, pairing: Pairing, count: int, gap: int
     return Draw(f"{seed}/{thread.id}/pairwise/{pairing}").sample(list(possible), count)
 
 
-def _with_most_popular(thread: ReferenceThread) -> Iterator[Pair]:
+def _with_most_popular(thread: ReferenceThread) -> Iterator[RankedPair]:
     ranked = by_votes(thread)
-    yield from (Pair(ranked[0], other) for other in ranked[1:] if other.votes < ranked[0].votes)
+    yield from (RankedPair(ranked[0], other) for other in ranked[1:] if other.votes < ranked[0].votes)
 
 
-def _far_apart(thread: ReferenceThread, gap: int) -> Iterator[Pair]:
-    pairs = (Pair(one, other) for one, other in combinations(by_votes(thread), 2))
+def _far_apart(thread: ReferenceThread, gap: int) -> Iterator[RankedPair]:
+    pairs = (RankedPair(one, other) for one, other in combinations(by_votes(thread), 2))
     return (pair for pair in pairs if pair.gap >= gap)
 
 

@@ -12,7 +12,7 @@ from overton.judging import parse_json
 SplitBy = Literal["numbers", "json", "bullets", "rules", "paragraphs", "whole"]
 
 
-class Split(NamedTuple):
+class SplitResponses(NamedTuple):
     """The responses in their order, and what separated them.
 
     'numbers': each starts a line with its number; 'json': the reply is a list of texts; 'bullets': each starts a line
@@ -39,7 +39,7 @@ _EMPHASISED = re.compile(r"[*_]+\Z")
 _EMPHASIS = re.compile(r"\A[*_]{1,3}[ \t]*\n|\A[*_]{1,3}[ \t]*(?=\Z)")
 
 
-def split_responses(reply: str, asked: int) -> Split:
+def split_responses(reply: str, asked: int) -> SplitResponses:
     """The responses in a reply to a request for `asked` of them; anything before the first is left out.
 
     Numbers are tried first: of the ways in which lines are numbered, the one that counts furthest from 1. Then lists in
@@ -48,7 +48,7 @@ def split_responses(reply: str, asked: int) -> Split:
     """
     said = dedent(reply.rpartition(_THOUGHT)[2]).strip("\n")
     if not said.strip():
-        return Split((), "whole")
+        return SplitResponses((), "whole")
     ways: tuple[tuple[SplitBy, Callable[[str], Sequence[str]]], ...] = (
         ("numbers", _by_numbers),
         ("json", _by_json),
@@ -58,11 +58,11 @@ def split_responses(reply: str, asked: int) -> Split:
     for by, way in ways:
         parts = _cleaned(way(said))
         if len(parts) > 1:
-            return Split(parts, by)
+            return SplitResponses(parts, by)
     paragraphs = _paragraphs(said)
     if len(paragraphs) > 1 and 2 * len(paragraphs) >= asked:
-        return Split(paragraphs, "paragraphs")
-    return Split(_cleaned([said]), "whole")
+        return SplitResponses(paragraphs, "paragraphs")
+    return SplitResponses(_cleaned([said]), "whole")
 
 
 def _by_numbers(text: str) -> list[str]:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from overton.calls import Ask, Draw, Message, Reply, Trial
 from overton.judging import Fault, faults_of
-from overton.studies.calibration_sample import spread
+from overton.studies.calibration_sample import choose_calibration_turns
 from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import Stances, failure_of, judged, response_task, summaries_task
 from overton.studies.pluralism.matching import YES_NO, matched, pair_task
 from overton.studies.pluralism.options import Shown
-from overton.studies.pluralism.protocol.splitting import Split, split_responses
+from overton.studies.pluralism.protocol.splitting import SplitResponses, split_responses
 from overton.studies.pluralism.protocol.trials import (
     ThreadTrial,
     TrialFailed,
@@ -24,9 +24,9 @@ from overton.studies.pluralism.protocol.trials import (
     reply_columns,
     subject,
 )
-from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Candidate, Record, Response, SummaryStance
-from overton.studies.probabilities import singles
-from overton.studies.self_agreement import again, another_order, chosen
+from overton.studies.pluralism.record import ENOUGH, STANCES, Again, Record, Response, SummaryStance, ViewpointCandidate
+from overton.studies.probabilities import sampled_labels
+from overton.studies.self_agreement import is_retested, reorder, retest_speaker
 
 
 async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
@@ -57,12 +57,12 @@ async def conduct(trial: ThreadTrial, ask: Ask) -> Record:
     return await _judged(trial, row, found.viewpoint, given, ask)
 
 
-class Given(NamedTuple):
+class SycophancyReplies(NamedTuple):
     """Replies to `messages`, their responses, and the provider's word for why each of these ended."""
 
     messages: Sequence[Message]
     replies: Sequence[Reply]
-    split: Split
+    split: SplitResponses
     finish: Sequence[str]
 
     def faults(self, place: int) -> tuple[Fault, ...]:
@@ -72,7 +72,7 @@ class Given(NamedTuple):
         return faults_of(text, finish=self.finish[place], shown=shown, earlier=earlier)
 
 
-async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> Given:
+async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> SycophancyReplies:
     """All in one reply as published, of which only the last can be cut off; or each in a reply of its own."""
     count = trial.options.responses
     alone = trial.options.independent or count == 1
@@ -80,13 +80,13 @@ async def _responses(trial: ThreadTrial, belief: str, ask: Ask) -> Given:
     replies = await subject(trial, ask, messages, times=count if alone else 1)
     if not alone:
         split = split_responses(replies[0].text, count)
-        return Given(messages, replies, split, [*[""] * (len(split.responses) - 1), replies[0].finish])
+        return SycophancyReplies(messages, replies, split, [*[""] * (len(split.responses) - 1), replies[0].finish])
     said = [reply for reply in replies if reply.text.strip()]
-    split = Split(tuple(reply.text.strip() for reply in said), "whole")
-    return Given(messages, replies, split, [reply.finish for reply in said])
+    split = SplitResponses(tuple(reply.text.strip() for reply in said), "whole")
+    return SycophancyReplies(messages, replies, split, [reply.finish for reply in said])
 
 
-async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: Given, ask: Ask) -> Record:
+async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: SycophancyReplies, ask: Ask) -> Record:
     """The row with its responses, labelled and matched."""
     responses = given.split.responses[: trial.options.responses]
     if not responses:
@@ -119,7 +119,7 @@ async def _judged(trial: ThreadTrial, row: Record, reference: Viewpoint, given: 
             [
                 await _again(trial, reference, number, text, ask)
                 for number, text in enumerate(responses, 1)
-                if chosen(trial.draw(f"retest/{number}"), trial.options.retest)
+                if is_retested(trial.draw(f"retest/{number}"), trial.options.retest)
             ]
         ),
     )
@@ -130,12 +130,12 @@ async def _singles(
 ) -> dict[int, dict[str, Any]]:
     """What the judge answers at temperature 1 about some responses, by their number, if the trial is drawn to calibrate
     it: about the stance and, if it is asked about pairs, about one viewpoint."""
-    drawn = spread(trial.draw("calibration/responses"), trial.sampled, range(1, len(responses) + 1))
+    drawn = choose_calibration_turns(trial.draw("calibration/responses"), trial.sampled, range(1, len(responses) + 1))
     found: dict[int, dict[str, Any]] = {}
     for number, often in drawn.items():
         response = responses[number - 1]
         stance = response_task(trial.thread, reference.summary, response).wanted()
-        found[number] = {"sampled": await singles(ask, stance, often, f"stance/{number}")}
+        found[number] = {"sampled": await sampled_labels(ask, stance, often, f"stance/{number}")}
         if trial.options.matching == "pairs":
             found[number] |= await _pair(trial, number, response, often, ask)
     return found
@@ -145,7 +145,7 @@ async def _pair(trial: ThreadTrial, number: int, response: str, often: int, ask:
     """The same for whether a response entails one viewpoint, drawn at random."""
     views = trial.thread.viewpoints
     place = trial.draw(f"calibration/match/{number}").sample(range(1, len(views) + 1), 1)[0]
-    said = await singles(ask, pair_task(trial.thread, place, response).wanted(), often, f"match/{number}")
+    said = await sampled_labels(ask, pair_task(trial.thread, place, response).wanted(), often, f"match/{number}")
     return {"sampled_match": said, "sampled_of": views[place - 1].id}
 
 
@@ -162,10 +162,10 @@ def _order(trial: ThreadTrial, number: int) -> list[int]:
 
 async def _again(trial: ThreadTrial, reference: Viewpoint, number: int, response: str, ask: Ask) -> Again:
     """What the judge says of the response with this number, with its labels and the viewpoints in another order."""
-    thread, matching, speaker = trial.thread, trial.options.matching, again("judge", number)
-    labels = another_order(trial.draw(f"retest/{number}/labels"), STANCES)
+    thread, matching, speaker = trial.thread, trial.options.matching, retest_speaker("judge", number)
+    labels = reorder(trial.draw(f"retest/{number}/labels"), STANCES)
     (stance,) = await judged(ask, [response_task(thread, reference.summary, response, labels)], speaker=speaker)
-    order = another_order(trial.draw(f"retest/{number}/viewpoints"), _order(trial, number))
+    order = reorder(trial.draw(f"retest/{number}/viewpoints"), _order(trial, number))
     (match,), _ = await matched(ask, thread, [response], matching, [order], labels=YES_NO[::-1], speaker=speaker)
     return Again(number, stance.value, None if matching == "lexical" else _ids(thread, match.places))
 
@@ -178,12 +178,12 @@ class Reference(NamedTuple):
     """The result of the search for a reference opinion.
 
     `viewpoint` is the reference opinion, None if none qualifies; `labelled` has the labels for each viewpoint that was
-    tried, the last being the one that qualifies. `failure` is the call about them that failed for good. `again` is the
-    second `stances` if the judge was asked again.
+    tried, the last being the one that qualifies. `failure` is the call about them that failed for good.
+    `retest_speaker` is the second `stances` if the judge was asked again.
     """
 
     viewpoint: Viewpoint | None
-    labelled: tuple[Candidate, ...]
+    labelled: tuple[ViewpointCandidate, ...]
     failure: str | None
     again: tuple[SummaryStance | None, ...] = ()
 
@@ -207,12 +207,12 @@ async def _find_reference(trial: ThreadTrial, ask: Ask) -> Reference:
     once it is retried the viewpoint may qualify after all, and the trial would be about another one.
     """
     thread, most = trial.thread, trial.options.candidates
-    labelled: list[Candidate] = []
+    labelled: list[ViewpointCandidate] = []
     for viewpoint in by_votes(thread, most) if len(thread.viewpoints) > 2 * ENOUGH else []:
         place = thread.viewpoints.index(viewpoint) + 1
         (labelling,) = await judged(ask, [summaries_task(thread, place)], shared=True)
         labels = labelling.value or {}
-        labelled.append(Candidate(viewpoint.id, _stances(thread, place, labels)))
+        labelled.append(ViewpointCandidate(viewpoint.id, _stances(thread, place, labels)))
         if failure := failure_of(labelling):
             return Reference(None, tuple(labelled), failure)
         if _qualifies(labels):
@@ -224,11 +224,11 @@ async def _stances_again(trial: ThreadTrial, place: int, ask: Ask) -> tuple[Summ
     """The labels towards a reference opinion with the summaries in another order; for a share of them, once per run."""
     thread = trial.thread
     name = f"{trial.seed}/{thread.id}/{thread.viewpoints[place - 1].id}/retest"  # the same in all trials
-    if not chosen(Draw(name), trial.options.retest):
+    if not is_retested(Draw(name), trial.options.retest):
         return ()
     others = [one for one in range(1, len(thread.viewpoints) + 1) if one != place]
-    task = summaries_task(thread, place, another_order(Draw(f"{name}/order"), others))
-    (labelling,) = await judged(ask, [task], shared=True, speaker=again("judge"))
+    task = summaries_task(thread, place, reorder(Draw(f"{name}/order"), others))
+    (labelling,) = await judged(ask, [task], shared=True, speaker=retest_speaker("judge"))
     return _stances(thread, place, labelling.value or {})
 
 

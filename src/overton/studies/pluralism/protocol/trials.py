@@ -10,11 +10,11 @@ import msgspec
 from overton.calls import Ask, Form, Message, Question, Reply, Settings, Trial
 from overton.errors import CallFailed, OvertonError
 from overton.judging import FAULTS, Fault, echoes, faults_of, is_cut
-from overton.studies.asking import Answered, total_usage
-from overton.studies.calibration_sample import sharing
+from overton.studies.asking import ReadableReply, total_usage
+from overton.studies.calibration_sample import add_calibration
 from overton.studies.pluralism.items import ReferenceThread, Viewpoint, by_votes
 from overton.studies.pluralism.judging import failure_of, written_belief
-from overton.studies.pluralism.options import ARMS, Condition, Experiment, Options, Pairing
+from overton.studies.pluralism.options import ARMS, Experiment, Options, Pairing, ThreadCondition
 from overton.studies.pluralism.record import Record
 
 
@@ -29,7 +29,7 @@ class ThreadTrial(Trial, frozen=True):
 
     thread: ReferenceThread
     experiment: Experiment
-    condition: Condition
+    condition: ThreadCondition
     options: Options
     pairing: Pairing | None = None
     number: int = 1
@@ -43,7 +43,7 @@ class ThreadTrial(Trial, frozen=True):
 
 def trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> Iterator[ThreadTrial]:
     """All trials, grouped by thread."""
-    return sharing(_trials(threads, options, seed), options, seed, _choosing)
+    return add_calibration(_trials(threads, options, seed), options, seed, _choosing)
 
 
 def _choosing(trial: ThreadTrial) -> str:
@@ -62,15 +62,17 @@ def _trials(threads: Sequence[ReferenceThread], options: Options, seed: int) -> 
                     yield ThreadTrial(name, thread.id, seed, thread, experiment, condition, options)
 
 
-def _conditions(experiment: Experiment, options: Options) -> Iterator[Condition]:
+def _conditions(experiment: Experiment, options: Options) -> Iterator[ThreadCondition]:
     for arm in ARMS[experiment]:
         if options.arms is None or arm in options.arms:
             for effort in options.efforts:
                 for mitigated in (False, True) if options.mitigation else (False,):
-                    yield Condition(arm, effort, mitigated)
+                    yield ThreadCondition(arm, effort, mitigated)
 
 
-def _comparisons(thread: ReferenceThread, condition: Condition, options: Options, seed: int) -> Iterator[ThreadTrial]:
+def _comparisons(
+    thread: ReferenceThread, condition: ThreadCondition, options: Options, seed: int
+) -> Iterator[ThreadTrial]:
     """Both orders of each pair."""
     for pairing in options.pairings:
         for number in range(1, options.pairs + 1):
@@ -177,7 +179,7 @@ def faults_in(reply: Reply, messages: Sequence[Message], summaries: Sequence[str
     return tuple(fault for fault in FAULTS if fault in own or (fault == "echo" and echoed))
 
 
-def counted(judgings: Iterable[Answered[Any]]) -> dict[str, int]:
+def counted(judgings: Iterable[ReadableReply[Any]]) -> dict[str, int]:
     """The columns that count what the judge was asked and how it answered."""
     known = list(judgings)
     return {

@@ -17,7 +17,7 @@ from overton.studies.pluralism import prompts
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.simulated.judge import PluralistJudge
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, Parameters, World, camp, listed
-from overton.studies.simulated import Seeded, weighed_reply
+from overton.studies.simulated import SeededAnswerer, weighed_reply
 
 __all__ = ["JudgeParameters", "Parameters", "Pluralist", "PluralistJudge", "camp"]
 
@@ -25,7 +25,7 @@ _FILLER = "It is hard to say from here."
 _SAYS = "As I see it: "
 
 
-class Pluralist(Seeded):
+class Pluralist(SeededAnswerer):
     """Answers as a model with known parameters would; an `Answerer`.
 
     `name` is 'simulated/pluralist', or that followed by a name of its own ('simulated/pluralist/blunt'), so that one

@@ -14,12 +14,12 @@ from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.record import STANCES, Stance
 from overton.studies.pluralism.simulated.world import BELIEVES, DENIES, JudgeParameters, World, camp, listed, plain
 from overton.studies.self_agreement import same_but_for_order
-from overton.studies.simulated import Seeded, weighed_reply
+from overton.studies.simulated import SeededAnswerer, weighed_reply
 
 _UNUSABLE = "It is hard to say where these stand."
 
 
-class PluralistJudge(Seeded):
+class PluralistJudge(SeededAnswerer):
     """Labels, matches and rewrites as the judge's prompts ask for; an `Answerer`."""
 
     name = "simulated/pluralist-judge"

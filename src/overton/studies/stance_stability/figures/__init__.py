@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from overton.studies.probabilities import chances_section
+from overton.studies.probabilities import probabilities_section
 from overton.studies.sections import Section
 from overton.studies.stance_stability.figures import conditions, parts
 from overton.studies.stance_stability.figures.conversations import conversation_table, traces
@@ -34,6 +34,6 @@ def sections(analysis: Analysis, judged: str = "", topics: Mapping[str, str] | N
         flips(analysis),
         traces(analysis, topics or {}),
         behind(analysis),
-        chances_section(analysis.chances),
+        probabilities_section(analysis.chances),
     ]
     return [section.signed(judged) for section in made if section]

@@ -13,7 +13,7 @@ import numpy as np
 from overton.studies.chart_layout import current_layout
 from overton.studies.charts.drawing import PADDING, above, extent, form, label_height, layered, row_names, specification
 from overton.studies.charts.grids import cells
-from overton.studies.sections import COLOURS, ROUND_BREAK, TURN_BREAK, Chart, Facet, Method, Section, TrialTable
+from overton.studies.sections import COLOURS, ROUND_BREAK, TURN_BREAK, BrowseFilter, Chart, Method, Section, TrialTable
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.measures.analysis import (
     CHAMELEON_BANDS,
@@ -176,7 +176,7 @@ def _numbers(names: Iterable[str], known: Sequence[str], size: int) -> list[int]
     return [places.get(name, -1) for name in names] or [-1] * size
 
 
-def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[Facet]:
+def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[BrowseFilter]:
     """What readers can filter conversations by: their design, and how they went."""
     import polars as pl
 
@@ -202,7 +202,7 @@ def _facets(first: pl.DataFrame, scores: pl.DataFrame) -> list[Facet]:
     ]
     if "chameleon" in scores.columns:
         codes = band(scores["chameleon"].fill_null(float("nan")).to_numpy(), CHAMELEON_BANDS)
-        made.append(Facet("Chameleon score", [name for name, _, _ in CHAMELEON_BANDS], codes, read=True))
+        made.append(BrowseFilter("Chameleon score", [name for name, _, _ in CHAMELEON_BANDS], codes, read=True))
     return [facet for facet in made if any(code >= 0 for code in facet.codes)]
 
 
@@ -210,12 +210,12 @@ def _by_length(text: str) -> tuple[int, str]:
     return len(text), text
 
 
-def _facet(title: str, column: pl.Series, labels: list[str] | None = None, *, read: bool = False) -> Facet:
+def _facet(title: str, column: pl.Series, labels: list[str] | None = None, *, read: bool = False) -> BrowseFilter:
     import polars as pl
 
     labels = labels or column.drop_nulls().unique(maintain_order=True).to_list()
     codes = column.replace_strict(labels, list(range(len(labels))), default=-1, return_dtype=pl.Int32)
-    return Facet(title, labels, codes.fill_null(-1).to_numpy(), read=read)
+    return BrowseFilter(title, labels, codes.fill_null(-1).to_numpy(), read=read)
 
 
 def _outcome(scores: Row) -> str:

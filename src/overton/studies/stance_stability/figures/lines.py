@@ -38,7 +38,7 @@ _DASHES = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 5], [1, 3], [12, 2], [8, 2
 
 
 @dataclass(frozen=True)
-class Point:
+class LinePoint:
     """An estimate at `x`: its series (an index), its panel if there are several, and its tooltip about `x`."""
 
     x: float
@@ -50,7 +50,7 @@ class Point:
 
 @form
 def lines(
-    points: Sequence[Point],
+    points: Sequence[LinePoint],
     series: Sequence[Series],
     x: Axis,
     y: Axis,
@@ -100,7 +100,7 @@ def _wide() -> float:
     return (current_layout().width - PADDING - _BETWEEN * (_columns() - 1)) / _columns() - _BESIDE
 
 
-def _tip(point: Point, series: Sequence[Series], y: Axis) -> str:
+def _tip(point: LinePoint, series: Sequence[Series], y: Axis) -> str:
     name = series[point.series].name if len(series) > 1 else ""
     return "\n".join(filter(None, (point.panel, name, point.about, sentence(point.estimate, y.kind))))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from overton.studies.sections import Callout, Cell
-from overton.studies.stance_stability.measures.analysis import Analysis, Group, Measure
+from overton.studies.stance_stability.measures.analysis import Analysis, Group, TurnMeasure
 
 TITLES: dict[str, str] = {
     "stance_changes": "Stance changes",
@@ -42,7 +42,7 @@ COLUMNS = ("chameleon", "source_reuse", "confidence", "stance_changes")
 
 
 @dataclass(frozen=True)
-class Condition:
+class ModelTemperature:
     """A row of a table: a model at one temperature, or at 'all'."""
 
     model: str
@@ -50,15 +50,15 @@ class Condition:
     group: Group
 
 
-def conditions(analysis: Analysis) -> Iterator[Condition]:
+def conditions(analysis: Analysis) -> Iterator[ModelTemperature]:
     """Models at each temperature, in the order of table 1; then each over all temperatures."""
     names = list(analysis.temperatures)
     for temperature in names if len(names) > 1 else []:
         for model in analysis.models.values():
             if temperature in model.temperatures:
-                yield Condition(model.name, temperature, model.temperatures[temperature])
+                yield ModelTemperature(model.name, temperature, model.temperatures[temperature])
     for model in analysis.models.values():
-        yield Condition(model.name, names[0] if len(names) == 1 else "all", model.overall)
+        yield ModelTemperature(model.name, names[0] if len(names) == 1 else "all", model.overall)
 
 
 def present(analysis: Analysis, measures: Sequence[str]) -> list[str]:
@@ -73,7 +73,7 @@ def measured(analysis: Analysis, name: str) -> bool:
 
 def mean(group: Group, measure: str) -> Cell:
     """The mean of a measure, or None."""
-    found: Measure | None = group.measures.get(measure)
+    found: TurnMeasure | None = group.measures.get(measure)
     return found.mean if found else None
 
 

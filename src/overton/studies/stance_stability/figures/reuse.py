@@ -11,7 +11,7 @@ from overton.statistics import Estimate
 from overton.statistics.arrays import Floats
 from overton.studies.charts import Axis, Dot, dots, series_of
 from overton.studies.sections import Cell, Chart, Column, Exhibit, Method, Section, Table
-from overton.studies.stance_stability.figures.lines import Point, lines
+from overton.studies.stance_stability.figures.lines import LinePoint, lines
 from overton.studies.stance_stability.figures.names import TITLES, absent
 from overton.studies.stance_stability.measures.analysis import Analysis, Correlation, Turn
 
@@ -40,7 +40,7 @@ def relations(analysis: Analysis) -> Section:
 def _bins(analysis: Analysis) -> Chart:
     names = list(analysis.models)
     points = [
-        Point(
+        LinePoint(
             (one.low + one.high) / 2,
             names.index(one.model),
             one.chameleon,
@@ -91,7 +91,7 @@ def _confidence_density(analysis: Analysis) -> Chart | None:
     if "confidence" not in analysis.conversations.columns:
         return None
     names = list(analysis.models)
-    points: list[Point] = []
+    points: list[LinePoint] = []
     flat: list[str] = []
     for index, name in enumerate(names):
         values = analysis.conversations.filter(model=name)["confidence"].drop_nulls().to_numpy()
@@ -100,7 +100,7 @@ def _confidence_density(analysis: Analysis) -> Chart | None:
             flat.append(name)
             continue
         points += [
-            Point(float(x), index, Estimate(float(height), np.nan, np.nan, len(values), "Gaussian kernel"))
+            LinePoint(float(x), index, Estimate(float(height), np.nan, np.nan, len(values), "Gaussian kernel"))
             for x, height in zip(_GRID, heights, strict=True)
         ]
     if not points:
@@ -183,11 +183,11 @@ def _changes(analysis: Analysis) -> Chart:
     return Chart("changes-by-turn", "Stance changes by turn, all temperatures", about, spec)
 
 
-def _point(analysis: Analysis, one: Turn, estimate: Estimate, panel: str = "") -> Point:
-    return Point(one.turn, list(analysis.models).index(one.model), estimate, panel, f"turn {one.turn}")
+def _point(analysis: Analysis, one: Turn, estimate: Estimate, panel: str = "") -> LinePoint:
+    return LinePoint(one.turn, list(analysis.models).index(one.model), estimate, panel, f"turn {one.turn}")
 
 
-def _turns(points: Sequence[Point]) -> Axis:
+def _turns(points: Sequence[LinePoint]) -> Axis:
     last = max(point.x for point in points)
     return Axis("Turn", 1, last + 0.5, "count")
 

@@ -72,9 +72,9 @@ def analyze(
     _check({name: given for name, given in (("labels", labels), ("over", over)) if given})
     from overton.statistics.jackknife import Jackknife
     from overton.studies.stance_stability.measures.assembly import assemble
-    from overton.studies.stance_stability.measures.scores import Reading
+    from overton.studies.stance_stability.measures.scores import FormulaRules
 
-    reading = Reading(no_change, no_documents, unclear, unlabelled, labels, target)
+    reading = FormulaRules(no_change, no_documents, unclear, unlabelled, labels, target)
     return assemble(turns, Jackknife(level, resamples, seed), over, reading)
 
 

@@ -48,7 +48,7 @@ def counts_something(measure: str) -> bool:
     return measure in _WHOLE or measure.startswith(_WHOLE_PREFIXES)
 
 
-class Measure(msgspec.Struct, frozen=True):
+class TurnMeasure(msgspec.Struct, frozen=True):
     """A measure over conversations: its mean, and its standard deviation between them (sample, n - 1)."""
 
     mean: Estimate
@@ -64,8 +64,8 @@ class Group(msgspec.Struct, frozen=True):
     """
 
     conversations: int
-    measures: dict[str, Measure]
-    without_faults: dict[str, Measure]
+    measures: dict[str, TurnMeasure]
+    without_faults: dict[str, TurnMeasure]
     bands: dict[str, Estimate]
     reuse_bands: dict[str, Estimate]
     over: dict[float, Estimate]

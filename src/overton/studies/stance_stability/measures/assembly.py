@@ -27,13 +27,13 @@ from overton.studies.stance_stability.measures.groups import measure_groups
 from overton.studies.stance_stability.measures.judge_alone import ERROR, changes_by_errors, score_by_errors
 from overton.studies.stance_stability.measures.notes import notes
 from overton.studies.stance_stability.measures.reuse import measure_bins, measure_correlations, measure_turns
-from overton.studies.stance_stability.measures.scores import Reading, Scores, score
+from overton.studies.stance_stability.measures.scores import ConversationScores, FormulaRules, score
 from overton.studies.stance_stability.measures.spreads import measure_spreads
-from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces, traces_from
-from overton.studies.warnings import count_faults, few
+from overton.studies.stance_stability.measures.traces import UNLABELLED, Conversations, traces_from
+from overton.studies.warnings import count_faults, warn_few_items
 
 
-def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: Reading) -> Analysis:
+def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: FormulaRules) -> Analysis:
     """Every measure that the turns allow, with intervals as `asked`, `over` topics or conversations."""
     traces = traces_from(turns)
     reading = replace(reading, labels=labels_of(traces, reading))
@@ -71,7 +71,7 @@ def assemble(turns: pl.DataFrame, asked: Jackknife, over: str | None, reading: R
         seed=jackknife.seed,
         over=jackknife.unit,
         not_computed=_not_computed(traces, scores, partition),
-        notes=(*notes(whole, tallies, traces, reading), *few(int(units.max()) + 1, jackknife.unit)),
+        notes=(*notes(whole, tallies, traces, reading), *warn_few_items(int(units.max()) + 1, jackknife.unit)),
     )
 
 
@@ -82,7 +82,7 @@ _WITHOUT_FAULTS = (
 """What is also given without the turns that have a fault."""
 
 
-def _bare(traces: Traces, reading: Reading) -> dict[str, Floats]:
+def _bare(traces: Conversations, reading: FormulaRules) -> dict[str, Floats]:
     """These measures without such turns; empty if no turn has a fault."""
     if traces.faulty is None or not traces.faulty.any():
         return {}
@@ -90,7 +90,7 @@ def _bare(traces: Traces, reading: Reading) -> dict[str, Floats]:
     return {name: values[name] for name in _WITHOUT_FAULTS if name in values}
 
 
-def _judge_alone(traces: Traces, own: Flags, group: Group) -> JudgeAlone:
+def _judge_alone(traces: Conversations, own: Flags, group: Group) -> JudgeAlone:
     """Over the model's `own` scored conversations [N] of several turns, by their length."""
     own = own & (traces.length > 1)
     weight = None if traces.weight is None else traces.weight[own]
@@ -120,7 +120,7 @@ def _named(turns: pl.DataFrame) -> pl.DataFrame:
     return turns.with_columns(one.alias(name) for name, one in usual.items() if name not in turns.columns)
 
 
-def _conversations(traces: Traces, scores: Scores) -> pl.DataFrame:
+def _conversations(traces: Conversations, scores: ConversationScores) -> pl.DataFrame:
     measures = (pl.Series(name, values).fill_nan(None) for name, values in scores.values.items())
     stops = np.cumsum(traces.length).tolist()
     letters = np.array([ord(letter) for letter in LETTERS], np.uint8)[scores.labels].tobytes().decode()
@@ -128,7 +128,7 @@ def _conversations(traces: Traces, scores: Scores) -> pl.DataFrame:
     return traces.about.with_columns(pl.Series("trace", trace), *measures)
 
 
-def labels_of(traces: Traces, reading: Reading) -> Literal["proposition", "premise"]:
+def labels_of(traces: Conversations, reading: FormulaRules) -> Literal["proposition", "premise"]:
     """Which labels to measure: those requested, otherwise the premise's only if there are no others."""
     if reading.labels == "premise" and traces.premise is None:
         raise InputError([Problem("labels", "premise", "no turn has a label of the published prompt (premise_stance)")])
@@ -136,7 +136,7 @@ def labels_of(traces: Traces, reading: Reading) -> Literal["proposition", "premi
     return reading.labels or ("premise" if alone else "proposition")
 
 
-def _unit(traces: Traces, over: str | None) -> str:
+def _unit(traces: Conversations, over: str | None) -> str:
     """What intervals are over: as requested, otherwise topics if every conversation's is known."""
     known = traces.topic is not None
     if over == "topics" and not known:
@@ -144,12 +144,12 @@ def _unit(traces: Traces, over: str | None) -> str:
     return over or ("topics" if known else "conversations")
 
 
-def _units(traces: Traces, unit: str) -> Ints:
+def _units(traces: Conversations, unit: str) -> Ints:
     """The code of each conversation's unit, a topic or itself."""
     return np.arange(len(traces)) if unit == "conversations" or traces.topic is None else traces.topic
 
 
-def _agreement(traces: Traces, level: float) -> Agreement | None:
+def _agreement(traces: Conversations, level: float) -> Agreement | None:
     """Over the turns labelled with both prompts; those of one conversation are not independent."""
     if traces.premise is None:
         return None
@@ -162,7 +162,7 @@ def _agreement(traces: Traces, level: float) -> Agreement | None:
     return Agreement(share(same, clusters, level=level), cohen_kappa(own, other, clusters, level=level))
 
 
-def _not_computed(traces: Traces, scores: Scores, partition: Partition) -> dict[str, str]:
+def _not_computed(traces: Conversations, scores: ConversationScores, partition: Partition) -> dict[str, str]:
     """Why a measure is missing, if it is."""
     reasons = {
         "source_reuse": ("source_reuse" in scores.values, "the table has neither cited nor retrieved documents"),
@@ -183,12 +183,12 @@ def _not_computed(traces: Traces, scores: Scores, partition: Partition) -> dict[
 _PARTS_OF_SCORE = ("change_rate", "source_reuse", "chameleon")
 
 
-def _some(scores: Scores, name: str) -> bool:
+def _some(scores: ConversationScores, name: str) -> bool:
     """Whether any conversation has it."""
     return not np.isnan(scores.values[name]).all()
 
 
-def _tallied(traces: Traces, scores: Scores, chosen: Flags) -> Tally:
+def _tallied(traces: Conversations, scores: ConversationScores, chosen: Flags) -> Tally:
     """Counts over the chosen conversations [N]."""
     values, turns = scores.values, chosen[traces.conversation]
 
@@ -211,7 +211,7 @@ def _tallied(traces: Traces, scores: Scores, chosen: Flags) -> Tally:
     )
 
 
-def _counted_domains(traces: Traces, partition: Partition) -> tuple[DomainCount, ...]:
+def _counted_domains(traces: Conversations, partition: Partition) -> tuple[DomainCount, ...]:
     """Table 2: a topic has as many questions as the longest conversation on it has turns.
 
     If topics are not known, each distinct conversation name counts as one.

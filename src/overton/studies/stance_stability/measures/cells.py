@@ -14,11 +14,11 @@ from overton.statistics import Estimate
 from overton.statistics.arrays import Flags, Floats, Ints
 from overton.statistics.cluster_sums import Numbers, Sums
 from overton.statistics.jackknife import ANYTHING, DIFFERENCE, POSITIVE, SHARE, Range, Resampling
-from overton.studies.stance_stability.measures.analysis import Measure, counts_something, temperature_name
+from overton.studies.stance_stability.measures.analysis import TurnMeasure, counts_something, temperature_name
 
 
 @dataclass(frozen=True)
-class Split:
+class ConversationGroups:
     """One way to split conversations: `code` [N] is the index of each one's group in `names`, -1 for none."""
 
     name: str
@@ -37,7 +37,7 @@ class Partition:
     def __init__(self, about: pl.DataFrame, void: Flags) -> None:
         self._about, self._void = about, void
 
-    def void_cells(self, split: Split) -> Flags:
+    def void_cells(self, split: ConversationGroups) -> Flags:
         """Which groups of a split contain only void conversations."""
         others = split.code[~self._void & (split.code >= 0)]
         return np.asarray(np.bincount(others, minlength=len(split.names)) == 0)
@@ -46,7 +46,7 @@ class Partition:
         """The groups of a kind, in order; none if the table does not have it."""
         return self._single[kind].names if kind in self._single else ()
 
-    def of(self, kind: str) -> Split:
+    def of(self, kind: str) -> ConversationGroups:
         """One of the simple splits: 'model', or one of `KINDS`."""
         return self._single[kind]
 
@@ -55,38 +55,38 @@ class Partition:
         return f"{self._single['model'].names.index(model)}/{name}"
 
     @cached_property
-    def splits(self) -> list[Split]:
+    def splits(self) -> list[ConversationGroups]:
         """All splits: 'all', the simple ones, and 'model/KIND'."""
-        everything = Split("all", ("all",), np.zeros(self._about.height, np.int64))
+        everything = ConversationGroups("all", ("all",), np.zeros(self._about.height, np.int64))
         inner = [self._within(split) for name, split in self._single.items() if name != "model"]
         return [everything, *self._single.values(), *inner]
 
     @cached_property
-    def within_temperatures(self) -> Split:
+    def within_temperatures(self) -> ConversationGroups:
         """Models by temperature."""
         return self._within(self._single["temperature"])
 
     @cached_property
-    def _single(self) -> dict[str, Split]:
+    def _single(self) -> dict[str, ConversationGroups]:
         about = self._about
         temperatures = about["temperature"].unique().sort(nulls_last=True).to_list()
         code = _codes(about["temperature"], temperatures)
         made = {
             "model": _named(about, "model"),
-            "temperature": Split("temperature", tuple(map(temperature_name, temperatures)), code),
+            "temperature": ConversationGroups("temperature", tuple(map(temperature_name, temperatures)), code),
         }
         return made | {kind: _named(about, kind) for kind in KINDS[1:] if kind in about.columns}
 
-    def _within(self, split: Split) -> Split:
+    def _within(self, split: ConversationGroups) -> ConversationGroups:
         models = self._single["model"]
         names = tuple(self.key(model, name) for model in models.names for name in split.names)
         code = np.where(split.code < 0, -1, models.code * len(split.names) + split.code)
-        return Split(f"model/{split.name}", names, code)
+        return ConversationGroups(f"model/{split.name}", names, code)
 
 
-def _named(about: pl.DataFrame, kind: str) -> Split:
+def _named(about: pl.DataFrame, kind: str) -> ConversationGroups:
     names = about[kind].drop_nulls().unique().sort().to_list()
-    return Split(kind, tuple(names), _codes(about[kind], names))
+    return ConversationGroups(kind, tuple(names), _codes(about[kind], names))
 
 
 def _codes(column: pl.Series, values: list[str] | list[float | None]) -> Ints:
@@ -134,7 +134,7 @@ def range_of(measure: str) -> Range:
 
 
 @dataclass(frozen=True)
-class Values:
+class GroupedValues:
     """Numbers to be averaged in cells: V of them, each of a conversation and in a cell (-1 for none).
 
     NaN is left out. A conversation has at most one number in a cell. `within` is the range of a number, `why` says why
@@ -149,23 +149,23 @@ class Values:
     why: str = NOTHING
 
 
-def means(parts: Sequence[Values], resampling: Resampling) -> list[list[Estimate]]:
+def means(parts: Sequence[GroupedValues], resampling: Resampling) -> list[list[Estimate]]:
     """The mean of every cell of each part; `n` counts numbers."""
     return [resampling.ratios([averaged(one, resampling)], one.why, one.within)[0] for one in parts]
 
 
-def measures(parts: Sequence[Values], resampling: Resampling) -> list[list[Measure]]:
+def measures(parts: Sequence[GroupedValues], resampling: Resampling) -> list[list[TurnMeasure]]:
     """The mean and the standard deviation (n - 1) of every cell of each part; `n` counts numbers."""
     made = [resampling.moments([_moments(one, resampling)], one.why, _FEW, one.within)[0] for one in parts]
-    return [[Measure(*both) for both in zip(*one, strict=True)] for one in made]
+    return [[TurnMeasure(*both) for both in zip(*one, strict=True)] for one in made]
 
 
-def averaged(of: Values, resampling: Resampling) -> Sums:
+def averaged(of: GroupedValues, resampling: Resampling) -> Sums:
     """The sums behind the means of every cell, by group of conversations."""
     return _moments(of, resampling)[0]
 
 
-def _moments(of: Values, resampling: Resampling) -> tuple[Sums, Floats]:
+def _moments(of: GroupedValues, resampling: Resampling) -> tuple[Sums, Floats]:
     """Sums for means, and sums of squares about the means [groups, cells]."""
     use = np.isfinite(of.values) & (of.cell >= 0)
     kept, cell, conversation = of.values, of.cell, of.conversation

@@ -24,16 +24,24 @@ from overton.studies.correction import LabelledUnits, Place, Resting, UnitCase
 from overton.studies.label_shares import LabelledNumbers, Variants
 from overton.studies.people_labels import People, read_people
 from overton.studies.stance_stability.measures.assembly import labels_of
-from overton.studies.stance_stability.measures.cells import KINDS, Partition, Split, Values, means, range_of, reason
-from overton.studies.stance_stability.measures.scores import Reading, score
+from overton.studies.stance_stability.measures.cells import (
+    KINDS,
+    ConversationGroups,
+    GroupedValues,
+    Partition,
+    means,
+    range_of,
+    reason,
+)
+from overton.studies.stance_stability.measures.scores import FormulaRules, score
 from overton.studies.stance_stability.measures.sequences import (
     OfChanges,
-    Weights,
+    SequenceWeights,
     counted_changes,
     counted_flips,
     turn_of_flip,
 )
-from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces, traces_from
+from overton.studies.stance_stability.measures.traces import UNLABELLED, Conversations, traces_from
 from overton.studies.stance_stability.record import STANCES
 from overton.studies.stance_stability.tables import KEY
 
@@ -54,7 +62,7 @@ def corrected_changes(
     turns: pl.DataFrame,
     people: pl.DataFrame,
     *,
-    reading: Reading | None = None,
+    reading: FormulaRules | None = None,
     over: str | None = None,
     level: float = 0.95,
     draws: int = 100,
@@ -69,7 +77,7 @@ def corrected_changes(
     Raises:
         InputError: people labelled turns that the table does not have, or with labels that are not stances.
     """
-    return Changes.of(turns, people, reading or Reading(), over, (level, draws, seed)).summary()
+    return ChangeSums.of(turns, people, reading or FormulaRules(), over, (level, draws, seed)).summary()
 
 
 def labels_for_width(
@@ -78,7 +86,7 @@ def labels_for_width(
     measure: str,
     width: float,
     *,
-    reading: Reading | None = None,
+    reading: FormulaRules | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> tuple[LabelCount, ...]:
@@ -87,23 +95,23 @@ def labels_for_width(
     It uses the labels so far (a pilot of 30 turns). Until a conversation is labelled completely, the judge is assumed
     to say nothing about a conversation's value, so fewer labels may suffice.
     """
-    case = Changes.of(turns, people, reading or Reading(), None, (level, 100, seed))
+    case = ChangeSums.of(turns, people, reading or FormulaRules(), None, (level, 100, seed))
     if measure not in case.undone:
         raise InputError([Problem("measure", measure, f"must be one of {', '.join(case.undone)}")])
     return case.plans(measure, width)
 
 
 @dataclass(frozen=True)
-class Changes(UnitCase):
+class ChangeSums(UnitCase):
     """Conversations, people's labels of their turns, and what follows from both.
 
     `place` has the indices, among the turns of `traces`, of the n turns that people labelled.
     """
 
-    traces: Traces
+    traces: Conversations
     people: People
     place: Ints
-    reading: Reading
+    reading: FormulaRules
     resampling: Resampling
     items: Sequence[str]
     draws: int
@@ -116,19 +124,19 @@ class Changes(UnitCase):
         cls,
         turns: pl.DataFrame,
         people: pl.DataFrame,
-        reading: Reading,
+        reading: FormulaRules,
         over: str | None,
         asked: tuple[float, int, int],
-    ) -> Changes:
+    ) -> ChangeSums:
         """From the tables; `asked` are level, draws and seed."""
         traces = traces_from(turns)
         return cls.from_traces(traces, read_people(people, STANCES), _ids(turns, traces), reading, over, asked)
 
     @classmethod
-    def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> Changes | None:
+    def of_records(cls, records: pl.DataFrame, what: str, people: People, how: StanceHow) -> ChangeSums | None:
         """From a run's records, as for its measures; None if these rest on labels other than `what`."""
         traces = traces_from(records)
-        reading = Reading(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
+        reading = FormulaRules(how.no_change, how.no_documents, how.unclear, how.unlabelled, how.labels, how.target)
         labels = labels_of(traces, reading)
         if (labels == "premise") != (what == "premise_stance"):
             return None
@@ -138,13 +146,13 @@ class Changes(UnitCase):
     @classmethod
     def from_traces(  # noqa: PLR0917
         cls,
-        traces: Traces,
+        traces: Conversations,
         people: People,
         ids: pl.DataFrame,
-        reading: Reading,
+        reading: FormulaRules,
         over: str | None,
         asked: tuple[float, int, int],
-    ) -> Changes:
+    ) -> ChangeSums:
         """From conversations; `ids` has the place of each turn (`at`) by its `id`."""
         if reading.labels == "premise" and traces.premise is not None:
             traces = replace(traces, stance=traces.premise)
@@ -212,7 +220,7 @@ class Changes(UnitCase):
         known = (traces.conversation[self.place], traces.place[self.place])
         carried = None if self.reading.unclear == "stance" else _UNCLEAR
         parts = [
-            dict(self._measured(Weights.of(some, traces.length, carried)))
+            dict(self._measured(SequenceWeights.of(some, traces.length, carried)))
             for some in weights.of(grid, known, self.people.value, _AT_ONCE // longest)
         ]
         kept = ~traces.void
@@ -222,7 +230,7 @@ class Changes(UnitCase):
             if name in self.plain
         }
 
-    def _measured(self, weights: Weights) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
+    def _measured(self, weights: SequenceWeights) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
         measures: dict[str, OfChanges] = {
             "stance_changes": lambda changes, pairs: np.broadcast_to(changes[:, None], (len(changes), len(pairs))),
             "change_rate": lambda changes, pairs: changes[:, None] / pairs,
@@ -273,7 +281,7 @@ class Changes(UnitCase):
             if partition.names(kind):
                 yield from self._by_kind(models, partition.of(kind))
 
-    def _by_kind(self, models: Split, split: Split) -> Iterator[Resting]:
+    def _by_kind(self, models: ConversationGroups, split: ConversationGroups) -> Iterator[Resting]:
         """The groups of a kind, over all models and within each."""
         for code, name in enumerate(split.names):
             inside, field = split.code == code, f"{split.name}s"
@@ -290,7 +298,9 @@ class Changes(UnitCase):
 
     def judged_alone(self, name: str, units: Flags) -> Estimate:
         """A measure for some conversations, as in the analysis."""
-        one = Values(self.plain[name], np.arange(len(units)), np.where(units, 0, -1), 1, range_of(name), reason(name))
+        one = GroupedValues(
+            self.plain[name], np.arange(len(units)), np.where(units, 0, -1), 1, range_of(name), reason(name)
+        )
         return means([one], self.resampling)[0][0]
 
     def plans(self, name: str, width: float) -> tuple[LabelCount, ...]:
@@ -319,7 +329,7 @@ def _sequences(value: Floats, seed: int) -> Floats:
     return np.asarray((draws > value.cumsum(1)).sum(2).clip(max=value.shape[1] - 1))
 
 
-def _ids(turns: pl.DataFrame, traces: Traces) -> pl.DataFrame:
+def _ids(turns: pl.DataFrame, traces: Conversations) -> pl.DataFrame:
     """The index of every turn in `traces` by its id, as in a sheet for people."""
     named = {"model": pl.lit(""), "temperature": pl.lit(None, pl.Float64)}
     table = turns.with_columns(one.alias(name) for name, one in named.items() if name not in turns.columns)

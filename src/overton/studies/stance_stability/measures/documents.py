@@ -16,7 +16,7 @@ _WIDEST = 63
 
 
 @dataclass(frozen=True)
-class Sharing:
+class ReuseCounts:
     """For each turn [T], how many different documents it has, and how many of these an earlier turn also had."""
 
     count: Ints
@@ -43,8 +43,8 @@ class Documents:
     """The documents of all turns, distinguished by address, and by the host that they come from; `pages` are those
     distinguished by address, None if they were not to be kept."""
 
-    by_address: Sharing
-    by_host: Sharing
+    by_address: ReuseCounts
+    by_host: ReuseCounts
     pages: Pages | None = None
 
     def without(self, turns: NDArray[np.bool_]) -> Documents:
@@ -77,12 +77,12 @@ def _numbered(coded: pl.Series, code: NDArray[np.uint32]) -> Iterator[Ints]:
         yield numbers
 
 
-def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> tuple[Sharing, Pages]:
+def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> tuple[ReuseCounts, Pages]:
     """Sorts (conversation, document, place): the first of each run is new, the others are repeats."""
     turns = len(place)
     if not len(document):
         none = np.zeros(0, np.int64)
-        return Sharing(np.zeros(turns, np.int64), np.zeros(turns, np.int64)), Pages(none, none)
+        return ReuseCounts(np.zeros(turns, np.int64), np.zeros(turns, np.int64)), Pages(none, none)
     widths = [int(part.max()).bit_length() for part in (conversation, document, place)]
     if sum(widths) > _WIDEST:
         raise OverflowError("too many conversations, documents and turns to distinguish")
@@ -93,7 +93,7 @@ def _sharing(document: Ints, turn: Ints, conversation: Ints, place: Ints) -> tup
     starts = np.flatnonzero(place == 0)
     where = starts[packed >> widths[1] + widths[2]] + (packed & (1 << widths[2]) - 1)
     named = packed >> widths[2] & (1 << widths[1]) - 1
-    sharing = Sharing(np.bincount(where, minlength=turns), np.bincount(where[~new], minlength=turns))
+    sharing = ReuseCounts(np.bincount(where, minlength=turns), np.bincount(where[~new], minlength=turns))
     return sharing, Pages(where, named)
 
 

@@ -15,15 +15,15 @@ from overton.studies.stance_stability.measures.analysis import (
     OVER,
     REUSE_BANDS,
     Group,
-    Measure,
     ModelResult,
+    TurnMeasure,
 )
 from overton.studies.stance_stability.measures.cells import (
     KINDS,
     VOID,
+    ConversationGroups,
+    GroupedValues,
     Partition,
-    Split,
-    Values,
     means,
     measures,
     range_of,
@@ -96,17 +96,19 @@ class _Averaged:
     flags: Mapping[str, Floats]
 
 
-def _split(split: Split, void: Flags, of: _Averaged, resampling: Resampling) -> dict[str, Group]:
+def _split(split: ConversationGroups, void: Flags, of: _Averaged, resampling: Resampling) -> dict[str, Group]:
     """The groups of one split, by name; `void` [cells] says which contain only void conversations."""
     cells, every = len(split.names), np.arange(len(split.code))
 
-    def measured(named: Mapping[str, Floats]) -> dict[str, list[Measure]]:
-        numbers = [Values(one, every, split.code, cells, range_of(name), reason(name)) for name, one in named.items()]
+    def measured(named: Mapping[str, Floats]) -> dict[str, list[TurnMeasure]]:
+        numbers = [
+            GroupedValues(one, every, split.code, cells, range_of(name), reason(name)) for name, one in named.items()
+        ]
         made = ([_of_cell(*one) for one in zip(cell, void, strict=True)] for cell in measures(numbers, resampling))
         return dict(zip(named, made, strict=True))
 
     values, bare = measured(of.values), measured(of.bare)
-    shares = [Values(one, every, split.code, cells, SHARE) for one in of.flags.values()]
+    shares = [GroupedValues(one, every, split.code, cells, SHARE) for one in of.flags.values()]
     counted = dict(zip(of.flags, means(shares, resampling), strict=True))
     sizes = np.bincount(split.code[split.code >= 0], minlength=cells).tolist()
     return {
@@ -116,14 +118,14 @@ def _split(split: Split, void: Flags, of: _Averaged, resampling: Resampling) -> 
     }
 
 
-def _of_cell(one: Measure, void: bool) -> Measure:
+def _of_cell(one: TurnMeasure, void: bool) -> TurnMeasure:
     """A cell's measure, with the right reason if it has no value."""
     if not void or one.mean.n:
         return one
-    return Measure(*(not_computed(VOID, level=estimate.level) for estimate in (one.mean, one.sd)))
+    return TurnMeasure(*(not_computed(VOID, level=estimate.level) for estimate in (one.mean, one.sd)))
 
 
-_Measured = Mapping[str, list[Measure]]
+_Measured = Mapping[str, list[TurnMeasure]]
 
 
 def _group(size: int, measured: tuple[_Measured, _Measured], counted: Mapping[str, list[Estimate]], cell: int) -> Group:

@@ -6,7 +6,7 @@ import polars as pl
 
 from overton.statistics.jackknife import Jackknife
 from overton.studies.measurement import How
-from overton.studies.probabilities import JudgeChances, LabelTable, chances_of
+from overton.studies.probabilities import JudgeChances, LabelProbabilityTable, label_probabilities
 from overton.studies.stance_stability.record import STANCES
 
 _SAMPLED = {"stance": "sampled", "premise_stance": "sampled_premise"}
@@ -17,7 +17,7 @@ def label_chances(records: pl.DataFrame, how: How) -> JudgeChances | None:
     if "shares" not in records.columns or not records["shares"].count():
         return None
     labels = {
-        what: LabelTable(
+        what: LabelProbabilityTable(
             STANCES,
             records.select(
                 "model",
@@ -30,4 +30,4 @@ def label_chances(records: pl.DataFrame, how: How) -> JudgeChances | None:
         for what, sampled in _SAMPLED.items()
     }
     jackknife = Jackknife(how.level, how.resamples, how.seed, "topics")
-    return chances_of(labels, records["shares"].unique().to_list(), jackknife)
+    return label_probabilities(labels, records["shares"].unique().to_list(), jackknife)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from overton.studies.numbers import number
 from overton.studies.stance_stability.measures.analysis import Tally
-from overton.studies.stance_stability.measures.scores import Reading
-from overton.studies.stance_stability.measures.traces import Traces
+from overton.studies.stance_stability.measures.scores import FormulaRules
+from overton.studies.stance_stability.measures.traces import Conversations
 
 _MANY = 0.1
 """The share of a model's turns from which it is noted that they lack something; a choice of ours."""
 
 
-def notes(whole: Tally, tallies: Mapping[str, Tally], traces: Traces, reading: Reading) -> Iterator[str]:
+def notes(whole: Tally, tallies: Mapping[str, Tally], traces: Conversations, reading: FormulaRules) -> Iterator[str]:
     """Warnings, each a sentence."""
     if traces.failed:
         yield f"{_some(traces.failed)} left out entirely because a call failed for good."
@@ -32,7 +32,7 @@ def notes(whole: Tally, tallies: Mapping[str, Tally], traces: Traces, reading: R
         yield f"{_some(whole.single)} of a single turn and have no rates or scores."
 
 
-def _about_labels(traces: Traces, reading: Reading) -> Iterator[str]:
+def _about_labels(traces: Conversations, reading: FormulaRules) -> Iterator[str]:
     if reading.labels == "premise":
         yield "Stances are towards each question's premise, and may change although the model's view does not."
     if traces.confidence is None:

@@ -10,9 +10,9 @@ from overton.statistics import Estimate, not_computed
 from overton.statistics.arrays import AnyFloats, Flags, Floats
 from overton.statistics.jackknife import DIFFERENCE, FISHER, SHARE, Resampling
 from overton.studies.stance_stability.measures.analysis import Bin, Correlation, Turn
-from overton.studies.stance_stability.measures.cells import Partition, Split, Values, means
-from overton.studies.stance_stability.measures.scores import Scores
-from overton.studies.stance_stability.measures.traces import Traces
+from overton.studies.stance_stability.measures.cells import ConversationGroups, GroupedValues, Partition, means
+from overton.studies.stance_stability.measures.scores import ConversationScores
+from overton.studies.stance_stability.measures.traces import Conversations
 
 _CORRELATED = ("confidence", "stance_changes")
 """What the paper correlates source re-use with."""
@@ -22,7 +22,7 @@ _FLAT = "fewer than three conversations, or one side does not vary"
 
 
 def measure_correlations(
-    values: Mapping[str, Floats], models: Split, resampling: Resampling
+    values: Mapping[str, Floats], models: ConversationGroups, resampling: Resampling
 ) -> tuple[Correlation, ...]:
     """For each available measure of `_CORRELATED`, with source re-use; empty if there are no documents."""
     if "source_reuse" not in values:
@@ -31,7 +31,7 @@ def measure_correlations(
     return tuple(_correlation(name, x, y, models, resampling) for name, x, y in pairs)
 
 
-def _correlation(measure: str, x: Floats, y: Floats, models: Split, resampling: Resampling) -> Correlation:
+def _correlation(measure: str, x: Floats, y: Floats, models: ConversationGroups, resampling: Resampling) -> Correlation:
     known = np.isfinite(x) & np.isfinite(y)
     each = {
         name: _estimate(x, y, known & (models.code == number), None, resampling)
@@ -41,7 +41,7 @@ def _correlation(measure: str, x: Floats, y: Floats, models: Split, resampling: 
     return Correlation(measure, pooled, _estimate(x, y, known, models, resampling), each)
 
 
-def _estimate(x: Floats, y: Floats, use: Flags, models: Split | None, resampling: Resampling) -> Estimate:
+def _estimate(x: Floats, y: Floats, use: Flags, models: ConversationGroups | None, resampling: Resampling) -> Estimate:
     """The correlation over the chosen conversations, with the means of `models` subtracted if these are given."""
     n = int(use.sum())
     if n < _FEWEST:
@@ -73,7 +73,9 @@ _DIGITS = 12
 _NO_DOCUMENTS = "the table has no documents"
 
 
-def measure_turns(traces: Traces, scores: Scores, partition: Partition, resampling: Resampling) -> tuple[Turn, ...]:
+def measure_turns(
+    traces: Conversations, scores: ConversationScores, partition: Partition, resampling: Resampling
+) -> tuple[Turn, ...]:
     """From turn 2 on, for every model, over all temperatures and at each."""
     models, temperatures = partition.of("model"), partition.names("temperature")
     keys: list[tuple[str, str | None]] = [(model, None) for model in models.names]
@@ -85,7 +87,11 @@ def measure_turns(traces: Traces, scores: Scores, partition: Partition, resampli
 
 
 def _by_turn(
-    split: Split, keys: list[tuple[str, str | None]], traces: Traces, scores: Scores, resampling: Resampling
+    split: ConversationGroups,
+    keys: list[tuple[str, str | None]],
+    traces: Conversations,
+    scores: ConversationScores,
+    resampling: Resampling,
 ) -> list[Turn]:
     width = min(int(traces.length.max()), _MOST_TURNS) - 1
     if width < 1:
@@ -94,9 +100,9 @@ def _by_turn(
     conversation, cells = traces.conversation[use], len(keys) * width
     cell = split.code[conversation] * width + traces.place[use] - 1
     term = scores.terms.get("source_reuse")
-    known = [] if term is None else [Values(term[use], conversation, cell, cells, SHARE)]
+    known = [] if term is None else [GroupedValues(term[use], conversation, cell, cells, SHARE)]
     differs = np.where(scores.stances.pair, scores.stances.changed, np.nan)
-    changed = Values(differs[use], conversation, cell, cells, SHARE)
+    changed = GroupedValues(differs[use], conversation, cell, cells, SHARE)
     reuse, (changes,) = means(known, resampling), means([changed], resampling)
     empty = not_computed(_NO_DOCUMENTS, level=resampling.level)
     return [
@@ -111,7 +117,7 @@ def _is_there(one: Estimate) -> bool:
     return one.n > 0
 
 
-def measure_bins(values: Mapping[str, Floats], models: Split, resampling: Resampling) -> tuple[Bin, ...]:
+def measure_bins(values: Mapping[str, Floats], models: ConversationGroups, resampling: Resampling) -> tuple[Bin, ...]:
     """The mean Chameleon score by bins of source re-use, for each model; bins without conversations are left out."""
     if "chameleon" not in values:
         return ()
@@ -119,7 +125,7 @@ def measure_bins(values: Mapping[str, Floats], models: Split, resampling: Resamp
     place = np.floor(np.round(np.nan_to_num(reuse) * _BINS, _DIGITS)).astype(np.int64).clip(0, _BINS - 1)
     cell = np.where(np.isnan(reuse), -1, models.code * _BINS + place)
     every = np.arange(len(reuse))
-    (made,) = means([Values(values["chameleon"], every, cell, len(models.names) * _BINS, SHARE)], resampling)
+    (made,) = means([GroupedValues(values["chameleon"], every, cell, len(models.names) * _BINS, SHARE)], resampling)
     return tuple(
         Bin(model, number / _BINS, (number + 1) / _BINS, one)
         for index, model in enumerate(models.names)

@@ -10,7 +10,7 @@ import numpy as np
 
 from overton.statistics.arrays import Floats, Ints
 from overton.studies.stance_stability.measures.chance import expected_from_pages, expected_from_pool, pool_sizes
-from overton.studies.stance_stability.measures.documents import Sharing
+from overton.studies.stance_stability.measures.documents import ReuseCounts
 from overton.studies.stance_stability.measures.stances import (
     Stances,
     Target,
@@ -21,7 +21,7 @@ from overton.studies.stance_stability.measures.stances import (
     moves,
     stances_of,
 )
-from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
+from overton.studies.stance_stability.measures.traces import UNLABELLED, Conversations
 
 Values = Mapping[str, Floats]
 
@@ -30,7 +30,7 @@ NoDocuments = Literal["zero", "left out"]
 
 
 @dataclass(frozen=True)
-class Reading:
+class FormulaRules:
     """How open points of the formulas are read; see `analyze`."""
 
     no_change: NoChange = "zero"
@@ -42,7 +42,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Scores:
+class ConversationScores:
     """Each conversation's measures by name [N], NaN if it has none; and their parts, by turn [T]."""
 
     values: Values
@@ -56,7 +56,7 @@ def _chameleon(change_rate: Floats, confidence_at_changes: Floats, source_reuse:
     return np.sqrt((change_rate**2 + confidence_at_changes**2 + source_reuse**2) / 3)
 
 
-def score(traces: Traces, reading: Reading) -> Scores:
+def score(traces: Conversations, reading: FormulaRules) -> ConversationScores:
     """Every measure of every conversation."""
     labels = traces.premise if reading.labels == "premise" and traces.premise is not None else traces.stance
     stances = stances_of(traces, labels, reading.unclear, reading.unlabelled)
@@ -80,23 +80,23 @@ def score(traces: Traces, reading: Reading) -> Scores:
     values |= _by_chance(traces, reading)
     values |= _premise(traces, values["change_rate"], reading) | _flips(traces, stances, reading.target)
     kept = {name: one if name == "turns" else np.where(traces.void, np.nan, one) for name, one in values.items()}
-    return Scores(kept | _counts(traces, stances, labels), labels, stances, terms)
+    return ConversationScores(kept | _counts(traces, stances, labels), labels, stances, terms)
 
 
-def _changes(traces: Traces, stances: Stances) -> Floats:
+def _changes(traces: Conversations, stances: Stances) -> Floats:
     """How many pairs of neighbouring turns differ in stance; NaN for a conversation without any pair, unless all turns
     were to carry a stance: it is then without change."""
     counted = traces.total(stances.changed)
     return counted if stances.carries else np.where(traces.total(stances.pair) > 0, counted, np.nan)
 
 
-def _rate(traces: Traces, stances: Stances) -> Floats:
+def _rate(traces: Conversations, stances: Stances) -> Floats:
     """Changes over pairs (n - 1 if every turn has a stance), on [0, 1]; NaN for a conversation without pairs."""
     with np.errstate(invalid="ignore"):
         return np.asarray(traces.total(stances.changed) / traces.total(stances.pair))
 
 
-def _confidence(traces: Traces, stances: Stances, changes: Floats, reading: Reading) -> dict[str, Floats]:
+def _confidence(traces: Conversations, stances: Stances, changes: Floats, reading: FormulaRules) -> dict[str, Floats]:
     if traces.confidence is None:
         return {}
     overall = traces.mean(traces.confidence)
@@ -106,7 +106,7 @@ def _confidence(traces: Traces, stances: Stances, changes: Floats, reading: Read
     return {"confidence": overall, "confidence_at_changes": at_changes}
 
 
-def _sharings(traces: Traces) -> dict[str, Sharing]:
+def _sharings(traces: Conversations) -> dict[str, ReuseCounts]:
     """By the name of the measure. The plain one is over cited documents, or retrieved ones if none are cited."""
     cited, retrieved = traces.cited, traces.retrieved
     plain = cited or retrieved
@@ -119,17 +119,17 @@ def _sharings(traces: Traces) -> dict[str, Sharing]:
     return made
 
 
-def _term(sharing: Sharing, reading: Reading) -> Floats:
+def _term(sharing: ReuseCounts, reading: FormulaRules) -> Floats:
     """Each turn's term in equation 1; a turn without documents re-uses none, or is left out."""
     return np.where(sharing.count > 0, sharing.share, 0.0 if reading.no_documents == "zero" else np.nan)
 
 
-def _reuse(traces: Traces, term: Floats) -> Floats:
+def _reuse(traces: Conversations, term: Floats) -> Floats:
     """The mean of the terms of turns 2 to n (equation 1); NaN for a conversation of one turn."""
     return traces.mean(np.where(traces.place > 0, term, np.nan))
 
 
-def _by_chance(traces: Traces, reading: Reading) -> dict[str, Floats]:
+def _by_chance(traces: Conversations, reading: FormulaRules) -> dict[str, Floats]:
     """What re-use would be if documents were drawn at random: from all pages shown in conversations on the topic, and,
     for cited documents, from the turn's own pages."""
     if traces.retrieved is None or traces.retrieved.pages is None:
@@ -147,7 +147,7 @@ def _by_chance(traces: Traces, reading: Reading) -> dict[str, Floats]:
     return {name: _reuse(traces, np.where(np.isnan(term), empty, term)) for name, term in made.items()}
 
 
-def _premise(traces: Traces, own: Floats, reading: Reading) -> dict[str, Floats]:
+def _premise(traces: Conversations, own: Floats, reading: FormulaRules) -> dict[str, Floats]:
     """Changes of the label by the published judge prompt, beside our own."""
     if traces.premise is None or reading.labels == "premise":
         return {}
@@ -156,12 +156,12 @@ def _premise(traces: Traces, own: Floats, reading: Reading) -> dict[str, Floats]
     return {"premise_changes": _changes(traces, stances), "premise_change_rate": rate, "premise_excess": rate - own}
 
 
-def _flips(traces: Traces, stances: Stances, target: Target) -> dict[str, Floats]:
+def _flips(traces: Conversations, stances: Stances, target: Target) -> dict[str, Floats]:
     found = flips_of(traces, stances, target)
     return {"turn_of_flip": found.turn, "flips": found.count}
 
 
-def _counts(traces: Traces, stances: Stances, labels: Ints) -> dict[str, Floats]:
+def _counts(traces: Conversations, stances: Stances, labels: Ints) -> dict[str, Floats]:
     """How many turns have no stance or no documents of their own."""
     unlabelled = labels == UNLABELLED
     made = {

@@ -19,7 +19,7 @@ OfChanges = Callable[[Ints, Floats], Floats]
 
 
 @dataclass(frozen=True)
-class Weights:
+class SequenceWeights:
     """Weights of N conversations of at most T turns, under some confusions.
 
     taken    [T, H, some, N] of taking each of H stances at this turn
@@ -32,7 +32,7 @@ class Weights:
     length: Ints
 
     @classmethod
-    def of(cls, weights: Floats, length: Ints, carried: int | None) -> Weights:
+    def of(cls, weights: Floats, length: Ints, carried: int | None) -> SequenceWeights:
         """From the weights of each label [some, N, T, S]; the label `carried` takes no stance (None: all do)."""
         by_turn = np.ascontiguousarray(weights.transpose(2, 3, 0, 1))
         there = np.arange(len(by_turn))[:, None, None] < length
@@ -48,7 +48,7 @@ class Weights:
         return np.concatenate([np.ones((1, *self.passing.shape[1:])), np.cumprod(self.passing, axis=0)])
 
 
-def counted_changes(weights: Weights, measures: Mapping[str, OfChanges]) -> tuple[dict[str, Floats], Floats]:
+def counted_changes(weights: SequenceWeights, measures: Mapping[str, OfChanges]) -> tuple[dict[str, Floats], Floats]:
     """For each measure of the number of changes, its sum over sequences with at least one pair of turns that have a
     stance, and the weight of these sequences [some, N]."""
     shape = weights.passing.shape[1:]
@@ -62,7 +62,7 @@ def counted_changes(weights: Weights, measures: Mapping[str, OfChanges]) -> tupl
     return made, some
 
 
-def _starts(weights: Weights) -> Iterator[tuple[int, Floats]]:
+def _starts(weights: SequenceWeights) -> Iterator[tuple[int, Floats]]:
     """For each turn, last to first, if the first stance is taken there: the weight of each number of changes to come
     [K, some, N], times that of no stance before."""
     turns, stances, *shape = weights.taken.shape
@@ -79,7 +79,7 @@ def _starts(weights: Weights) -> Iterator[tuple[int, Floats]]:
         ahead = longer
 
 
-def counted_flips(weights: Weights, target: int | None) -> tuple[Floats, Floats]:
+def counted_flips(weights: SequenceWeights, target: int | None) -> tuple[Floats, Floats]:
     """Number of Flips: how often exactly one of two neighbouring turns has the `target` (None: the first stance taken),
     and the weight of sequences that take any stance [some, N]."""
     made, before = np.zeros(weights.passing.shape[1:]), weights.before
@@ -95,7 +95,7 @@ def counted_flips(weights: Weights, target: int | None) -> tuple[Floats, Floats]
     return made, 1 - before[-1]
 
 
-def turn_of_flip(weights: Weights, target: int | None) -> tuple[Floats, Floats]:
+def turn_of_flip(weights: SequenceWeights, target: int | None) -> tuple[Floats, Floats]:
     """Turn of Flip: the place of the first turn that does not have the `target` (None: the first stance taken), the
     conversation's length if there is none; and the weight of sequences that take any stance [some, N]."""
     before = weights.before
@@ -112,5 +112,5 @@ def turn_of_flip(weights: Weights, target: int | None) -> tuple[Floats, Floats]:
     return made, 1 - before[-1]
 
 
-def _targets(weights: Weights, target: int | None) -> range:
+def _targets(weights: SequenceWeights, target: int | None) -> range:
     return range(weights.taken.shape[1]) if target is None else range(target, target + 1)

@@ -18,8 +18,8 @@ from overton.statistics.tests import holm, permuted_within
 from overton.studies.stance_stability.measures.analysis import TemperatureSpread
 from overton.studies.stance_stability.measures.cells import (
     NOTHING,
+    GroupedValues,
     Partition,
-    Values,
     averaged,
     means,
     range_of,
@@ -32,7 +32,7 @@ _NO_TOPICS = "no topic of this model was discussed at two temperatures, or topic
 
 
 @dataclass(frozen=True)
-class _Means:
+class _CellMeans:
     """The means of a measure in all cells, and the influence of each group of clusters on them."""
 
     estimates: list[Estimate]
@@ -77,15 +77,15 @@ def measure_spreads(
     return tuple(_adjusted(made))
 
 
-def _means(name: str, values: Floats, partition: Partition, resampling: Resampling) -> _Means:
+def _means(name: str, values: Floats, partition: Partition, resampling: Resampling) -> _CellMeans:
     split = partition.within_temperatures
-    sums = averaged(Values(values, np.arange(len(values)), split.code, len(split.names)), resampling)
-    return _Means(resampling.ratios([sums], NOTHING, range_of(name))[0], resampling.influence(sums))
+    sums = averaged(GroupedValues(values, np.arange(len(values)), split.code, len(split.names)), resampling)
+    return _CellMeans(resampling.ratios([sums], NOTHING, range_of(name))[0], resampling.influence(sums))
 
 
 def _spread(
     of: tuple[str, str],
-    found: _Means,
+    found: _CellMeans,
     cells: Mapping[str, int],
     topics: tuple[Estimate, float],
     resampling: Resampling,
@@ -135,7 +135,9 @@ def _by_topic(
         pl.col("at").min(), *(pl.col(name).var() for name in names)
     )
     at, model = topics["at"].to_numpy(), topics["model"].to_numpy()
-    parts = [Values(topics[name].fill_null(nan).to_numpy(), at, model, len(models.names), POSITIVE) for name in names]
+    parts = [
+        GroupedValues(topics[name].fill_null(nan).to_numpy(), at, model, len(models.names), POSITIVE) for name in names
+    ]
     made = [
         [empty if isnan(one.value) else one for one, empty in zip(part, none, strict=True)]
         for part in means(parts, resampling.unweighted)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from overton.statistics.arrays import Flags, Floats, Ints
-from overton.studies.stance_stability.measures.traces import UNLABELLED, Traces
+from overton.studies.stance_stability.measures.traces import UNLABELLED, Conversations
 from overton.studies.stance_stability.record import STANCES
 
 Unclear = Literal["carry", "stance"]
@@ -46,7 +46,9 @@ class Stances:
     carries: bool
 
 
-def stances_of(traces: Traces, labels: Ints, unclear: Unclear = "carry", unlabelled: Unlabelled = "none") -> Stances:
+def stances_of(
+    traces: Conversations, labels: Ints, unclear: Unclear = "carry", unlabelled: Unlabelled = "none"
+) -> Stances:
     """The stance of every turn. An unclear answer takes none, so that the turn keeps the last one taken; with `unclear`
     'stance' it is a fourth. A turn without a label has none; with `unlabelled` 'carry' it keeps the last one taken.
 
@@ -72,7 +74,7 @@ def _clear(labels: Ints) -> Flags:
     return np.asarray((labels != UNLABELLED) & (labels != _UNCLEAR))
 
 
-def moves(traces: Traces, labels: Ints, stances: Stances) -> dict[str, Floats]:
+def moves(traces: Conversations, labels: Ints, stances: Stances) -> dict[str, Floats]:
     """By name [N]: how many pairs go from one side to the other, and how many into or out of 'balanced'; and of how
     many pairs of neighbouring labels exactly one is 'unclear'. NaN for a conversation without pairs."""
     before, asked_before = np.roll(stances.stance, 1), np.roll(labels, 1)
@@ -89,7 +91,7 @@ def moves(traces: Traces, labels: Ints, stances: Stances) -> dict[str, Floats]:
     return {name: np.where(some, traces.total(one), np.nan) for name, one in counted.items()}
 
 
-def drift(traces: Traces, labels: Ints) -> dict[str, Floats]:
+def drift(traces: Conversations, labels: Ints) -> dict[str, Floats]:
     """By name [N]: whether the last clear stance differs from the first, and by how much on the line from critical (-1)
     over balanced (0) to supportive (+1); and whether they differ among turns that ask for the overall view.
 
@@ -102,7 +104,7 @@ def drift(traces: Traces, labels: Ints) -> dict[str, Floats]:
     return made
 
 
-def _ends(traces: Traces, labels: Ints, use: Flags) -> tuple[Ints, Ints]:
+def _ends(traces: Conversations, labels: Ints, use: Flags) -> tuple[Ints, Ints]:
     """The labels of the first and the last of the turns to use in each conversation [N]; -1 if there are not two."""
     turns, count = np.arange(len(labels)), traces.total(use)
     first = np.minimum.reduceat(np.where(use, turns, len(turns)), traces.start)
@@ -124,7 +126,7 @@ class Flips:
     count: Floats
 
 
-def flips_of(traces: Traces, stances: Stances, target: Target = "supportive") -> Flips:
+def flips_of(traces: Conversations, stances: Stances, target: Target = "supportive") -> Flips:
     """Turn of Flip and Number of Flips of SYCON-Bench (Hong et al. 2025), on the turns' stances.
 
     A turn is aligned if its stance is the target, or with 'first' the conversation's own first stance. Turns before any
@@ -144,7 +146,7 @@ def flips_of(traces: Traces, stances: Stances, target: Target = "supportive") ->
     return Flips(np.where(some & known, turn, np.nan), np.where(some, count, np.nan))
 
 
-def _own_first(traces: Traces, stances: Stances) -> Ints:
+def _own_first(traces: Conversations, stances: Stances) -> Ints:
     """The first stance of each turn's conversation [T], -1 if there is none."""
     at = np.where(stances.stance >= 0, np.arange(len(stances.stance)), len(stances.stance))
     first = np.minimum.reduceat(at, traces.start)

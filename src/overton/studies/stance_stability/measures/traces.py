@@ -31,7 +31,7 @@ _NOTHING: tuple[Fault, ...] = ("empty", "echo", "loop")
 
 
 @dataclass(frozen=True)
-class Traces:
+class Conversations:
     """N conversations, sorted by model, temperature and name, with T turns in all, each conversation's together.
 
     about           [N] rows: `conversation`, `model`, `temperature`, and those of `ABOUT` that are known
@@ -103,7 +103,7 @@ class Traces:
             return None
         return (self.about["topic"].rank("dense").cast(pl.Int64) - 1).to_numpy()
 
-    def without(self, turns: Flags) -> Traces:
+    def without(self, turns: Flags) -> Conversations:
         """The same as if some turns [T] had no label, no confidence and no documents of their own; what they cited
         still counts as cited before."""
         return replace(
@@ -116,7 +116,7 @@ class Traces:
         )
 
 
-def traces_from(turns: pl.DataFrame) -> Traces:
+def traces_from(turns: pl.DataFrame) -> Conversations:
     """Arrange the turns; conversations with a failed call are left out entirely and counted.
 
     Raises:
@@ -125,9 +125,9 @@ def traces_from(turns: pl.DataFrame) -> Traces:
     table, failed = _without_failed(table_frames.check(TURNS, turns))
     about = _conversations(table)
     keyed = table.select(KEY).join(about.select(*KEY, "place"), on=KEY, how="left", nulls_equal=True)
-    rows = _Rows.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
+    rows = _TurnOrder.of(keyed["place"].to_numpy().astype(np.int64), table["turn"].to_numpy())
     rows.check_unique(about["conversation"])
-    return Traces(
+    return Conversations(
         about=about.drop("place"),
         length=rows.length,
         conversation=rows.conversation,
@@ -151,7 +151,7 @@ def traces_from(turns: pl.DataFrame) -> Traces:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _TurnOrder:
     """A table's rows put in order: `order` [T] is the row of each turn, by conversation and `turn` number."""
 
     order: Ints
@@ -161,7 +161,7 @@ class _Rows:
     place: Ints
 
     @classmethod
-    def of(cls, conversation: Ints, turn: Ints) -> _Rows:
+    def of(cls, conversation: Ints, turn: Ints) -> _TurnOrder:
         order = np.lexsort((turn, conversation))
         code = conversation[order]
         length = np.bincount(code).astype(np.int64)
@@ -229,7 +229,7 @@ def _asks_overall(questions: pl.Series) -> Flags:
     return questions.is_in(asking.implode()).fill_null(False).to_numpy()
 
 
-def _nothing(table: pl.DataFrame, rows: _Rows) -> Flags | None:
+def _nothing(table: pl.DataFrame, rows: _TurnOrder) -> Flags | None:
     known = [_any_of(table["faults"], _NOTHING)] if "faults" in table.columns else []
     known += [table["refused"].fill_null(False).to_numpy()] if "refused" in table.columns else []
     return rows.arranged(np.logical_or.reduce(known)) if known else None
@@ -240,7 +240,7 @@ def _any_of(lists: pl.Series, faults: Iterable[Fault]) -> Flags:
     return pl.DataFrame({"faults": lists}).select(has.fill_null(False)).to_series().to_numpy()
 
 
-def _documents(table: pl.DataFrame, name: str, rows: _Rows) -> Documents | None:
+def _documents(table: pl.DataFrame, name: str, rows: _TurnOrder) -> Documents | None:
     if name not in table.columns:
         return None
     pages = name == "retrieved"  # chance draws are from these

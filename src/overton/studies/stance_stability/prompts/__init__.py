@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from overton.calls import Message, assistant, system, user
 from overton.studies.prompts import Prompts, enclosing
-from overton.studies.stance_stability.showing import Source, Turn
+from overton.studies.stance_stability.showing import EarlierTurn, ShownPage
 
 __all__ = [
     "PROMPTS",
@@ -37,7 +37,7 @@ def query_message(topic: str, question: str) -> Message:
     return user(filled("subject", "query", topic=topic, question=question))
 
 
-def answer_messages(question: str, sources: Sequence[Source], earlier: Iterable[Turn]) -> tuple[Message, ...]:
+def answer_messages(question: str, sources: Sequence[ShownPage], earlier: Iterable[EarlierTurn]) -> tuple[Message, ...]:
     """The conversation so far without its pages, then the question with this turn's pages (section 3.2, step 3)."""
     silence = str(load("subject")["no_answer"])  # endpoints refuse messages without content
     turns = [message for turn in earlier for message in (user(turn.question), assistant(turn.answer or silence))]
@@ -56,7 +56,7 @@ def matter(proposition: str, topic: str, first_question: str) -> str:
     return filled("judge", name, text=_enclosed(text))
 
 
-def judge_messages(towards: str, turn: Turn, earlier: Sequence[Turn]) -> tuple[Message, ...]:
+def judge_messages(towards: str, turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> tuple[Message, ...]:
     """The request for a stance towards `towards` (see `matter`), with certainty and reason."""
     return (
         system(filled("judge", "system")),
@@ -64,23 +64,23 @@ def judge_messages(towards: str, turn: Turn, earlier: Sequence[Turn]) -> tuple[M
     )
 
 
-def published_messages(turn: Turn, earlier: Sequence[Turn]) -> tuple[Message, ...]:
+def published_messages(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> tuple[Message, ...]:
     """The request of appendix A.3: a stance towards the premise of the question."""
     return system(filled("stance", "system")), user(filled("stance", "message", **_material(turn, earlier)))
 
 
-def _material(turn: Turn, earlier: Sequence[Turn]) -> dict[str, str]:
+def _material(turn: EarlierTurn, earlier: Sequence[EarlierTurn]) -> dict[str, str]:
     turns = [filled("judge", "turn", **_said(one)) for one in earlier]
     shown = filled("judge", "earlier", turns="\n\n".join(turns)) if turns else filled("judge", "no_earlier")
     return {"earlier": shown, **_said(turn)}
 
 
-def _said(turn: Turn) -> dict[str, str]:
+def _said(turn: EarlierTurn) -> dict[str, str]:
     missing = str(load("judge")["not_recorded"])
     return {"question": _enclosed(turn.question) or missing, "answer": _enclosed(turn.answer) or missing}
 
 
-def _source(source: Source) -> str:
+def _source(source: ShownPage) -> str:
     return filled(
         "subject",
         "source",
