@@ -30,7 +30,7 @@ _NO_NULL = "no prompt of which an answer complies was answered twice"
 def assemble(
     records: pl.DataFrame, jackknife: Jackknife, sides: Mapping[str, str], shares: str = "as-asked"
 ) -> Analysis:
-    """All measures; the order of rows does not matter. `shares` as in `weighing.decided`.
+    """All measures; the order of rows does not matter. `shares` as in `resolve_label`.
 
     Raises:
         InputError: no pair is between the two sides.
