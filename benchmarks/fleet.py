@@ -64,7 +64,7 @@ def journal_rows(count: int) -> dict[str, float]:
     from overton.calls import Reply, Settings, Usage, user
     from overton.engine import Journal
     from overton.engine.identity import CallKey, identify
-    from overton.engine.journal import JournalEntry
+    from overton.engine.journal_file import JournalEntry
 
     async def write(path: Path) -> float:
         reply = Reply("x" * 300, usage=Usage(600, 80), model="m-2026", fingerprint="fp_0123456789")

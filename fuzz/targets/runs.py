@@ -31,8 +31,9 @@ from overton.judge.sheets import opened_sheet
 from overton.judging.label_tasks import CANNOT_TELL, AnnotatorLabels, LabelTask
 from overton.judging.sheets import KeyRow, key_of, write_sheet
 from overton.retrieval import open_pages, open_search
-from overton.retrieval.archive import ARCHIVE, Archive, ArchivedHits, hex_digest
+from overton.retrieval.archive import Archive, ArchivedHits, hex_digest
 from overton.retrieval.http import Exchange
+from overton.retrieval.limits import ARCHIVE
 
 __all__ = ["TARGETS"]
 

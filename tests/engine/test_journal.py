@@ -21,7 +21,7 @@ from overton.calls import Failure, Form, Reply, Settings, Usage, user
 from overton.engine import Journal, JournalMark, Spending, entries
 from overton.engine import journal as room
 from overton.engine.identity import CallKey, identify
-from overton.engine.journal import JournalEntry
+from overton.engine.journal_file import JournalEntry
 from overton.errors import JournalError, RunLocked, RunMismatch
 
 HOSTILE = "</script>\x00\u2028'; DROP TABLE calls; -- \U0001f600"

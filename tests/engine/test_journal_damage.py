@@ -12,7 +12,7 @@ import pytest
 from overton.calls import Failure, Reply, Settings, Usage, user
 from overton.engine import Journal, JournalMark, entries
 from overton.engine.identity import CallKey, identify
-from overton.engine.journal import JournalEntry
+from overton.engine.journal_file import JournalEntry
 from overton.errors import JournalError
 
 PAGE = 4096

@@ -24,9 +24,10 @@ from yarl import URL
 from overton.calls import Hit, Page, Reply, hits_of, page_of
 from overton.errors import InputError, RejectedError, RunError, Unreadable
 from overton.retrieval import open_pages, open_search
-from overton.retrieval.archive import ARCHIVE, TORN, Archive, ArchivedHits
+from overton.retrieval.archive import TORN, Archive, ArchivedHits
 from overton.retrieval.archive_search import contents_of
 from overton.retrieval.http import Exchange
+from overton.retrieval.limits import ARCHIVE
 from overton.retrieval.warc import record_at, record_heads
 from overton.untrusted import GzipMember, Limit
 from overton.untrusted import members as members_of

@@ -22,8 +22,7 @@ from overton.calls import Page, Reply, hits_of, page_of
 from overton.errors import AccessError, AnswerError, RejectedError, UnavailableError
 from overton.retrieval import open_pages, open_search
 from overton.retrieval.address_guard import check_address, joined, parsed_address
-from overton.retrieval.archive import ARCHIVE
-from overton.retrieval.limits import FetchLimits, PageSkipped, inflated
+from overton.retrieval.limits import ARCHIVE, FetchLimits, PageSkipped, inflated
 
 pytestmark = pytest.mark.hostile
 

@@ -21,7 +21,7 @@ import overton
 from overton.calls import Reply, Settings, user
 from overton.engine import Journal, entries
 from overton.engine.identity import CallKey, identify
-from overton.engine.journal import JournalEntry
+from overton.engine.journal_file import JournalEntry
 from overton.errors import InputError, JournalError
 from overton.runs.event_loop import run_to_end
 from overton.runs.folder import RunFolder, write_manifest

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from overton.studies.findings import Finding
     from overton.studies.frame import AnyAnalysis
 
-__all__ = ["Measured", "analyze", "chosen_how", "measure_run", "measured_runs", "schema"]
-
 
 show_with(fragment)
 

@@ -9,8 +9,6 @@ from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy, Role
 from overton.studies.tables import Documented, columns_of_record
 
-__all__ = ["describe", "parts_of", "table"]
-
 _TITLES = {"options": "Options", "analysis": "Choices of the analysis", "record": "Records"}
 
 

@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from overton.studies.measurement import Correcting, How
     from overton.studies.results import Results
 
-__all__ = [
-    "CorrectedNumbers",
-    "cases_of",
-    "labelled",
-]
-
 
 @dataclass(frozen=True)
 class CorrectedNumbers:

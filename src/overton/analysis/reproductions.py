@@ -17,8 +17,6 @@ from overton.studies.registry import asking_names, study_named
 from overton.studies.reproduction import PublishedNumber, Reproduction
 from overton.untrusted import visible_line
 
-__all__ = ["Reproductions", "publications", "reproduce"]
-
 
 @dataclass(frozen=True)
 class Reproductions:

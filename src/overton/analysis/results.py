@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from overton.judging.agreement import SheetAgreement
 
-__all__ = ["AGREEMENT", "TRIED", "agreements_of", "controls_kept", "is_weighted", "measuring_of", "results_of"]
 
 TRIED = "controls.json"
 """The file in a run folder with how its judge did on texts whose label is beyond doubt."""

@@ -10,13 +10,6 @@ import msgspec
 from overton.calls.types import Reply, Request
 from overton.errors import AnswerError
 
-__all__ = [
-    "BatchApi",
-    "BatchStatus",
-    "Server",
-    "ServerList",
-]
-
 
 class BatchStatus(msgspec.Struct, frozen=True):
     """A batch as its provider reports it: how many of its calls have finished, of how many.

@@ -14,8 +14,6 @@ from overton.calls.types import Reply
 from overton.errors import CallFailed, Unreadable
 from overton.untrusted import decode_json
 
-__all__ = ["Hit", "Hits", "Page", "hits_of", "page_of"]
-
 
 class Hit(msgspec.Struct, frozen=True, omit_defaults=True):
     """One result of a search: its address, title and snippet, as the engine gave them."""

@@ -9,32 +9,6 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-__all__ = [
-    "Alternative",
-    "Answerer",
-    "Ask",
-    "Conduct",
-    "Draw",
-    "Failure",
-    "Form",
-    "Message",
-    "Price",
-    "Question",
-    "Reach",
-    "Reply",
-    "Request",
-    "Settings",
-    "Spot",
-    "Tokens",
-    "Trial",
-    "Usage",
-    "assistant",
-    "options_named",
-    "system",
-    "user",
-    "weighs",
-]
-
 
 class Message(msgspec.Struct, frozen=True, gc=False):
     """One turn of a conversation."""

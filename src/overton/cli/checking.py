@@ -14,8 +14,6 @@ from overton.errors import InputError
 from overton.studies.options import fields_of
 from overton.studies.study import AnyStudy
 
-__all__ = ["Checking"]
-
 _NAMED = Param.KEYWORD_ONLY
 
 

@@ -10,8 +10,6 @@ import typer
 
 from overton.cli import options as opt
 
-__all__ = ["batches", "demo", "describe", "export", "import_logs", "merge", "report", "reproduce", "resume"]
-
 
 def resume(
     run: opt.RunArgument,

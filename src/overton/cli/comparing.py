@@ -15,8 +15,6 @@ from overton.comparison import gate as keeping
 if TYPE_CHECKING:
     from overton.comparison.results import Comparison
 
-__all__ = ["baseline", "compare", "gate"]
-
 
 def compare(
     sources: Annotated[

@@ -10,8 +10,6 @@ from overton.cli.output import answer, say
 from overton.runs.trust import Confirm
 from overton.untrusted import visible_line
 
-__all__ = ["confirmation"]
-
 
 def confirmation() -> Confirm | None:
     """A function that asks the user at the terminal; None without a terminal."""

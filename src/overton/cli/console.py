@@ -11,8 +11,6 @@ from rich.text import Text
 
 from overton.untrusted import visible
 
-__all__ = ["VisibleConsole"]
-
 
 class VisibleConsole(Console):
     """A console for other people's texts: they are never markup, and nothing in them acts on the terminal.

@@ -9,8 +9,6 @@ import typer
 
 from overton.cli.known import StrictCommand
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Index a collection of pages for local search, and query it.", no_args_is_help=True)
 
 

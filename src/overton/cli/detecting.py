@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from overton.studies.power import Detection
     from overton.studies.sections import Table
 
-__all__ = ["detect_params", "detecting_of", "show_detections", "sizes"]
 
 _KEYWORD = Parameter.KEYWORD_ONLY
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from overton.health import Health
 
-__all__ = ["doctor"]
-
 
 def doctor(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show what is installed and what this machine can run. Keys are shown by name only. Exit code 1 on a problem."""

@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     from overton.runs.run import Run
     from overton.studies.study import Done
 
-__all__ = [
-    "conclude",
-    "show_analysis",
-    "show_done",
-    "show_plan",
-    "show_precision",
-    "show_schema",
-    "show_shards",
-    "show_time",
-    "show_unfinished",
-    "show_ways",
-]
-
 
 class Exit(IntEnum):
     """The command's exit codes."""

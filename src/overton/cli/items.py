@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["list_", "new"]
-
 
 def list_(
     kind: Annotated[

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from overton.judge.people_labels import PeopleAgreement
     from overton.judging.agreement import SheetAgreement
 
-__all__ = ["app"]
 
 app = typer.Typer(
     cls=Labelling,

@@ -9,8 +9,6 @@ from typer.core import TyperCommand
 
 from overton.errors import InputError, Problem
 
-__all__ = ["RENAMED", "StrictCommand"]
-
 RENAMED = {"--nulls": "--null-share"}
 """Options that had another name, and their names today: the command that has the new one refuses the old one."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from overton.errors import InputError, Problem, command
 
-__all__ = ["draw_pages", "draw_sheet", "for_measure", "refuse_without_people"]
-
 
 def for_measure(
     run: Path, wanted: str, what: str | None, people: int | None, *, size: int | None, whole: bool | None
@@ -73,7 +71,8 @@ def draw_sheet(run: Path, out: Path, size: int | None, seed: int, stratified: bo
 def draw_pages(run: Path, out: Path, **how: Any) -> None:
     """Draw pages, and say how their files are read back."""
     from overton.cli.output import results, say
-    from overton.judge.pages import TASK, draw_labels
+    from overton.judge.pages import draw_labels
+    from overton.runs.labels import TASK
 
     pages = draw_labels(run, out, **how)
     for page in pages:

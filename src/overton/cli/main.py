@@ -23,8 +23,6 @@ from overton.errors import InputError, Notice, OvertonError, Stopped
 from overton.untrusted import visible_line
 from overton.version import __version__
 
-__all__ = ["app", "main"]
-
 
 class _Ordered(TyperGroup):
     """The commands in the order in which people meet them."""

@@ -9,8 +9,6 @@ import typer
 from overton.cli import options as opt
 from overton.cli.known import StrictCommand
 
-__all__ = ["app"]
-
 app = typer.Typer(help="List known models, test one, or download embedded weights.", no_args_is_help=True)
 
 

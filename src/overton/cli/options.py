@@ -12,30 +12,6 @@ import typer
 from overton.errors import InputError, Problem
 from overton.key_values import by_key, pair_of
 
-__all__ = [
-    "AtMostCallsOption",
-    "BatchOption",
-    "JsonOption",
-    "LevelOption",
-    "MaxCallsOption",
-    "MaxCostOption",
-    "ModelArgOption",
-    "OnlyOption",
-    "OutOption",
-    "PrecisionOption",
-    "PriceListOption",
-    "PriceOption",
-    "RunArgument",
-    "SeedOption",
-    "TrustOption",
-    "WithOption",
-    "computing",
-    "joined",
-    "model_arguments",
-    "prices",
-    "source_arguments",
-]
-
 ModelArgOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -18,7 +18,6 @@ from overton.untrusted import visible, visible_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Guarded", "answer", "guard", "notes", "print_json", "results", "say", "write"]
 
 _PIPED_WIDTH = 120
 """Width in characters of a table that goes to a file or another program, which has none of its own."""

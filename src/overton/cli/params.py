@@ -15,8 +15,6 @@ from overton.studies.items import Items
 from overton.studies.options import Field, fields_of, option_place
 from overton.studies.study import AnyStudy, Role
 
-__all__ = ["as_flags", "command", "field_params", "items_params", "role_params", "source_args_of", "words_of"]
-
 Param = inspect.Parameter
 
 _WIDEST = 40

@@ -14,8 +14,6 @@ from overton.reports import profile as making
 if TYPE_CHECKING:
     from overton.studies.sections import Section
 
-__all__ = ["profile"]
-
 
 def profile(
     runs: Annotated[

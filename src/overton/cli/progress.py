@@ -10,8 +10,6 @@ from overton.cli.output import notes
 from overton.runs.progress import Progress, Watch
 from overton.runs.progress_bar import detail, share
 
-__all__ = ["watching"]
-
 _PLAIN_EVERY = 15.0
 
 

@@ -11,8 +11,6 @@ from overton.cli.params import Param, command
 from overton.cli.studies import StudyGroup, asked_params, given_of, shared_params, study_words
 from overton.studies.study import AnyStudy
 
-__all__ = ["Splitting"]
-
 
 class Splitting(StudyGroup):
     """`overton split STUDY`."""

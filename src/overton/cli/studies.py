@@ -30,21 +30,6 @@ from overton.studies.options import fields_of, fields_of_call, option_place, val
 from overton.studies.registry import StudyEntry, listed, own_commands, study_named
 from overton.studies.study import AnyStudy, Command, Kind
 
-__all__ = [
-    "Analyzing",
-    "Extending",
-    "ItemMaking",
-    "Labelling",
-    "Planning",
-    "Running",
-    "StudyGroup",
-    "asked_params",
-    "given_of",
-    "shared_params",
-    "study_words",
-    "typed",
-]
-
 _NAMED = Param.KEYWORD_ONLY
 _SHARED = ("seed", "model_arg", "max_cost", "max_calls")
 """Parameters that a study's own command shares with all commands, under the same names."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from overton.studies.findings import Finding
     from overton.studies.sections import Exhibit, Section
 
-__all__ = ["MOST_ROWS", "show", "show_findings", "show_sections"]
 
 MOST_ROWS = 60
 """Most rows of a table in a summary; the number left out is shown below it."""

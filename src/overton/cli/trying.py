@@ -8,8 +8,6 @@ import typer
 
 from overton.cli import options as opt
 
-__all__ = ["controls"]
-
 
 def controls(
     of: Annotated[

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from overton.studies.deliberation.items import Dilemma, Verdict
     from overton.studies.deliberation.selection import PostStep
 
-__all__ = ["BuiltDilemmas", "dilemmas", "show_dilemmas"]
-
 
 @dataclass(frozen=True)
 class BuiltDilemmas:

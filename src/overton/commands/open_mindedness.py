@@ -17,8 +17,6 @@ from overton.studies.open_mindedness.templates import render_templates
 from overton.studies.options import Option
 from overton.studies.study import Done
 
-__all__ = ["FilledIn", "fill_templates", "show_fill_templates"]
-
 
 @dataclass(frozen=True)
 class FilledIn:

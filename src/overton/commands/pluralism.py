@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from overton.studies.pluralism.items import Thread
     from overton.studies.pluralism.sampling import SamplingStep
 
-__all__ = [
-    "ComparedClusterings",
-    "SampledThreads",
-    "compare_clusterings",
-    "compare_references",
-    "preferences",
-    "show_compare_clusterings",
-    "show_compare_references",
-    "show_preferences",
-    "show_threads",
-    "threads",
-]
-
 
 @dataclass(frozen=True)
 class SampledThreads:

@@ -46,14 +46,6 @@ from overton.studies.options import option_place
 from overton.studies.power import chance_of
 from overton.studies.study import AnyStudy
 
-__all__ = [
-    "Matched",
-    "compare",
-    "matched",
-    "of_sources",
-]
-
-
 _ALIKE = 1.25
 """Answers in a condition may differ by this factor, as when calls failed: at 15 answers, that moves a plain score
 by 0.2 of 100 (docs/compare.md)."""

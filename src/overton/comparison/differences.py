@@ -26,15 +26,6 @@ from overton.studies.options import fields_of, stored_options
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 
-__all__ = [
-    "Difference",
-    "Kind",
-    "conduct_differences",
-    "instruments",
-    "options_differing",
-    "subjects",
-]
-
 
 def conduct_differences(base: ComparisonSource, candidate: ComparisonSource) -> Iterator[tuple[Kind, str]]:
     """What two versions asked differently: nothing if both runs replay as they were asked; if one cannot be replayed,

@@ -31,18 +31,6 @@ from overton.studies.numbers import sentence
 from overton.studies.options import option_place
 from overton.untrusted import converted, decode_text, decode_toml, read_bytes, visible_line
 
-__all__ = [
-    "Check",
-    "Gate",
-    "Guard",
-    "baseline",
-    "check_line",
-    "gate",
-    "junit",
-    "markdown",
-]
-
-
 _DIGITS = 12
 
 _FEWER = (1, 2, 3, 5, 8, 12, 20, 30, 50)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Correction = Callable[[Sequence[str], Resampling], NumberOverItems]
 
-__all__ = ["Corrected", "corrected", "with_labels"]
-
 
 @dataclass(frozen=True)
 class Corrected:

@@ -14,8 +14,6 @@ from overton.runs.answerers import published
 from overton.runs.folder import ModelEntry
 from overton.runs.run import Run
 
-__all__ = ["NOBODY", "AnswererRecord", "Provenance", "Upstream", "provenance_of", "upstream_of"]
-
 
 class Upstream(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an endpoint reported about itself with its replies, each distinct value once, sorted.

@@ -15,17 +15,6 @@ from overton.statistics.comparison import POWER, Gap, ItemsToDecide, PossibleRan
 from overton.studies.document import SCHEMA, interval_of, number_of, plain
 from overton.studies.measures import Measure
 
-__all__ = [
-    "BONFERRONI",
-    "MAX_T",
-    "Compared",
-    "Comparison",
-    "MoreTrials",
-    "Pair",
-    "Standing",
-]
-
-
 Bounds = tuple[float, float] | None
 
 

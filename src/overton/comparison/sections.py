@@ -28,15 +28,6 @@ from overton.studies.sections import (
     Table,
 )
 
-__all__ = [
-    "callout",
-    "findings",
-    "in_report",
-    "sections",
-    "write_page",
-]
-
-
 _MOST = 30
 """Most pairs that a chart shows."""
 

@@ -37,25 +37,6 @@ if TYPE_CHECKING:
     from overton.studies.power import Halves
     from overton.studies.tables import RawTable
 
-__all__ = [
-    "FORMAT",
-    "NOTHING_KNOWN",
-    "BaselineFile",
-    "BaselineMeasure",
-    "ComparedModel",
-    "ComparisonSource",
-    "MissingCounts",
-    "comparing_of",
-    "is_baseline",
-    "lost_of",
-    "of_baseline",
-    "of_runs",
-    "open_sources",
-    "pairs_of",
-    "split_model",
-    "study_of",
-]
-
 
 class MissingCounts(msgspec.Struct, frozen=True):
     """What is missing of one of those compared: of how many records how many failed for good and how many were

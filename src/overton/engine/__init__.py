@@ -3,8 +3,8 @@
 from overton.engine.budget import Budget, Limits, Spending
 from overton.engine.dispatcher import Counters, Dispatcher, Seat
 from overton.engine.identity import digest
-from overton.engine.journal import Journal, entries
-from overton.engine.journal_file import JournalMark
+from overton.engine.journal import Journal
+from overton.engine.journal_file import JournalMark, entries
 from overton.engine.rate_limit import RateLimiter
 from overton.engine.records import RecordWriter
 from overton.engine.retry import RetryPolicy

@@ -22,8 +22,6 @@ from overton.engine.journal_file import JournalEntry
 from overton.errors import AnswerError, JournalError, Unreadable
 from overton.untrusted import decode_json
 
-__all__ = ["Batch", "Found", "call_id", "identity_of", "new_name", "noted_batches"]
-
 T = TypeVar("T")
 
 Found = tuple[bytes, bytes | AnswerError]

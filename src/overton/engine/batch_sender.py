@@ -18,7 +18,6 @@ from overton.errors import AccessError, AnswerError, BatchRefused, RejectedError
 if TYPE_CHECKING:
     from overton.engine.dispatcher import Dispatcher
 
-__all__ = ["BatchQueue", "BatchSender", "QueuedCall", "is_refusal", "refusal"]
 
 T = TypeVar("T")
 

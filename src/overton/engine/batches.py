@@ -28,7 +28,6 @@ from overton.errors import (
 if TYPE_CHECKING:
     from overton.engine.dispatcher import Dispatcher, Seat
 
-__all__ = ["Batches"]
 
 QUIET = 0.25
 """Seconds without any request or reply before waiting calls are sent."""

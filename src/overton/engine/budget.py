@@ -15,17 +15,6 @@ import msgspec
 from overton.calls import Price, Request, Settings
 from overton.errors import DiskError, LimitReached
 
-__all__ = [
-    "Billing",
-    "Budget",
-    "Ledger",
-    "Limits",
-    "Reserve",
-    "Reserved",
-    "Spending",
-    "worst_case",
-]
-
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """The most that a run may spend, over all its sessions: US dollars, and requests sent (retries included)."""

@@ -14,7 +14,8 @@ from overton.calls import Answerer, BatchApi, Failure, Price, Reply, Request, Se
 from overton.engine.budget import Billing, Budget, Reserved
 from overton.engine.first_calls import PROBABILITIES, FirstCalls, Sender, Turn, features_of, unsupported
 from overton.engine.identity import CallKey, Identity
-from overton.engine.journal import Journal, JournalEntry
+from overton.engine.journal import Journal
+from overton.engine.journal_file import JournalEntry
 from overton.engine.rate_limit import OVERLOAD, RateLimiter
 from overton.engine.retry import RetryPolicy
 from overton.engine.servers import ServerPool
@@ -22,7 +23,6 @@ from overton.errors import AccessError, AnswerError, OvertonError, RejectedError
 
 T = TypeVar("T")
 
-__all__ = ["OVERLOAD", "Counters", "Dispatcher", "NotRecalled", "Seat"]
 
 _OUT_OF_ORDER = OVERLOAD | {"malformed"}
 _GIVE_UP_AFTER = 24

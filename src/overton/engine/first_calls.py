@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 from overton.calls import Failure, Reply, Request
 from overton.errors import AccessError, RejectedError
 
-__all__ = ["COST", "FEATURES", "PROBABILITIES", "Feature", "FirstCalls", "Turn", "features_of", "unsupported"]
-
 PROBABILITIES, COST = "token probabilities", "cost"
 
 

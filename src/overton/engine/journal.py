@@ -24,7 +24,6 @@ from overton.engine.journal_file import (
     damaged,
     decoded,
     disk_error,
-    entries,
     insert,
     is_of_disk,
     is_one_of,
@@ -35,8 +34,6 @@ from overton.engine.journal_file import (
     unusable,
 )
 from overton.errors import DiskError, JournalError, RunLocked, RunMismatch
-
-__all__ = ["NOTE", "Journal", "JournalEntry", "entries"]
 
 _WINDOW = 0.02
 """Least seconds between commits: outcomes that arrive in between share one."""

@@ -23,26 +23,6 @@ from overton.engine.identity import CallKey, Identity, slot_of
 from overton.errors import DamagedJournal, DiskError, JournalError, Unreadable
 from overton.untrusted import decode_json
 
-__all__ = [
-    "JournalEntry",
-    "JournalMark",
-    "Row",
-    "SpentRow",
-    "connect",
-    "damaged",
-    "decoded",
-    "disk_error",
-    "entries",
-    "insert",
-    "is_of_disk",
-    "is_one_of",
-    "keep",
-    "row_at",
-    "rows_of",
-    "state_of",
-    "unusable",
-]
-
 FORMAT = 2
 """2 has checksums and `spent`; journals of format 1 are read as they are and upgraded to 2 when written to."""
 

@@ -8,12 +8,6 @@ from collections.abc import Callable
 
 from overton.engine.retry import RetryPolicy
 
-__all__ = [
-    "OVERLOAD",
-    "Backoff",
-    "RateLimiter",
-]
-
 OVERLOAD = {"rate limit", "server error", "timeout", "connection"}
 """Kinds of failure of an endpoint that answers no request at all."""
 

@@ -21,8 +21,6 @@ from overton.calls import Trial
 from overton.files.atomic import cannot_be_written, make_folder
 from overton.untrusted import visible_line
 
-__all__ = ["RecordWriter", "columns_of", "record_type_columns", "unfit"]
-
 _PART = 5_000
 _ITEM = "_item"
 _PLACE = "_place"

@@ -16,8 +16,6 @@ from overton.engine.identity import CallKey, Identity, slot_of
 from overton.engine.journal import NOTE, Journal
 from overton.engine.journal_file import JournalEntry
 
-__all__ = ["Deciding", "Rounds"]
-
 _SPEAKER = f"{NOTE}round"
 
 Ended = Mapping[str, tuple[list[Any], int]]

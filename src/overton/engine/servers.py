@@ -17,15 +17,6 @@ from overton.calls import Reply, Request, Server, ServerList
 from overton.engine.rate_limit import RateLimiter
 from overton.errors import AccessError, AnswerError, RejectedError, Stopped, UnavailableError
 
-__all__ = [
-    "Consensus",
-    "PollIntervals",
-    "PooledServer",
-    "ServerPool",
-    "watching_servers",
-]
-
-
 Report = Mapping[str, str]
 _LONGEST = 80
 

@@ -16,8 +16,6 @@ from overton.engine.records import RecordWriter
 from overton.engine.rounds import Rounds
 from overton.errors import OvertonError, Stopped
 
-__all__ = ["Lane", "count_missing", "run_lanes"]
-
 
 @dataclass
 class Lane:

@@ -17,16 +17,6 @@ from filelock import FileLock, Timeout
 from overton.errors import RunError, RunExists, Unreadable, reason_of
 from overton.untrusted.files import opened
 
-__all__ = [
-    "cannot_be_written",
-    "make_folder",
-    "new_folder",
-    "replacing",
-    "sync_folder",
-    "write_atomic",
-]
-
-
 _FILE_SUFFIX = re.compile(r"[0-9a-f]{12}\.new")
 
 

@@ -19,20 +19,6 @@ from overton.errors import InputError, Problem, Unreadable, reason_of
 from overton.studies.forum import Comment, Post
 from overton.untrusted import Limit, decode_json, inflated, zstandard_inflated
 
-__all__ = [
-    "BLOCK",
-    "Damaged",
-    "ReadCounts",
-    "is_document",
-    "notes_on",
-    "read_comments",
-    "read_posts",
-    "things",
-    "unpack",
-    "whole_lines",
-]
-
-
 _DEEPEST = 200
 """Most levels of nested things. A reply adds two, and pages show replies at most ten deep."""
 

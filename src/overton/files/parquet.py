@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from overton.errors import Unreadable
 from overton.untrusted import Limit, check_cells
 
-__all__ = ["check_parquet"]
-
 _MAGIC = b"PAR1"
 _LONGEST_FOOTER = 1 << 23
 _DEEPEST_VALUE = 32

@@ -22,17 +22,6 @@ from overton.untrusted import Limit, check_cells, decode_json, decode_text, pani
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "bad_line",
-    "check_csv",
-    "check_lines",
-    "column_names",
-    "csv_columns",
-    "first_keys",
-    "open_table",
-    "read_table",
-]
-
 
 _LARGEST = 4_000_000_000
 """A table's file may have at most this many bytes."""

@@ -18,7 +18,6 @@ from overton.untrusted import decode_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MAX_BYTES", "ItemFile", "text_beside", "texts_at", "write_objects"]
 
 MAX_BYTES = 5_000_000
 """A file that is read whole, or a line of one that is not, is at most this long."""

@@ -20,15 +20,6 @@ from overton.models.inspect import cause_of, chat_messages, logprob_settings, re
 from overton.retrieval import Source
 from overton.runs.temperature_probe import NOT_SENT, REFUSED, refusal, sent
 
-__all__ = [
-    "Conversation",
-    "EvalContext",
-    "InspectAsk",
-    "RetrievalSources",
-    "Shared",
-    "check_backend",
-]
-
 
 @dataclass
 class RetrievalSources:

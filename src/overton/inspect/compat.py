@@ -12,20 +12,6 @@ from typing import Any
 from overton.errors import InputError, MissingExtra, Problem
 from overton.untrusted import visible
 
-__all__ = [
-    "HEADER",
-    "SAMPLES",
-    "START",
-    "SUMMARIES",
-    "check_inspect",
-    "config_in_use",
-    "is_inspects_own",
-    "member_of",
-    "prerequisite",
-    "prerequisite_kind",
-    "runs_on_trio",
-]
-
 LEAST = "0.3.285"
 """The oldest Inspect AI that this works with."""
 TESTED = "0.3.285"

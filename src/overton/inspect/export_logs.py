@@ -46,17 +46,6 @@ from overton.untrusted import decode_text, python_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "Exported",
-    "LaneLog",
-    "Scoring",
-    "Transcriber",
-    "call_data",
-    "each_once",
-    "generate_config",
-    "write_logs",
-]
-
 
 _STOPS = {
     "end_turn": "stop",

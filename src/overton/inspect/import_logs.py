@@ -20,7 +20,7 @@ import msgspec
 from overton.calls import Failure, Reply, Usage
 from overton.engine import Journal, digest
 from overton.engine.identity import CallKey, Identity
-from overton.engine.journal import JournalEntry
+from overton.engine.journal_file import JournalEntry
 from overton.errors import InputError, OvertonError, Problem, RunError, RunMismatch, Unreadable, quoted, reason_of
 from overton.files.atomic import new_folder
 from overton.inspect.compat import HEADER, START, member_of
@@ -31,15 +31,6 @@ from overton.runs.replay import recall_records
 from overton.studies.null_conditions import prompts_changed
 from overton.studies.study import AnyStudy
 from overton.untrusted import Limit, Zip, converted, decode_json, read_bytes
-
-__all__ = [
-    "Log",
-    "LoggedSample",
-    "check_same_run",
-    "make_run",
-    "open_log",
-]
-
 
 _LARGEST = 200_000_000
 """The most bytes of a JSON log; in an archive only members have a limit."""

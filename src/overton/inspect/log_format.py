@@ -15,22 +15,6 @@ from overton.calls import Failure, Reply, Trial
 from overton.runs.folder import ModelEntry
 from overton.studies.null_conditions import null_of
 
-__all__ = [
-    "CALLS",
-    "CONDITION",
-    "FORMAT",
-    "KEY",
-    "RECORDS",
-    "CallData",
-    "SampleData",
-    "TaskData",
-    "inspect_name",
-    "location_of",
-    "null_scorer",
-    "span_name",
-    "viewer_config",
-]
-
 FORMAT = 2
 KEY = "overton"
 """The key of a task's `TaskData` in its metadata, and of a sample's `SampleData` in its."""

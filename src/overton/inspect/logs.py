@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["LOGS", "export_run", "import_logs"]
 
 LOGS = "logs"
 """Where Inspect itself looks for logs by default."""

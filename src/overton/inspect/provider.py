@@ -25,8 +25,6 @@ from overton.inspect.seats import FORM, form_in
 from overton.models import Model, open_model
 from overton.models.inspect import extra_fields
 
-__all__ = ["OvertonAPI", "OwnModel"]
-
 _STOPS = {"stop": "stop", "length": "max_tokens", "end_turn": "stop", "content_filter": "content_filter"}
 
 

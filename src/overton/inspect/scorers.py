@@ -17,8 +17,6 @@ from overton.untrusted import converted
 if TYPE_CHECKING:
     from overton.runs.folder import ModelEntry
 
-__all__ = ["figures", "measuring"]
-
 
 @metric(scores="unreduced")
 def figures(study: str, models: list[str], held: bool = False) -> Metric:

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from overton.inspect.log_format import TaskData
     from overton.statistics import Estimate
 
-__all__ = [
-    "Figure",
-    "eval_scores",
-    "figures_of_records",
-    "figures_of_study",
-    "figures_of_task",
-    "make",
-    "score_of",
-    "scorer_name",
-    "table_of",
-]
-
 
 @dataclass(frozen=True)
 class Figure:

@@ -20,20 +20,6 @@ from overton.runs.folder import ModelEntry
 from overton.studies.study import AnyStudy, Role
 from overton.untrusted import converted
 
-__all__ = [
-    "FORM",
-    "NamedIdentity",
-    "Seat",
-    "config_of",
-    "entry_of",
-    "form_in",
-    "named_models",
-    "pairs_of",
-    "seats_of",
-    "settings_of",
-]
-
-
 FORM = "overton_form"
 """The field of a request's extra body in which a form goes to a model of ours."""
 

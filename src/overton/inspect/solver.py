@@ -18,8 +18,6 @@ from overton.inspect.ask import Conversation, EvalContext, InspectAsk
 from overton.inspect.log_format import CallData, span_name
 from overton.studies.study import AnyStudy
 
-__all__ = ["SampleResults", "conduct_here", "conduct_trials", "hand_over", "handed_over"]
-
 
 @dataclass
 class SampleResults:

@@ -31,18 +31,6 @@ from overton.runs.temperature_probe import probe_call
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 
-__all__ = [
-    "Groups",
-    "HostedStudy",
-    "cast_of",
-    "condition_of",
-    "grouped",
-    "make_task",
-    "model_entries",
-    "samples_of",
-]
-
-
 Groups = Mapping[str, Sequence[Trial]]
 """Trials by the name of the sample that they belong to, in plan order."""
 

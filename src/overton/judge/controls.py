@@ -27,8 +27,6 @@ from overton.studies.options import option_place
 from overton.studies.registry import CONTROLS, study_named
 from overton.studies.results import JudgeOnControls
 
-__all__ = ["controls", "plan_controls"]
-
 
 def controls(
     of: str | Path,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from overton.judging.judged_tables import JudgedResult
 
-__all__ = ["POPULATIONS", "correct", "correction_document"]
 
 _LEAST_CHANCE = 1e-12
 """A row stands for 1 / chance rows; with more than these, sums of its weights overflow or drown all other rows."""

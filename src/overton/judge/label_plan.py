@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from overton.studies.questions import JudgedRows, Sheet
     from overton.studies.results import Results
 
-__all__ = ["PILOT", "WIDTH", "LabelsFor", "labels_for"]
 
 WIDTH = 0.1
 """The default width of an interval."""

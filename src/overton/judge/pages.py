@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from overton.judging.label_tasks import LabelDesign, LabelRequest, SavedLabels
     from overton.studies.questions import JudgedRows
 
-__all__ = [
-    "TASK",
-    "Unit",
-    "draw_labels",
-    "page_of",
-    "settling_page",
-    "shown_of",
-    "usual_size",
-]
-
 
 _KEYS = "123456789abcdfghijklmnopqstvwxyz"
 """The keys for labels, in order: digits, then the letters with no other function. Labels past these have none."""

@@ -28,8 +28,6 @@ from overton.studies.questions import JudgedOnce, JudgedUnits
 from overton.studies.registry import PREFIX, study_named
 from overton.studies.results import Results
 
-__all__ = ["again", "own_judge", "plan_again"]
-
 SIZE = 100
 """Units of each run by default."""
 _MOST_UNLABELLED = 0.25

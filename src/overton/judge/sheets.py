@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from overton.judging.sheets import SheetAnswers, SheetKey
     from overton.studies.questions import JudgedRows, Sheet
 
-__all__ = ["as_text", "draw_sheet", "fresh_sheet", "judged_rows", "opened_sheet", "read_agreement", "write_files"]
 
 _LARGEST = 200_000_000
 

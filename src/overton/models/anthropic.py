@@ -33,9 +33,6 @@ from overton.models.batch_api import (
 from overton.models.http_client import ApiClient, HttpClient, decoded, encoded
 from overton.models.http_errors import ErrorContext
 
-__all__ = ["HEADERS", "AnthropicBatches", "AnthropicModel"]
-
-
 HEADERS = {"anthropic-version": "2023-06-01"}
 
 _ANSWER_TOKENS = 1024

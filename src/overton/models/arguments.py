@@ -17,8 +17,6 @@ from overton.models.providers import EMBEDDERS
 from overton.models.spec import Spec
 from overton.untrusted import decode_json
 
-__all__ = ["Arguments", "read_arguments", "settings_checked", "takes"]
-
 _PATIENCE = 1800.0
 """Seconds that a cluster may take to find room: cloud machines take minutes to start."""
 _DEFAULT_TIMEOUT = 600.0

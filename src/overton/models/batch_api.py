@@ -9,18 +9,6 @@ from overton.errors import AnswerError, RejectedError, UnavailableError, Unreada
 from overton.models.http_client import MOST_REPLY_BYTES, ApiClient, malformed
 from overton.untrusted import decode_json
 
-__all__ = [
-    "MOST_PAGES",
-    "decode_result",
-    "expired",
-    "failed",
-    "garbled",
-    "keep_result",
-    "lines_of",
-    "most_result_bytes",
-    "safe_id",
-]
-
 T = TypeVar("T")
 
 _MOST_RESULT_BYTES = 2**30

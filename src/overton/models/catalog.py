@@ -13,17 +13,6 @@ from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
 from overton.models.spec import Spec, parse_spec
 from overton.models.weights import known as weights_known
 
-__all__ = [
-    "KnownModel",
-    "family_of",
-    "known_models",
-    "price_of",
-    "price_table",
-    "prices_as_of",
-    "reasons_of",
-    "series_of",
-]
-
 
 @dataclass(frozen=True)
 class KnownModel:

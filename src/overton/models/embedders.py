@@ -25,7 +25,6 @@ from overton.untrusted import decode_json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LONGEST_TEXT", "MOST_TEXTS", "WORDLLAMA", "SentenceTransformersEmbedder", "WordLlamaEmbedder"]
 
 MOST_TEXTS = 4096
 """Most texts in one request."""

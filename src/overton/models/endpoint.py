@@ -15,8 +15,6 @@ from overton.models.providers import Provider
 from overton.models.spec import Spec
 from overton.untrusted import HIDDEN, Hiding
 
-__all__ = ["ApiKey", "Endpoint", "locate"]
-
 
 @dataclass(frozen=True)
 class Endpoint:

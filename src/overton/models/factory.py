@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from overton.models.llama_cpp import EmbeddedModel
     from overton.models.servers import Made
 
-__all__ = ["Model", "NamedModel", "Simulated", "check_model", "open_model"]
 
 Simulated = Callable[[str, dict[str, str]], Answerer]
 """Makes a simulated answerer from a name ('open-minded') and parameters; each study has its own."""

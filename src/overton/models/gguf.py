@@ -14,7 +14,6 @@ from overton.errors import InputError, Problem
 if TYPE_CHECKING:
     from gguf import GGUFReader, GGUFWriter, ReaderTensor
 
-__all__ = ["check_gguf", "requantise", "sha256_of"]
 
 _VERSIONS = (2, 3)
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}

@@ -31,8 +31,6 @@ from overton.models.http_errors import ErrorContext, error_for
 from overton.untrusted import decode_json
 from overton.version import __version__
 
-__all__ = ["MOST_REPLY_BYTES", "ApiClient", "HttpClient", "decoded", "encoded", "malformed"]
-
 MOST_REPLY_BYTES = 2**24
 _CONNECT_TIMEOUT = 30.0
 

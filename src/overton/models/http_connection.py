@@ -24,23 +24,6 @@ import httptools
 from overton.errors import Unreadable
 from overton.untrusted import Limit, inflated
 
-__all__ = [
-    "Dropped",
-    "HttpConnection",
-    "HttpReply",
-    "ProxyRefusal",
-    "Socket",
-    "TimedOut",
-    "TooLarge",
-    "UnfitProxy",
-    "WireError",
-    "connect",
-    "proxy_credentials",
-    "unacknowledged",
-    "watched",
-]
-
-
 if sys.platform == "linux":
     import fcntl
     import termios

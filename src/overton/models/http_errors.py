@@ -13,8 +13,6 @@ from overton.errors import AccessError, AnswerError, RejectedError, UnavailableE
 from overton.models.endpoint import ApiKey
 from overton.untrusted import decode_json, retry_after
 
-__all__ = ["ErrorContext", "error_for", "read_complaint"]
-
 _MESSAGE_LIMIT = 500
 _LOOKED_AT = 32 * _MESSAGE_LIMIT
 _MOST_LAYERS = 4

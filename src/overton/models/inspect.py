@@ -25,18 +25,6 @@ from overton.models.logprobs import (
 )
 from overton.untrusted import clamp_seconds, converted
 
-__all__ = [
-    "SPOTS",
-    "InspectModel",
-    "cause_of",
-    "chat_messages",
-    "extra_fields",
-    "logprob_settings",
-    "reply_of",
-    "said",
-    "with_spots",
-]
-
 SPOTS = "overton_spots"
 """The field of an output's metadata in which a model of ours, called through Inspect, puts what was weighed."""
 

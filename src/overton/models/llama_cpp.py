@@ -26,13 +26,6 @@ from overton.models.arguments import settings_checked
 from overton.models.gguf import check_gguf, sha256_of
 from overton.models.logprobs import Sampler, TokenLogprobs, sampler_of, spots_of
 
-__all__ = [
-    "CopyPool",
-    "EmbeddedModel",
-    "open_server",
-]
-
-
 T = TypeVar("T")
 
 

@@ -16,8 +16,6 @@ from math import exp, isfinite
 from overton.calls import Alternative, Form, Settings, Spot, options_named
 from overton.errors import AccessError
 
-__all__ = ["MOST_ALTERNATIVES", "Sampler", "TokenLogprobs", "no_probabilities", "reasoned", "sampler_of", "spots_of"]
-
 MOST_ALTERNATIVES = 20
 """Alternatives per token that OpenAI returns, and most that copy it."""
 

@@ -35,13 +35,6 @@ from overton.models.logprobs import Sampler, TokenLogprobs, no_probabilities, re
 from overton.models.providers import Provider
 from overton.untrusted import decode_json
 
-__all__ = [
-    "OpenAIBatches",
-    "OpenAIModel",
-    "dialect_of",
-]
-
-
 # For OpenAI's own models; `reasons_of` guesses for every provider, with perhaps older names.
 _REFUSES_MAX_TOKENS = re.compile(r"(ft:)?(o[1-9]|gpt-([5-9]|[1-9][0-9]))")
 _PLAIN = Sampler()

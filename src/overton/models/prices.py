@@ -18,8 +18,6 @@ from overton.models.providers import CHAT_PROVIDERS, EMBEDDERS, RUN_HERE
 from overton.models.spec import Spec
 from overton.untrusted import decode_text, decode_toml, read_bytes
 
-__all__ = ["PriceList", "built_in", "read_price_list"]
-
 _MOST_BYTES = 2**20
 _MOST_DOLLARS = 1e6
 _TABLE, _BATCHES, _CACHES = "table", "batches", "caches"

@@ -4,18 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "ANTHROPIC",
-    "CHAT_PROVIDERS",
-    "EMBEDDERS",
-    "GGUF",
-    "RAY",
-    "RUN_HERE",
-    "SERVER",
-    "Provider",
-    "provider_names",
-]
-
 
 @dataclass(frozen=True)
 class Provider:

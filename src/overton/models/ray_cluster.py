@@ -14,8 +14,6 @@ from typing import Any
 from overton.errors import AccessError, MissingExtra
 from overton.key_values import without_credentials
 
-__all__ = ["STORE", "address", "check_installed", "join", "keep_to_ourselves", "leave", "place"]
-
 STORE = 128 * 2**20
 """Bytes of Ray's object store on this machine; by default Ray would take a third of its memory."""
 _LONGEST_REASON = 300

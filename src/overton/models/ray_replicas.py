@@ -22,8 +22,6 @@ from overton.models.ray_worker import Engine, Fault, Said, Worker
 from overton.untrusted import decode_json, visible_line
 from overton.version import __version__
 
-__all__ = ["Placement", "Replicas", "Up", "on_nodes"]
-
 _PIECE = 8 * 2**20
 """Bytes of the weights sent at a time: always few enough for a node's store."""
 _LARGEST_SAID = 2**26

@@ -16,8 +16,6 @@ from overton.models.gguf import sha256_of
 from overton.models.weights import cache_folder
 from overton.untrusted import decode_json, read_bytes
 
-__all__ = ["Shelf", "Sought"]
-
 _LARGEST_NOTE = 2**16
 _LEFT_OVER = 86_400.0
 """Seconds after which an unfinished file is taken to be abandoned."""

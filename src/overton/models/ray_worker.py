@@ -20,8 +20,6 @@ from overton.models.ray_weights import Shelf, Sought
 from overton.untrusted import decode_json
 from overton.version import __version__
 
-__all__ = ["Engine", "Fault", "Said", "Worker", "llama"]
-
 Engine = Callable[[Path], Answerer]
 """Makes the answerer from a file of weights. It is sent to the nodes by module name."""
 

@@ -13,8 +13,6 @@ from overton.models.providers import ANTHROPIC, CHAT_PROVIDERS, SERVER, Provider
 from overton.models.ray_cluster import place
 from overton.models.spec import Spec, parse_spec
 
-__all__ = ["reached"]
-
 _SENDS_NOTHING = ("embedded", "simulated", "wordllama")
 _OWN_OF_INSPECT = {*CHAT_PROVIDERS, "anthropic", "grok", "mockllm", "none"} - {"vllm", "ollama"}
 """Providers of Inspect's that Overton knows too, or that send nothing."""

@@ -17,17 +17,6 @@ from overton.models.endpoint import Endpoint
 from overton.models.http_client import ApiClient, HttpClient
 from overton.untrusted import decode_json, decode_text, read_bytes
 
-__all__ = [
-    "HttpServer",
-    "HttpServers",
-    "Listed",
-    "RoundRobin",
-    "ServerAddress",
-    "ServerSource",
-    "listing_of",
-]
-
-
 _MOST = 10_000
 """Most servers in a list."""
 _LARGEST = 2**21

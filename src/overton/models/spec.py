@@ -11,8 +11,6 @@ from overton.errors import InputError, Problem
 from overton.key_values import checked_base_url, without_credentials
 from overton.models.providers import GGUF, RAY, RUN_HERE, provider_names
 
-__all__ = ["Spec", "name_and_spec", "parse_spec", "published"]
-
 _FORMS = "http://host:port/v1#NAME, gguf:/path/to/file and ray/gguf:/path/to/file"
 _SERVER = re.compile(r"https?://", re.IGNORECASE)
 # An embedder of sentence-transformers is a name on a hub or a folder.

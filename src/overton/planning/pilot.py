@@ -17,8 +17,6 @@ from overton.runs.setup import Arguments, SetUp
 from overton.studies.options import fields_of, option_place
 from overton.studies.study import AnyStudy
 
-__all__ = ["SIMULATED", "asked_differently", "pilot_of", "trials_of"]
-
 SIMULATED = "simulated/"
 _MOST_ITEMS = 30
 _MOST_TRIALS = 4

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from overton.runs.setup import SetUp
     from overton.studies.study import AnyStudy
 
-__all__ = ["plan"]
-
 
 def plan(
     study: str,

@@ -38,8 +38,6 @@ from overton.studies.options import option_place
 from overton.studies.power import Detection, ItemsNeeded, ObservedVariance, varying, varying_apart
 from overton.studies.study import AnyStudy
 
-__all__ = ["ASSUMED", "Detecting", "PlanDetecting", "detected"]
-
 ASSUMED = 0.5
 """The correlation of two models' true values over items, if the pilot has only one model."""
 LEVEL = 0.95

@@ -11,8 +11,6 @@ from overton.runs import answerers, dry_run
 from overton.runs.setup import set_up
 from overton.studies.registry import study_named
 
-__all__ = ["TimeHere", "time_here"]
-
 
 class TimeHere(msgspec.Struct, frozen=True):
     """A model in a role: how many of its calls were timed, what one took on average, and what the plan's would take."""

@@ -13,8 +13,6 @@ from overton.runs.answerers import Opened
 from overton.runs.event_loop import run_to_end
 from overton.studies.study import AnyStudy, Canned
 
-__all__ = ["Timed", "timed"]
-
 _CALLS = 4
 _SECONDS = 60.0
 """Calls timed per model, the first of which loads it and is not counted, and how many seconds they may take."""

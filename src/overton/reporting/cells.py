@@ -16,8 +16,6 @@ from overton.studies.numbers import NOT_DETERMINED, Kind, interval, number, reas
 from overton.studies.sections import Cell, Column, EmptyCell, NamedItem, Table
 from overton.untrusted import visible
 
-__all__ = ["CellView", "TableView", "encoded", "format_table", "inside_script", "visible_throughout"]
-
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 

@@ -13,8 +13,6 @@ from overton.studies.chart_layout import NARROW, WIDE, ChartLayout
 from overton.studies.sections import COLOURS, SERIES, Chart
 from overton.untrusted import visible
 
-__all__ = ["cleaned", "drawn", "inline", "specification", "style_sheet"]
-
 _FONT = "Helvetica, Arial, sans-serif"
 _INK, _MUTED, _LINE = COLOURS["ink"], COLOURS["muted"], COLOURS["line"]
 

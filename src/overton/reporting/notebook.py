@@ -10,8 +10,6 @@ from overton.reporting.cells import CellView, format_table
 from overton.studies.sections import Callout, Exhibit, Method, Prose, Section, Statement, Table
 from overton.untrusted import visible
 
-__all__ = ["MOST_ROWS", "facts", "fragment"]
-
 MOST_ROWS = 30
 """Most rows of a table in a notebook cell; the total is shown below it."""
 

@@ -27,19 +27,6 @@ from overton.studies.findings import DO_NOT_QUOTE, Finding, by_model, common, co
 from overton.studies.sections import Callout, Chart, Exhibit, Method, Prose, Section, Statement, Table, TrialTable
 from overton.untrusted import visible
 
-__all__ = [
-    "MAX_BYTES",
-    "FindingView",
-    "FindingsView",
-    "Report",
-    "asset",
-    "filled",
-    "found",
-    "render",
-    "write",
-    "write_figures",
-]
-
 
 @dataclass(frozen=True)
 class FindingView:

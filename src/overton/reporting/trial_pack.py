@@ -15,8 +15,6 @@ from typing import Any
 from overton.reporting.cells import encoded
 from overton.studies.sections import TrialTable
 
-__all__ = ["Pack", "pack"]
-
 _CAPS = (2_000, 1_000, 600, 400, 250, 150, 80)
 """Characters kept of each reply, tried after the table's own caps; the first with which the pack fits is used."""
 

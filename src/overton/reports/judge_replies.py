@@ -13,8 +13,6 @@ from overton.studies.null_conditions import apart
 if TYPE_CHECKING:
     from overton.runs.run import Run
 
-__all__ = ["unread_judge"]
-
 
 def unread_judge(run: Run) -> str:
     """A sentence with a judge's first reply if none of its replies in a run could be read, else ''."""

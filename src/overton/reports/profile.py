@@ -42,14 +42,6 @@ from overton.studies.study import AnyStudy
 if TYPE_CHECKING:
     from overton.studies.measures import Contribution
 
-__all__ = [
-    "histories",
-    "profile",
-    "read_subjects",
-    "shared",
-    "started",
-]
-
 
 def started(one: ProfiledRun) -> datetime:
     """When its run started, to the microsecond (for runs that recorded only the second, the start of that second)."""

@@ -17,8 +17,6 @@ from overton.studies.findings import ASPECTS, Aspect, Trait
 from overton.studies.installed_study import blaming
 from overton.studies.study import AnyStudy
 
-__all__ = ["History", "Point", "Profile", "ProfiledRun", "StudyNotRun", "Subject", "SubjectRow", "TraitOfRun"]
-
 SCHEMA = 1
 """The version of a profile's JSON."""
 

@@ -29,13 +29,6 @@ from overton.studies.sections import (
     Table,
 )
 
-__all__ = [
-    "ASPECT_TITLES",
-    "sections",
-    "write_page",
-]
-
-
 ASPECT_TITLES: dict[Aspect, str] = {
     "stands": "Where it stands",
     "moved": "What moves it",

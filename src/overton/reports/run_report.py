@@ -30,15 +30,6 @@ from overton.studies.standard_parts import unequal
 from overton.studies.study import AnyStudy
 from overton.studies.warnings import failing_judges
 
-__all__ = [
-    "BOUND",
-    "not_asked",
-    "precision_sections",
-    "report",
-    "report_of",
-    "warnings_of",
-]
-
 
 def not_asked(study: AnyStudy, runs: Sequence[Run]) -> str:
     """Which nulls were not asked, and roughly what they would cost; '' if all were, or there are none to ask."""

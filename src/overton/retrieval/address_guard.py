@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType, Connection
     from aiohttp.tracing import Trace
 
-__all__ = ["GuardedConnector", "PrivateAddressError", "check_address", "host_of", "joined", "parsed_address", "refusal"]
 
 _LONGEST = 4_096
 _PORTS = {80, 443}

@@ -13,8 +13,6 @@ from overton.calls import Hit, Hits, Page, Reply, Request
 from overton.errors import RejectedError
 from overton.retrieval.archive import Archive, ArchivedHits
 
-__all__ = ["PageAnswerer", "PageSource", "SearchAnswerer", "Searcher"]
-
 _LONGEST_QUERY = 2_000
 _HALF = re.compile("[\ud800-\udfff]")
 

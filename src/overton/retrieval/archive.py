@@ -34,8 +34,6 @@ from overton.version import __version__
 if TYPE_CHECKING:
     from overton.retrieval.http import Exchange
 
-__all__ = ["ARCHIVE", "TORN", "Archive", "ArchivedHits", "hex_digest", "query_urn"]
-
 
 TORN = "pages.torn"
 """Where the torn end left by a killed session is put."""

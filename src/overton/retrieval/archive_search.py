@@ -15,15 +15,13 @@ from warcio.recordloader import ArcWarcRecord
 from overton.calls import Hit, Page
 from overton.errors import AccessError, InputError, Problem, RejectedError, Unreadable
 from overton.retrieval.address_guard import joined, parsed_address
-from overton.retrieval.archive import ARCHIVE, Archive, ArchivedHits, query_urn
+from overton.retrieval.archive import Archive, ArchivedHits, query_urn
 from overton.retrieval.http import Exchange
-from overton.retrieval.limits import FetchLimits, PageSkipped
+from overton.retrieval.limits import ARCHIVE, FetchLimits, PageSkipped
 from overton.retrieval.page_process import ExtractionProcesses
 from overton.retrieval.warc import LONGEST_HEAD, RecordHead, record_at, record_heads
 from overton.retrieval.web import REDIRECTS, read_exchange
 from overton.untrusted import Limit, decode_json
-
-__all__ = ["ArchiveIndex", "ArchivedPages", "ArchivedSearch", "archive_file", "contents_of"]
 
 _MOST_WITHOUT = 10_000
 """Compressed parts without a record after which a file is no archive: empty ones have twenty bytes, gigabytes of which

@@ -14,8 +14,6 @@ from yarl import URL
 from overton.retrieval.address_guard import GuardedConnector, PrivateAddressError
 from overton.retrieval.limits import FetchLimits, PageSkipped, declared_type, is_text
 
-__all__ = ["Exchange", "GuardedHttp"]
-
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.1"
 _HEADER_BYTES = 16_384
 

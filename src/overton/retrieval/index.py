@@ -22,20 +22,6 @@ from overton.files.atomic import cannot_be_written, write_atomic
 from overton.retrieval.archive import Archive
 from overton.untrusted import decode_json, panics_as_unreadable, read_bytes
 
-__all__ = [
-    "CollectionIndex",
-    "LocalPages",
-    "LocalSearch",
-    "StoredPage",
-    "about_index",
-    "build_index",
-    "index_in_memory",
-    "open_index",
-    "starter_digest",
-    "starter_index",
-]
-
-
 _FORMAT = 1
 _ABOUT = "collection.json"
 _LONGEST_ABOUT = 1 << 16

@@ -12,17 +12,6 @@ from overton.untrusted import Limit
 from overton.untrusted import inflated as undone
 from overton.version import __version__
 
-__all__ = [
-    "ARCHIVE",
-    "FetchLimits",
-    "PageSkipped",
-    "declared_charset",
-    "declared_type",
-    "inflated",
-    "is_text",
-    "sniffed",
-]
-
 ARCHIVE = "pages.warc.gz"
 """The archive's name in a run folder."""
 

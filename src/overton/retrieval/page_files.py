@@ -17,8 +17,6 @@ from overton.retrieval.index import StoredPage
 from overton.retrieval.page_text import PageBody, clean, extract, one_line
 from overton.untrusted import decode_json
 
-__all__ = ["FolderOfPages"]
-
 _KINDS = {".html": "html", ".htm": "html", ".xhtml": "html", ".txt": "text", ".md": "text", ".jsonl": "lines"}
 _NOT_WHOLE = "is not complete JSON: "
 _decode = msgspec.json.Decoder().decode

@@ -20,8 +20,6 @@ from overton.retrieval.limits import PageSkipped
 from overton.retrieval.page_text import PageBody, PageText, extract
 from overton.untrusted import decode_json
 
-__all__ = ["ExtractionProcesses", "main"]
-
 _READERS = min(2, os.cpu_count() or 1)
 _SECONDS = 30.0
 _START_SECONDS = 120.0

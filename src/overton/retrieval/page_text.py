@@ -8,8 +8,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["PageBody", "PageText", "clean", "extract", "one_line"]
-
 _DATES = {"original_date": True, "extensive_search": False, "outputformat": "%Y-%m-%d"}
 
 

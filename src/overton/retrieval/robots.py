@@ -12,9 +12,6 @@ from yarl import URL
 from overton.retrieval.http import Exchange
 from overton.retrieval.limits import PageSkipped, inflated
 
-__all__ = ["ROBOTS_BYTES", "Robots"]
-
-
 ROBOTS_BYTES = 512 * 1024
 """Bytes read of a robots.txt; RFC 9309, section 2.5, requires at least 500 KiB."""
 _LONGEST_WISH = 10.0

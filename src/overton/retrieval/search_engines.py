@@ -24,22 +24,6 @@ from overton.retrieval.page_text import one_line
 from overton.untrusted import Hiding, decode_json, retry_after
 from overton.version import __version__
 
-__all__ = [
-    "BRAVE_URL",
-    "GOOGLE_URL",
-    "SERPER_URL",
-    "Answer",
-    "ApiKey",
-    "Brave",
-    "Google",
-    "SearXNG",
-    "SearchClient",
-    "Serper",
-    "distinct_hits",
-    "key_from",
-]
-
-
 _BODY_LIMIT = 8 * 2**20
 _MESSAGE_LIMIT = 300
 _LOOKED_AT = 32 * _MESSAGE_LIMIT

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from overton.retrieval.index import CollectionIndex
     from overton.retrieval.search_engines import SearchClient
 
-__all__ = ["Source", "open_pages", "open_search", "pages_for", "published", "reached"]
 
 _NEEDED = ("aiohttp", "lxml_html_clean", "protego", "tantivy", "trafilatura", "warcio")
 _TOP = {"starter": 3, "archive": 100}

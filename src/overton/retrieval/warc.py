@@ -14,8 +14,6 @@ from warcio.statusandheaders import StatusAndHeadersParserException
 from overton.errors import Unreadable
 from overton.untrusted import Limit, inflated, members
 
-__all__ = ["LONGEST_HEAD", "RecordHead", "record_at", "record_heads"]
-
 LONGEST_HEAD = 1 << 16
 """Most bytes of a record before its content."""
 

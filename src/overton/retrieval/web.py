@@ -22,8 +22,6 @@ from overton.retrieval.page_text import PageBody, one_line
 from overton.retrieval.robots import ROBOTS_BYTES, Robots
 from overton.untrusted import retry_after
 
-__all__ = ["REDIRECTS", "HostTurns", "WebPages", "read_exchange"]
-
 _SILENT_HOSTS = 8
 """Silent hosts in a row, with no answer in between, after which our own network is taken to be down."""
 

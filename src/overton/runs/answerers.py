@@ -20,20 +20,6 @@ from overton.retrieval.sources import published as published_source
 from overton.runs.folder import Manifest, ModelEntry
 from overton.studies.study import AnyStudy, Role
 
-__all__ = [
-    "ModelRequest",
-    "Opened",
-    "Requests",
-    "completed",
-    "entries_of",
-    "entry_of",
-    "open_models",
-    "published",
-    "unweighable",
-    "wanted_of",
-    "with_defaults",
-]
-
 MAX_TOKENS = 1024
 """Output tokens allowed by default: an answer is one line, a refusal a paragraph."""
 REASONING_MAX_TOKENS = 16_384

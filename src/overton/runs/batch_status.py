@@ -17,12 +17,6 @@ from overton.runs.run import open_run
 from overton.runs.trust import Confirm, Trust, check_trusted
 from overton.studies.study import AnyStudy
 
-__all__ = [
-    "PendingBatch",
-    "batches",
-    "batches_out",
-]
-
 
 @dataclass(frozen=True)
 class PendingBatch:

@@ -11,8 +11,6 @@ from overton.runs.run import Run, run
 from overton.studies.registry import DEMO, study_named
 from overton.studies.study import Demo
 
-__all__ = ["MODEL", "declared", "demo", "describe", "prepare"]
-
 MODEL = "embedded/smollm2-135m"
 
 

@@ -22,8 +22,6 @@ from overton.studies.null_conditions import null_of
 from overton.studies.sections import Column, Section, Table
 from overton.studies.study import AnyStudy, Canned
 
-__all__ = ["CallCount", "ModelPlan", "Plan", "PrecisionPlan", "count_calls", "plan"]
-
 BYTES_PER_TOKEN = 4.0
 """English prose has about four bytes per token in today's tokenizers: an estimate, marked so wherever shown."""
 

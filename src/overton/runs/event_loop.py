@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 from overton.engine import Dispatcher
 from overton.errors import Stopped
 
-__all__ = ["few_collections", "run_to_end", "until_interrupted"]
-
 T = TypeVar("T")
 
 

@@ -26,20 +26,6 @@ if TYPE_CHECKING:
 
     from overton.studies.study import AnyStudy
 
-__all__ = [
-    "FORMAT",
-    "Manifest",
-    "ModelEntry",
-    "RunFolder",
-    "Shard",
-    "Spent",
-    "UnwritableRecords",
-    "items_of_shard",
-    "open_journal",
-    "spent_so_far",
-    "write_manifest",
-]
-
 
 FORMAT = 2
 

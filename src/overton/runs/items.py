@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from overton.studies.study import AnyStudy
 
-__all__ = ["check_items", "read_items", "write_items"]
-
 
 def read_items(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[Any]:
     """The items at `path`, ready to be asked; with None, those that come with the study.

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from overton.judging.label_studio import LabelStudioExport
     from overton.judging.label_tasks import AnnotatorLabels, LabelTask, SavedLabels
 
-__all__ = ["FOLDER", "TASK", "keep", "kept_file", "kept_in", "labels_locked", "read_file", "task_for"]
 
 FOLDER = "labels"
 """The folder in a run with people's labels, one file per task."""

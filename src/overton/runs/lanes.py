@@ -33,8 +33,6 @@ from overton.studies.multiple_judges import JUDGE
 from overton.studies.study import AnyStudy
 from overton.studies.tables import RECORDS_FORMAT, RECORDS_KEY
 
-__all__ = ["lane_names", "lanes_of", "unmade_of", "write_dataset", "write_records"]
-
 
 @dataclass(frozen=True)
 class ReplayedModel:

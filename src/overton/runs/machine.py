@@ -11,8 +11,6 @@ from overton.models import Model, parse_spec
 from overton.runs.answerers import Opened
 from overton.runs.folder import ModelEntry
 
-__all__ = ["check_files", "check_machine", "reserve_bytes"]
-
 _OWN_FILES = 48
 """Files that a run opens besides connections; 24 were counted on two cores (journal, tables, event loop)."""
 _FILES_PER_SOURCE = 4

@@ -26,8 +26,6 @@ from overton.studies.precision import (
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_json
 
-__all__ = ["Adapting", "check_one_judge", "check_wanted", "design_of", "reached_of"]
-
 _decision = msgspec.json.Decoder(Decision).decode
 
 

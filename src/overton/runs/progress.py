@@ -13,14 +13,6 @@ from overton.runs.dry_run import count_calls
 from overton.runs.event_loop import run_to_end
 from overton.studies.study import AnyStudy
 
-__all__ = [
-    "CallsEach",
-    "Progress",
-    "TimeLeft",
-    "Watch",
-    "calls_each",
-]
-
 
 @dataclass(frozen=True)
 class Progress:

@@ -11,8 +11,6 @@ from typing import Any, cast
 from overton.runs.progress import Progress, Watch
 from overton.untrusted import visible
 
-__all__ = ["detail", "duration", "in_notebook", "share"]
-
 _EVERY = 0.5
 """Seconds between updates of a notebook cell."""
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from overton.studies.study import AnyStudy
     from overton.studies.tables import RawTable
 
-__all__ = ["design_of_table", "records_of"]
 
 _NAMED = 3
 """Trials that a message names."""

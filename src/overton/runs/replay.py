@@ -20,8 +20,6 @@ from overton.runs.lanes import lane_names, lanes_of, unmade_of, write_records
 from overton.runs.temperature_probe import recall_probes
 from overton.studies.study import AnyStudy
 
-__all__ = ["Replay", "ReplayedCall", "ReplayedTrial", "recall_records"]
-
 
 @dataclass(frozen=True)
 class ReplayedCall:

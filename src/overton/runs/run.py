@@ -38,18 +38,6 @@ from overton.studies.study import AnyStudy
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "Run",
-    "call_of",
-    "extend",
-    "fresh_folder",
-    "items_of",
-    "open_run",
-    "precision_of",
-    "resume",
-    "run",
-]
-
 
 @dataclass(frozen=True, repr=False)
 class Run:

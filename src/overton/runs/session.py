@@ -43,8 +43,6 @@ from overton.runs.progress import CallsEach, Progress, TimeLeft, Watch, calls_ea
 from overton.runs.temperature_probe import probe_judges, recall_probes
 from overton.studies.study import AnyStudy
 
-__all__ = ["missing_trials", "run_session"]
-
 
 def missing_trials(folder: RunFolder, study: AnyStudy, manifest: Manifest, *, retry_failed: bool) -> int:
     """How many trials the journal cannot complete. No calls are made: no model, key or network is needed.

@@ -21,22 +21,6 @@ from overton.runs.items import read_items
 from overton.studies.options import fields_of, option_place, options_of
 from overton.studies.study import AnyStudy
 
-__all__ = [
-    "Arguments",
-    "Others",
-    "Prices",
-    "SetUp",
-    "SourceArguments",
-    "check",
-    "chosen_options",
-    "model_requests",
-    "names_of",
-    "requests_of",
-    "set_up",
-    "several",
-]
-
-
 Arguments = Mapping[str, Given]
 """Model arguments by model name and key; a list of values repeats the key."""
 SourceArguments = Mapping[str, Given]

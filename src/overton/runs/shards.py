@@ -20,7 +20,8 @@ import msgspec
 
 from overton.calls import Ask, Conduct, Message, Question, Reply
 from overton.engine import Journal, Limits, RetryPolicy, Spending, digest, entries
-from overton.engine.journal import NOTE, JournalEntry
+from overton.engine.journal import NOTE
+from overton.engine.journal_file import JournalEntry
 from overton.errors import InputError, Problem, RunError, Stopped, command
 from overton.files.atomic import cannot_be_written, new_folder
 from overton.retrieval.limits import ARCHIVE
@@ -38,15 +39,6 @@ from overton.runs.trial_counts import trials_by_item
 from overton.runs.trust import note_used
 from overton.studies.registry import study_named
 from overton.studies.study import AnyStudy
-
-__all__ = [
-    "merge",
-    "merge_folders",
-    "plan_digest",
-    "split",
-    "split_folder",
-]
-
 
 _BASE = "shared"
 

@@ -30,16 +30,6 @@ from overton.studies.precision import PrecisionTarget as Precision
 from overton.studies.study import AnyStudy
 from overton.version import __version__
 
-__all__ = [
-    "Prepared",
-    "check_unchanged",
-    "extend_folder",
-    "prepare",
-    "reached_elsewhere",
-    "resume_folder",
-    "start_folder",
-]
-
 
 def reached_elsewhere(
     entries: Mapping[str, Sequence[ModelEntry]], elsewhere: Sequence[ModelRequest]

@@ -17,13 +17,12 @@ import msgspec
 from overton.calls import Answerer, Reply, Request, Settings, Usage, user
 from overton.engine import Dispatcher, Journal, Lane, Seat
 from overton.engine.ask import Placing, S
-from overton.engine.dispatcher import OVERLOAD, Answering
+from overton.engine.dispatcher import Answering
 from overton.engine.identity import CallKey, Identity
+from overton.engine.rate_limit import OVERLOAD
 from overton.errors import RejectedError, Stopped
 from overton.runs.folder import Manifest, ModelEntry
 from overton.studies.study import AnyStudy
-
-__all__ = ["NOT_SENT", "PROBE", "READY", "REFUSED", "probe_call", "probe_judges", "recall_probes", "refusal", "sent"]
 
 READY = "ready"
 PROBE = (user(f"Reply with the single word: {READY}"),)

@@ -11,8 +11,6 @@ from overton.errors import RunError, StudyError
 from overton.files.atomic import write_atomic
 from overton.untrusted import visible
 
-__all__ = ["TRACEBACK", "traceback_kept"]
-
 TRACEBACK = "traceback.txt"
 """The file in a run folder with the last such traceback. It shows code, and no values of variables."""
 

@@ -11,8 +11,6 @@ from overton.errors import InputError, Problem
 from overton.studies.study import AnyStudy
 from overton.untrusted import visible_line
 
-__all__ = ["BATCHED_AT_ONCE", "MOST_TRIALS", "trials_by_item"]
-
 BATCHED_AT_ONCE = 20_000
 """Trials in progress at once in a run with batches; waiting, they take memory."""
 MOST_TRIALS = 1_000_000

@@ -23,16 +23,6 @@ from overton.runs.answerers import PAGES, ModelRequest, Requests
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_json, read_bytes, visible_line
 
-__all__ = [
-    "Confirm",
-    "Trust",
-    "check_trusted",
-    "known",
-    "note",
-    "note_used",
-]
-
-
 FORMAT = 1
 _LARGEST = 2**24
 _PATIENCE = 10.0

@@ -22,16 +22,6 @@ from overton.errors import Unreadable
 if TYPE_CHECKING:
     import zstandard
 
-__all__ = [
-    "GzipMember",
-    "Limit",
-    "Zip",
-    "check_cells",
-    "inflated",
-    "members",
-    "zstandard_inflated",
-]
-
 
 _PIECE = 1 << 16
 _PIECE_OF_ZSTANDARD = 1 << 11

@@ -12,16 +12,6 @@ import msgspec
 
 from overton.errors import Unreadable
 
-__all__ = [
-    "converted",
-    "decode_json",
-    "decode_text",
-    "decode_toml",
-    "panics_as_unreadable",
-    "python_of",
-]
-
-
 _RUST = "pyo3_runtime"
 """The module that panics name as theirs. Each library has its own class there, mostly without exporting it."""
 

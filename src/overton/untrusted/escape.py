@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["cell", "uncelled", "visible", "visible_json", "visible_line"]
-
 # Control characters (C0, DEL, C1) except tab and newline, the characters that change the writing direction, and
 # characters not allowed in XML. Escaping disables markup; these would act without markup.
 _UNSEEN = re.compile(

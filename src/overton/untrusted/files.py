@@ -10,8 +10,6 @@ from typing import BinaryIO
 
 from overton.errors import Unreadable, reason_of
 
-__all__ = ["no_links", "opened", "read_bytes"]
-
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isnan
 
-__all__ = ["LONGEST_WAIT", "clamp_seconds", "retry_after", "seconds_of"]
-
 LONGEST_WAIT = 366 * 86_400.0
 """Seconds; a requested pause of more than a year counts as a year."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HIDDEN", "Hiding"]
-
 HIDDEN = "[hidden]"
 _TELLING = 8  # characters of a key that give it away
 _LONG = 16  # a shorter "key" ('EMPTY', 'token-abc') may be a legitimate part of a reply
