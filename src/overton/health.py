@@ -19,7 +19,7 @@ from overton.models.weights import cache_folder, known
 from overton.studies.registry import StudyEntry, listed, unusable_names
 from overton.version import __version__
 
-__all__ = ["Extra", "Health", "Key", "Weights", "doctor"]
+__all__ = ["CachedWeights", "Extra", "Health", "Key", "doctor"]
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge", "firefox")
 _SEARCH_KEYS = {"serper": ("SERPER_API_KEY",), "brave": ("BRAVE_API_KEY",)}
@@ -52,7 +52,7 @@ class Key(msgspec.Struct, frozen=True):
     set: bool
 
 
-class Weights(msgspec.Struct, frozen=True):
+class CachedWeights(msgspec.Struct, frozen=True):
     """Weights known by name, and whether they are in the cache."""
 
     name: str
@@ -74,7 +74,7 @@ class Health(msgspec.Struct, frozen=True):
     keys: list[Key]
     browser: str | None
     cache: str
-    weights: list[Weights]
+    weights: list[CachedWeights]
     studies: list[str]
     can: list[str]
     could: list[str]
@@ -85,7 +85,7 @@ def doctor() -> Health:
     """Look at what is installed and set. Nothing is asked, opened or fetched, and no key's value is read."""
     packages, extras = _installed()
     folder = cache_folder()
-    weights = [Weights(one.name, (folder / "weights" / f"{one.name}.q8_0.gguf").is_file()) for one in known()]
+    weights = [CachedWeights(one.name, (folder / "weights" / f"{one.name}.q8_0.gguf").is_file()) for one in known()]
     keys, memory = [*_keys()], _memory()
     can, could = _able(extras, keys, weights, memory)
     studies = listed()
@@ -156,7 +156,7 @@ def _memory() -> int | None:
 
 
 def _able(
-    extras: list[Extra], keys: list[Key], weights: list[Weights], memory: int | None
+    extras: list[Extra], keys: list[Key], weights: list[CachedWeights], memory: int | None
 ) -> tuple[list[str], list[str]]:
     """What can be run now, and what after one more command."""
     whole = {one.name for one in extras if one.whole}

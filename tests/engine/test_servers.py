@@ -5,26 +5,26 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overton.engine.servers import Consensus
+from overton.engine.servers import ServerConsensus
 
 TOLD = st.dictionaries(st.sampled_from(["model", "fingerprint", "weights"]), st.sampled_from("ab"))
 
 
 def test_the_most_settle_what_counts_and_the_others_differ() -> None:
-    alike = Consensus()
+    alike = ServerConsensus()
     assert alike.settle([{"model": "x"}, {"model": "y"}, {"model": "x"}]) == ""
     assert alike.difference({"model": "x"}) == ""
     assert alike.difference({"model": "y"}) == "it reports model 'y', the others 'x'"
 
 
 def test_where_as_many_tell_the_one_as_the_other_nothing_is_settled() -> None:
-    alike = Consensus()
+    alike = ServerConsensus()
     assert alike.settle([{"model": "x"}, {"model": "y"}]) == "model 'x' and 'y'"
     assert not alike.settles({"model": "x"})
 
 
 def test_what_a_server_does_not_tell_makes_no_difference() -> None:
-    alike = Consensus()
+    alike = ServerConsensus()
     alike.settle([{"model": "x", "fingerprint": "f"}])
     assert alike.settles({})
     assert alike.difference({"model": "x"}) == ""
@@ -32,14 +32,14 @@ def test_what_a_server_does_not_tell_makes_no_difference() -> None:
 
 
 def test_only_what_counts_is_compared() -> None:
-    alike = Consensus(frozenset({"model"}))
+    alike = ServerConsensus(frozenset({"model"}))
     alike.settle([{"model": "x", "fingerprint": "f"}])
     assert alike.difference({"model": "x", "fingerprint": "g"}) == ""
 
 
 @given(st.lists(TOLD, min_size=1, max_size=7), st.lists(TOLD, max_size=4))
 def test_what_is_settled_stays_whatever_comes_later(first: list[dict[str, str]], later: list[dict[str, str]]) -> None:
-    alike = Consensus()
+    alike = ServerConsensus()
     alike.settle(first)
     settled = [one for one in first if alike.settles(one)]
     before = [alike.difference(one) for one in settled]

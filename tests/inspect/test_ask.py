@@ -13,7 +13,7 @@ from overton.calls import Form, Question, Settings, user
 from overton.errors import AccessError, CallFailed, RejectedError, UnavailableError
 from overton.inspect.ask import EvalContext, InspectAsk, RetrievalSources, Shared
 from overton.inspect.log_format import CallData
-from overton.inspect.seats import FORM, NamedIdentity, Seat, form_in, pairs_of
+from overton.inspect.seats import FORM, InspectSeat, NamedIdentity, form_in, pairs_of
 from overton.inspect.solver import conduct_here
 from overton.models import open_model
 
@@ -49,7 +49,7 @@ class Model:
 
 
 def table(model: Model, **seat: Any) -> EvalContext:
-    sitting = Seat("subject", NamedIdentity("inspect/m", "inspect/m"), Settings(max_tokens=7), model, **seat)
+    sitting = InspectSeat("subject", NamedIdentity("inspect/m", "inspect/m"), Settings(max_tokens=7), model, **seat)
     return EvalContext({"subject": sitting}, "inspect/m", RetrievalSources(), cache=False)
 
 

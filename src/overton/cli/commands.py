@@ -123,7 +123,7 @@ def reproduce(
     raise typer.Exit(Exit.DONE if found.same else Exit.BEYOND)
 
 
-class Form(StrEnum):
+class LogFormat(StrEnum):
     """What a run can be exported to."""
 
     INSPECT = "inspect"
@@ -132,7 +132,7 @@ class Form(StrEnum):
 def export(
     run: opt.RunArgument,
     to: Annotated[
-        Form,
+        LogFormat,
         typer.Option("--to", metavar="inspect", help="Inspect AI logs, which 'inspect view' opens; one per model."),
     ],
     out: Annotated[

@@ -98,7 +98,7 @@ GateOutcome = Literal["within", "beyond", "undecided"]
 _LARGEST = 1_000_000
 
 
-class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GuardedMeasure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One guard of a gate: the `measure`, how far it may move, and the direction guarded against (default 'both')."""
 
     measure: str
@@ -106,10 +106,10 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     direction: Literal["higher", "lower", "both"] = "both"
 
 
-class _Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _GateFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A gate's file: its guards, and how undecided ones count."""
 
-    guard: list[Guard]
+    guard: list[GuardedMeasure]
     undecided: Literal["fail", "pass"] = "fail"
 
 
@@ -117,7 +117,7 @@ class _Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Check:
     """The result of one guard for one pair."""
 
-    guard: Guard
+    guard: GuardedMeasure
     base: str
     candidate: str
     compared: Compared
@@ -197,14 +197,14 @@ def gate(base: str | Path, candidate: str | Path, config: str | Path, *, althoug
     return Gate(checks, made, chosen.undecided)
 
 
-def _read(path: Path) -> _Config:
+def _read(path: Path) -> _GateFile:
     """The gate that a file describes.
 
     Raises:
         InputError: it is not a gate.
     """
     try:
-        found = converted(decode_toml(decode_text(read_bytes(path, _LARGEST))), _Config)
+        found = converted(decode_toml(decode_text(read_bytes(path, _LARGEST))), _GateFile)
     except (OSError, Unreadable) as error:
         raise InputError([Problem(str(path), "", f"is not a readable gate: {reason_of(error)}")]) from error
     if not found.guard:
@@ -221,7 +221,7 @@ def _read(path: Path) -> _Config:
     return found
 
 
-def _outcome(one: Compared, guard: Guard) -> GateOutcome:
+def _outcome(one: Compared, guard: GuardedMeasure) -> GateOutcome:
     own, inner, margin = one.alone.own, one.alone.equivalence, guard.margin
     if isnan(own.low):
         return "undecided"

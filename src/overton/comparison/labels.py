@@ -19,7 +19,7 @@ from overton.studies.document import number_of, plain
 from overton.studies.label_shares import Variants
 from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Sides
-from overton.studies.results import Results
+from overton.studies.results import ResultsHook
 
 if TYPE_CHECKING:
     from overton.studies.correction import NumberOverItems
@@ -50,7 +50,7 @@ class Corrected:
         return {"leads": "corrected" if self.leads else "plain", **sides, "difference": difference}
 
 
-def with_labels(sides: Sides, run: Run, results: Results, how: How) -> Sides:
+def with_labels(sides: Sides, run: Run, results: ResultsHook, how: How) -> Sides:
     """Every model's contributions, each with its corrected number if people labelled what it is based on."""
     found = {
         (one.model, one.compared): (partial(case.over, one), task)
@@ -79,7 +79,7 @@ def corrected(
     """
     if both[0].corrected is None or both[1].corrected is None or not items:
         return None
-    made = _Made(both, items, jackknife)
+    made = _PairByLevel(both, items, jackknife)
     base, candidate = (one.variants for one in made.over(jackknife.level))
     alone, labelled = made.gap(jackknife.level)
     together = made.gap(1 - (1 - jackknife.level) / pairs)[0] if pairs > 1 else None
@@ -89,7 +89,7 @@ def corrected(
 
 
 @dataclass(frozen=True)
-class _Made:
+class _PairByLevel:
     """A pair over shared items, at any level."""
 
     both: tuple[Contribution, Contribution]

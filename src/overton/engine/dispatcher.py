@@ -12,7 +12,7 @@ import msgspec
 
 from overton.calls import Answerer, BatchApi, Failure, Price, Reply, Request, Settings, Usage
 from overton.engine.budget import Billing, Budget, Reserved
-from overton.engine.first_calls import PROBABILITIES, FirstCalls, Sender, Turn, features_of, unsupported
+from overton.engine.first_calls import PROBABILITIES, FirstCalls, FirstTurn, Sender, features_of, unsupported
 from overton.engine.identity import CallKey, Identity
 from overton.engine.journal import Journal
 from overton.engine.journal_file import JournalEntry
@@ -267,7 +267,7 @@ class Dispatcher:
             return await self._attempt(bound, request)
         return await self._first(bound, request, await self._first_calls.turn(model, needed))
 
-    async def _first(self, bound: Seat, request: Request, turn: Turn) -> Reply | Failure:
+    async def _first(self, bound: Seat, request: Request, turn: FirstTurn) -> Reply | Failure:
         """The outcome of a call that may be the first of its kind."""
         found = None
         try:
@@ -291,7 +291,7 @@ class Dispatcher:
             bound.needed = request.form, request.seed is not None, features
         return features
 
-    async def _attempt(self, bound: Seat, request: Request, turn: Turn | None = None) -> Reply | Failure:
+    async def _attempt(self, bound: Seat, request: Request, turn: FirstTurn | None = None) -> Reply | Failure:
         """Send until there is an outcome. A call whose `turn` it is to go first stops the run if it is rejected for
         what its endpoint lacks."""
         attempt = 0
@@ -320,7 +320,7 @@ class Dispatcher:
                 self.stop(Stopped(f"{error}: resume the run when it has") if error.kind == "no credit" else error)
                 raise Stopped(str(error)) from error
 
-    def _stop_if_unsupported(self, bound: Seat, turn: Turn, error: RejectedError) -> None:
+    def _stop_if_unsupported(self, bound: Seat, turn: FirstTurn, error: RejectedError) -> None:
         """Stop the run if a first call was rejected because its endpoint lacks what it needs.
 
         Raises:

@@ -106,7 +106,7 @@ def unsupported(features: Iterable[str], error: RejectedError, model: str) -> Ac
 
 
 @dataclass(frozen=True)
-class Turn:
+class FirstTurn:
     """A call's turn to go first: its model, and the features that its reply proves; often none.
 
     While a patient turn lasts, no other call goes. Once it has ended with any outcome, all others may.
@@ -117,7 +117,7 @@ class Turn:
     is_patient: bool = False
 
 
-_NO_TURN = Turn()
+_NO_TURN = FirstTurn()
 
 
 class FirstCalls:
@@ -146,23 +146,23 @@ class FirstCalls:
             self._under_way[model, name] <= self._unanswered[model, name] for name in self._unknown(model, features)
         )
 
-    async def turn(self, model: str, features: Collection[str], *, is_patient: bool = False) -> Turn:
+    async def turn(self, model: str, features: Collection[str], *, is_patient: bool = False) -> FirstTurn:
         """Wait until these are known, or until it is this call's turn to go first; its turn is to be ended."""
         while not self._released and (unknown := self._unknown(model, features)):
             if self.is_free(model, features):
                 self._under_way.update((model, name) for name in unknown)
-                return Turn(model, unknown, is_patient)
+                return FirstTurn(model, unknown, is_patient)
             self._changed = self._changed or self._event()
             await self._changed.wait()
         return _NO_TURN
 
-    def unanswered(self, turn: Turn) -> None:
+    def unanswered(self, turn: FirstTurn) -> None:
         """An attempt ended without a reply; one more call may go."""
         if turn.features and not turn.is_patient:
             self._unanswered.update((turn.model, name) for name in turn.features)
             self._wake()
 
-    def end(self, turn: Turn, found: Reply | Failure | None) -> None:
+    def end(self, turn: FirstTurn, found: Reply | Failure | None) -> None:
         """The call has ended with this outcome, None if it was cut off."""
         if not turn.features:
             return

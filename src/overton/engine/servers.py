@@ -21,7 +21,7 @@ Report = Mapping[str, str]
 _LONGEST = 80
 
 
-class Consensus:
+class ServerConsensus:
     """What the servers of a model have in common, by property; the first servers to report a property settle it.
 
     A property that a server does not report makes no difference.
@@ -144,7 +144,7 @@ class ServerPool:
     members: list[PooledServer] = field(default_factory=list)
     grown: list[Callable[[], None]] = field(default_factory=list)
     _answers: int = 0
-    _alike: Consensus = field(init=False)
+    _alike: ServerConsensus = field(init=False)
     _waiting: deque[asyncio.Future[tuple[PooledServer, int]]] = field(default_factory=deque)
     _undecided: dict[PooledServer, dict[str, str]] = field(default_factory=dict)
     _decided: asyncio.Event = field(default_factory=asyncio.Event)
@@ -154,7 +154,7 @@ class ServerPool:
     def __post_init__(self) -> None:
         if self.serving.patience is not None:
             self.rhythm = replace(self.rhythm, patience=self.serving.patience)
-        self._alike = Consensus(None if self.serving.strict else _ONLY_MODEL)
+        self._alike = ServerConsensus(None if self.serving.strict else _ONLY_MODEL)
 
     # For the desk and for displays of progress
 

@@ -34,13 +34,13 @@ class _Listing(msgspec.Struct, frozen=True):
     children: list[msgspec.Raw] = []
 
 
-class _Answered(msgspec.Struct, frozen=True):
+class _CommentLine(msgspec.Struct, frozen=True):
     replies: msgspec.Raw = msgspec.Raw()
 
 
 _THING = msgspec.json.Decoder(_Thing).decode
 _LISTING = msgspec.json.Decoder(_Listing).decode
-_ANSWERED = msgspec.json.Decoder(_Answered).decode
+_ANSWERED = msgspec.json.Decoder(_CommentLine).decode
 _MEMBERS = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from overton.calls import Failure, Message, Reply, Request
 from overton.engine import RetryPolicy
 from overton.engine.ask import Asking
-from overton.engine.first_calls import FirstCalls, Sender, Turn, features_of, unsupported
+from overton.engine.first_calls import FirstCalls, FirstTurn, Sender, features_of, unsupported
 from overton.engine.identity import CallKey, Identity
 from overton.errors import AccessError, AnswerError, CallFailed, InputError, Problem, RejectedError, UnavailableError
 from overton.inspect.compat import is_inspects_own, runs_on_trio
 from overton.inspect.log_format import CallData
-from overton.inspect.seats import Seat, config_of
+from overton.inspect.seats import InspectSeat, config_of
 from overton.models.inspect import cause_of, chat_messages, logprob_settings, reply_of, said, with_spots
 from overton.retrieval import Source
 from overton.runs.temperature_probe import NOT_SENT, REFUSED, refusal, sent
@@ -94,7 +94,7 @@ def _show(role: str, request: Request, found: Reply) -> None:
 _GIVE_UP_AFTER = 24
 """Rejected requests in a row, with none answered before, after which a model's settings are taken to be wrong."""
 
-Call = tuple[Seat, Identity, CallKey, Request]
+Call = tuple[InspectSeat, Identity, CallKey, Request]
 Outcome = Reply | Failure
 
 
@@ -134,7 +134,7 @@ class EvalContext:
     other can succeed.
     """
 
-    seats: Mapping[str, Seat]
+    seats: Mapping[str, InspectSeat]
     own: str
     sources: RetrievalSources
     cache: bool = True
@@ -158,7 +158,7 @@ class Conversation:
     output: Any
 
 
-class InspectAsk(Asking[Seat]):
+class InspectAsk(Asking[InspectSeat]):
     """The `Ask` that one trial's `conduct` is given. `keep` receives every call with its outcome."""
 
     def __init__(self, table: EvalContext, trial: str, first_role: str, keep: Callable[[CallData], None]) -> None:
@@ -236,7 +236,7 @@ class InspectAsk(Asking[Seat]):
             first_calls.end(turn, found)
         return found
 
-    async def _generated(self, call: Call, turn: Turn) -> Reply | Failure:
+    async def _generated(self, call: Call, turn: FirstTurn) -> Reply | Failure:
         seat, identity, place, request = call
         try:
             own = seat.weighs and request.form is not None and bool(request.form.weigh)
@@ -269,7 +269,7 @@ def _warn(what: str) -> None:
     transcript().info(what, source="overton")
 
 
-def _failed(seat: Seat, error: Exception, turn: Turn) -> Failure:
+def _failed(seat: InspectSeat, error: Exception, turn: FirstTurn) -> Failure:
     """The failure that the trial records.
 
     Raises:

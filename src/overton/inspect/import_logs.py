@@ -48,22 +48,22 @@ class _Dataset(msgspec.Struct):
     sample_ids: list[str | int] | None = None
 
 
-class _Config(msgspec.Struct):
+class _EvalConfig(msgspec.Struct):
     epochs: int | None = None
 
 
-class _Spec(msgspec.Struct):
+class _EvalSpec(msgspec.Struct):
     task: str
     created: str
     dataset: _Dataset
-    config: _Config
+    config: _EvalConfig
     metadata: dict[str, Any] | None = None
 
 
-class _Head(msgspec.Struct):
+class _LogHead(msgspec.Struct):
     """What is read of a log's head; the rest is only for display."""
 
-    eval: _Spec
+    eval: _EvalSpec
 
 
 class _Sample(msgspec.Struct):
@@ -84,7 +84,7 @@ class _Whole(msgspec.Struct):
     samples: list[_Sample] | None = None
 
 
-_head = msgspec.json.Decoder(_Head).decode
+_head = msgspec.json.Decoder(_LogHead).decode
 _sample = msgspec.json.Decoder(_Sample).decode
 _whole = msgspec.json.Decoder(_Whole).decode
 
@@ -163,7 +163,7 @@ def _utc(text: str) -> str:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
-def _head_of(path: Path) -> _Head:
+def _head_of(path: Path) -> _LogHead:
     if not path.is_file():
         raise InputError([Problem(str(path), "", "there is no such file")])
     if path.suffix == ".json":

@@ -121,7 +121,7 @@ class NamedIdentity:
 
 
 @dataclass
-class Seat:
+class InspectSeat:
     """Who answers in a role: one of Inspect's models, or a source of searches and pages.
 
     `unsure` says that it judges and that it is unknown whether it accepts the temperature that judges have. `weighs`
@@ -236,13 +236,13 @@ def seats_of(
     models: Mapping[str, Sequence[Any]],
     entries: Mapping[str, Sequence[ModelEntry]],
     sources: Mapping[str, Source],
-) -> dict[str, Seat]:
+) -> dict[str, InspectSeat]:
     """Who answers under each name that the study calls."""
-    seats = {role: Seat(role, source.answerer, source.settings) for role, source in sources.items()}
+    seats = {role: InspectSeat(role, source.answerer, source.settings) for role, source in sources.items()}
     for role, found in models.items():
         together = study.together and role == study.first
         for number, (model, entry) in enumerate(zip(found, entries[role], strict=True), 1):
-            seats[f"{role}/{number}" if together else role] = Seat(
+            seats[f"{role}/{number}" if together else role] = InspectSeat(
                 role=role,
                 answerer=NamedIdentity(entry.name, entry.identity),
                 settings=entry.settings,

@@ -84,7 +84,7 @@ async def _first_prompts(study: AnyStudy, trials: Sequence[Trial]) -> list[Seque
 
 
 async def _first_prompt(study: AnyStudy, trial: Trial) -> Sequence[Message]:
-    ask = _Listening()
+    ask = _FirstQuestion()
     with suppress(_Heard):
         await study.conduct(trial, ask)
     return ask.heard
@@ -94,7 +94,7 @@ class _Heard(Stopped):
     """Ends a trial at its first call."""
 
 
-class _Listening:
+class _FirstQuestion:
     """Records the first question and answers nothing."""
 
     def __init__(self) -> None:

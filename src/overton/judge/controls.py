@@ -83,7 +83,7 @@ def plan_controls(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ControlRun:
     """The study that tests the judge, the arguments of its run, and the run whose judge it is."""
 
     study: str
@@ -98,7 +98,7 @@ def _asked(  # noqa: PLR0917
     model_args: Arguments | None,
     prices: Prices | None,
     trust: Trust,
-) -> _Asked:
+) -> _ControlRun:
     source = open_run(of) if Path(of).is_dir() else None
     name = f"{CONTROLS}{source.manifest.study if source else study_named(str(of)).name}"
     study_named(name)
@@ -109,7 +109,7 @@ def _asked(  # noqa: PLR0917
     else:
         raise InputError([Problem(option_place("judge"), "", "name the judge to test")])
     given = {"study": name, "seed": seed, **models, **(_in_its_manner(name, source) if source else {})}
-    return _Asked(name, given, source)
+    return _ControlRun(name, given, source)
 
 
 def _in_its_manner(name: str, source: Run) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from overton.studies.judge_checks.rejudging import JudgedLabel, JudgedUnit, judg
 from overton.studies.options import option_place
 from overton.studies.questions import JudgedOnce, JudgedUnits
 from overton.studies.registry import PREFIX, study_named
-from overton.studies.results import Results
+from overton.studies.results import ResultsHook
 
 SIZE = 100
 """Units of each run by default."""
@@ -93,7 +93,7 @@ def plan_again(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _RejudgingRun:
     """The study that asks again, and the arguments of its run."""
 
     study: str
@@ -109,7 +109,7 @@ def _asked(  # noqa: PLR0917
     model_args: Arguments | None,
     prices: Prices | None,
     trust: Trust,
-) -> _Asked:
+) -> _RejudgingRun:
     if size < 1:
         raise InputError([Problem(option_place("size"), str(size), "must be 1 or more")])
     opened = [open_run(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
@@ -121,7 +121,7 @@ def _asked(  # noqa: PLR0917
     models = (
         {"models": judge, "model_args": model_args, "prices": prices} if judge else own_judge(opened, trust, model_args)
     )
-    return _Asked(name, {"study": name, "items": units, "seed": seed, **models})
+    return _RejudgingRun(name, {"study": name, "items": units, "seed": seed, **models})
 
 
 def own_judge(runs: Sequence[Run], trust: Trust, more: Arguments | None) -> dict[str, Any]:
@@ -194,7 +194,7 @@ _People = Mapping[str, JudgedLabel]
 """What people said of the rows of one unit, by the part of the row's id after the unit's."""
 
 
-def _people(results: Results, what: str, units: JudgedUnits) -> dict[int, _People]:
+def _people(results: ResultsHook, what: str, units: JudgedUnits) -> dict[int, _People]:
     """By the unit's place, what people said of its rows, from the task with most labels."""
     (facts,) = results.runs
     tasks = [one for one in facts.labels if one.task.what == what]

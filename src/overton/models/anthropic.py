@@ -55,18 +55,18 @@ class _Usage(msgspec.Struct, gc=False):
     cache_read_input_tokens: Tokens | None = None
 
 
-class _Answered(msgspec.Struct, gc=False):
+class _MessageBody(msgspec.Struct, gc=False):
     content: list[_Block]
     stop_reason: str | None = None
     model: str | None = None
 
 
-class _Answer(_Answered, gc=False):
+class _Answer(_MessageBody, gc=False):
     usage: _Usage | None = None
 
 
 _decode = msgspec.json.Decoder(_Answer, strict=False).decode
-_without_usage = msgspec.json.Decoder(_Answered, strict=False).decode
+_without_usage = msgspec.json.Decoder(_MessageBody, strict=False).decode
 
 
 _LEAST_CACHED = 4096
@@ -162,7 +162,7 @@ class AnthropicModel:
 
 
 def _reply(body: bytes, target: ErrorContext) -> Reply:
-    answer: _Answered = decoded(body, target, _decode, _without_usage)
+    answer: _MessageBody = decoded(body, target, _decode, _without_usage)
     finish = answer.stop_reason or "stop"
     usage = answer.usage if isinstance(answer, _Answer) else None
     read = Reply(

@@ -41,12 +41,12 @@ _PLAIN = Sampler()
 _encode = msgspec.json.Encoder().encode
 
 
-class _Part(msgspec.Struct, gc=False):
+class _ContentPart(msgspec.Struct, gc=False):
     text: str | None = None
 
 
 class _Message(msgspec.Struct, gc=False):
-    content: str | list[_Part] | None = None
+    content: str | list[_ContentPart] | None = None
     refusal: str | None = None
 
 
@@ -100,7 +100,7 @@ class _Usage(msgspec.Struct, gc=False):
     prompt_tokens_details: _Details | None = None
 
 
-class _Answered(msgspec.Struct, gc=False):
+class _CompletionBody(msgspec.Struct, gc=False):
     choices: list[_Choice] = []
     model: str | None = None
     system_fingerprint: Any = None
@@ -108,12 +108,12 @@ class _Answered(msgspec.Struct, gc=False):
     error: _Error | str | None = None
 
 
-class _Completion(_Answered, gc=False):
+class _Completion(_CompletionBody, gc=False):
     usage: _Usage | None = None
 
 
 _decode = msgspec.json.Decoder(_Completion, strict=False).decode
-_without_usage = msgspec.json.Decoder(_Answered, strict=False).decode
+_without_usage = msgspec.json.Decoder(_CompletionBody, strict=False).decode
 _decode_weighed = msgspec.json.Decoder(_Weighed, strict=False).decode
 _decode_answer = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -264,7 +264,7 @@ class OpenAIModel:
 
 
 def _reply(body: bytes, target: ErrorContext) -> Reply:
-    completion: _Answered = decoded(body, target, _decode, _without_usage)
+    completion: _CompletionBody = decoded(body, target, _decode, _without_usage)
     choice = completion.choices[0] if completion.choices else None
     failure = completion.error if choice is None else choice.error
     if failure is not None:  # routers report a provider's failure under status 200
@@ -275,7 +275,7 @@ def _reply(body: bytes, target: ErrorContext) -> Reply:
     return target.secret.hide_in_reply(_read(choice, usage, completion))
 
 
-def _read(choice: _Choice, usage: _Usage | None, completion: _Answered) -> Reply:
+def _read(choice: _Choice, usage: _Usage | None, completion: _CompletionBody) -> Reply:
     content, refusal, finish = choice.message.content, choice.message.refusal, choice.finish_reason or "stop"
     if isinstance(content, list):
         content = "".join(part.text or "" for part in content)
@@ -332,7 +332,7 @@ _NOT_BEGUN = {"batch_expired", "batch_cancelled"}
 _NO_ROOM = "token_limit_exceeded"
 
 
-class _Made(msgspec.Struct):
+class _CreatedObject(msgspec.Struct):
     id: str
 
 
@@ -367,7 +367,7 @@ class _Page(msgspec.Struct):
     has_more: bool = False
 
 
-class _File(msgspec.Struct):
+class _UploadedFile(msgspec.Struct):
     id: str
     filename: str = ""
     created_at: float | None = None
@@ -375,7 +375,7 @@ class _File(msgspec.Struct):
 
 
 class _Files(msgspec.Struct):
-    data: list[_File] = []
+    data: list[_UploadedFile] = []
     has_more: bool = False
 
 
@@ -390,7 +390,7 @@ class _Line(msgspec.Struct):
     error: _BatchError | None = None
 
 
-_made = msgspec.json.Decoder(_Made).decode
+_made = msgspec.json.Decoder(_CreatedObject).decode
 _batch = msgspec.json.Decoder(_Batch).decode
 _page = msgspec.json.Decoder(_Page).decode
 _files = msgspec.json.Decoder(_Files).decode

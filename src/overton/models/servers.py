@@ -53,10 +53,12 @@ def listing_of(place: str, versioned: Callable[[str], str]) -> ServerSource:
     Raises:
         InputError: the file does not exist, or is not a list.
     """
-    return _Addresses(versioned(place)) if urlsplit(place).scheme in ("http", "https") else _File(place, versioned)
+    return (
+        _Addresses(versioned(place)) if urlsplit(place).scheme in ("http", "https") else _ServerFile(place, versioned)
+    )
 
 
-class _File:
+class _ServerFile:
     """One base URL per line; '#' starts a comment."""
 
     def __init__(self, place: str, versioned: Callable[[str], str]) -> None:

@@ -177,12 +177,12 @@ def _file_url(page_url: str, filename: str) -> str:
     raise ValueError("the index does not have this file")
 
 
-class _File(msgspec.Struct):
+class _WheelFile(msgspec.Struct):
     url: str
 
 
 class _Page(msgspec.Struct):
-    files: list[_File]
+    files: list[_WheelFile]
 
 
 _page = msgspec.json.Decoder(_Page).decode
@@ -310,7 +310,7 @@ _ROOM = 350_000_000
 
 
 @dataclass(frozen=True)
-class Weights:
+class KnownWeights:
     """Published weights that Overton knows by name.
 
     `size` is the published file's in bytes, `sha256` its hash, `source` where it is from; the file is `member` of
@@ -336,7 +336,7 @@ class Weights:
 
 
 _KNOWN = (
-    Weights(
+    KnownWeights(
         name="smollm2-135m",
         size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
@@ -347,12 +347,12 @@ _KNOWN = (
 )
 
 
-def known() -> list[Weights]:
+def known() -> list[KnownWeights]:
     """All weights known by name."""
     return list(_KNOWN)
 
 
-def find(name: str) -> Weights:
+def find(name: str) -> KnownWeights:
     """The weights of this name ('smollm2-135m').
 
     Raises:
@@ -401,7 +401,7 @@ def _silent(_: str) -> None:
     pass
 
 
-def _ensured(weights: Weights, say: _Progress, *, thorough: bool) -> Path:
+def _ensured(weights: KnownWeights, say: _Progress, *, thorough: bool) -> Path:
     folder = cache_folder() / "weights"
     working = folder / f"{weights.name}.q8_0.gguf"
     if _is_sound(working, made_from=weights.sha256, thorough=thorough):
@@ -418,7 +418,7 @@ def _ensured(weights: Weights, say: _Progress, *, thorough: bool) -> Path:
     return working
 
 
-def _make(working: Path, weights: Weights, say: _Progress) -> None:
+def _make(working: Path, weights: KnownWeights, say: _Progress) -> None:
     for left_over in working.parent.glob(f".{weights.name}-*"):  # of a killed process: only we have the lock
         shutil.rmtree(left_over, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{weights.name}-", dir=working.parent) as scratch:
@@ -428,7 +428,7 @@ def _make(working: Path, weights: Weights, say: _Progress) -> None:
     say(f"{weights.name} is ready: {working}")
 
 
-def _published(folder: Path, scratch: Path, weights: Weights, say: _Progress) -> Path:
+def _published(folder: Path, scratch: Path, weights: KnownWeights, say: _Progress) -> Path:
     """The published file in the cache, fetched if missing or incomplete."""
     path = folder / f"{weights.name}.gguf"
     if path.is_file() and path.stat().st_size == weights.size and sha256_of(path) == weights.sha256:
@@ -444,7 +444,7 @@ def _published(folder: Path, scratch: Path, weights: Weights, say: _Progress) ->
     return path
 
 
-def _check(digest: str, weights: Weights) -> None:
+def _check(digest: str, weights: KnownWeights) -> None:
     if digest != weights.sha256:
         raise OvertonError(
             f"{weights.source} is not the published file: its SHA-256 is not {weights.sha256}. Nothing was kept. "
@@ -452,7 +452,7 @@ def _check(digest: str, weights: Weights) -> None:
         )
 
 
-def _write_working_copy(published: Path, working: Path, scratch: Path, weights: Weights) -> None:
+def _write_working_copy(published: Path, working: Path, scratch: Path, weights: KnownWeights) -> None:
     written = scratch / "working.gguf"
     requantise(published, written)
     digest = sha256_of(written)

@@ -106,7 +106,7 @@ def detected(  # noqa: PLR0917
     with TemporaryDirectory(prefix="overton-") as folder:
         pilot, called = pilot_of(study, wanted.pilot, ready, model_args, Path(folder), seed)
         made = tuple(
-            _Asked(study, wanted, pilot, called, measure, size, pairs).detection(costs)
+            _PilotMeasure(study, wanted, pilot, called, measure, size, pairs).detection(costs)
             for measure, size in wanted.sizes.items()
         )
         simulated = wanted.pilot is None or wanted.pilot.startswith(SIMULATED)
@@ -163,7 +163,7 @@ def _planner(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PilotMeasure:
     """One measure of a pilot, and the size of a difference in it."""
 
     study: AnyStudy
@@ -250,7 +250,7 @@ class _Asked:
         found = provenance.options.get("trials") if provenance else None
         return found if isinstance(found, int) else None
 
-    def _varies(self, known: Sequence[tuple[str, Contribution]]) -> _Apart:
+    def _varies(self, known: Sequence[tuple[str, Contribution]]) -> _DifferenceSpread:
         """How a difference between two models varies: from one model with the given or assumed correlation, from
         several by their own differences, unless a correlation is given."""
         jackknife = Jackknife(unit=comparing_of(self.study).unit)
@@ -263,7 +263,7 @@ class _Asked:
         if len(known) < 2 or given is not None or known[0][0] == WHOLE:
             correlation = ASSUMED if given is None else given
             pulls = ItemInfluences(_pulls(each), max(correlation, 0.0))
-            return _Apart(apart(own, correlation), pulls, seen, correlation, given is None)
+            return _DifferenceSpread(apart(own, correlation), pulls, seen, correlation, given is None)
         gaps = [
             varying_apart((first, second), pair, counts, jackknife)
             for ((_, first), (_, second)), pair in zip(combinations(known, 2), combinations(both, 2), strict=True)
@@ -271,10 +271,10 @@ class _Asked:
         found = _mean([one.varies for one in gaps])
         together = 1 - found.items / (2 * own.items) if own.items > 0 else nan
         correlated = together if isfinite(together) else None
-        return _Apart(found, ItemInfluences(_pulls(gaps)), min(one.items for one in gaps), correlated, False)
+        return _DifferenceSpread(found, ItemInfluences(_pulls(gaps)), min(one.items for one in gaps), correlated, False)
 
 
-class _Apart(NamedTuple):
+class _DifferenceSpread(NamedTuple):
     """How a difference between two models varies, and how unevenly; from how many items that is estimated, and with
     which correlation, given, `assumed` or estimated."""
 
@@ -304,7 +304,7 @@ def _mean(several: Sequence[ItemVariance]) -> ItemVariance:
     return ItemVariance(fmean(one.items for one in several), fmean(one.trials for one in several))
 
 
-def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) -> Detection:
+def _completed(head: Detection, found: _DifferenceSpread, costs: _Costs, several: float) -> Detection:
     """What it takes, by the number of trials, and what the plan itself would detect."""
     level, power, margin, varies = head.level, head.power, head.margin, found.varies
     known_trials = isfinite(varies.trials)
@@ -323,7 +323,9 @@ def _completed(head: Detection, found: _Apart, costs: _Costs, several: float) ->
     )
 
 
-def _rows(head: Detection, found: _Apart, costs: _Costs, trials: int | None, several: float) -> Iterator[ItemsNeeded]:
+def _rows(
+    head: Detection, found: _DifferenceSpread, costs: _Costs, trials: int | None, several: float
+) -> Iterator[ItemsNeeded]:
     varies = found.varies
     every = [trials] if trials is None or not isfinite(varies.trials) else sorted({*_TRIALS, trials})
     for many in every:

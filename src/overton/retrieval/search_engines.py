@@ -45,7 +45,7 @@ class SearchClient:
     Redirects are not followed, cookies not kept, and no proxy or credentials are taken from the environment.
     """
 
-    def __init__(self, name: str, url: str, *, keys: Sequence[ApiKey] = (), timeout: float = 30.0) -> None:
+    def __init__(self, name: str, url: str, *, keys: Sequence[SearchKey] = (), timeout: float = 30.0) -> None:
         self.name = name
         self._url = URL(url)
         self._keys = tuple(keys)
@@ -202,7 +202,7 @@ def _json(body: bytes) -> Any:
 
 
 @dataclass(frozen=True)
-class ApiKey:
+class SearchKey:
     """A key and the environment variable that it came from; empty if none is needed yet. Its repr has no value."""
 
     variable: str
@@ -225,7 +225,7 @@ class ApiKey:
         return Hiding(self._value)
 
 
-def key_from(variable: str, place: str, *, needed: bool = True) -> ApiKey:
+def key_from(variable: str, place: str, *, needed: bool = True) -> SearchKey:
     """The key in an environment variable; `place` is the spec that needs it, for errors.
 
     Raises:
@@ -236,7 +236,7 @@ def key_from(variable: str, place: str, *, needed: bool = True) -> ApiKey:
         raise InputError([Problem("--search", place, f"no API key: set {variable} in the environment")])
     if not (value.isascii() and value.isprintable()) or " " in value:
         raise InputError([Problem("environment", variable, "not a key: it contains spaces or impossible characters")])
-    return ApiKey(variable, value)
+    return SearchKey(variable, value)
 
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
@@ -252,7 +252,7 @@ _SHORT = 120.0  # seconds; a longer window is a quota, not a rate
 class Brave:
     """Searches with Brave."""
 
-    def __init__(self, service: SearchClient, key: ApiKey, top: int) -> None:
+    def __init__(self, service: SearchClient, key: SearchKey, top: int) -> None:
         self.identity = f"brave+top{top}"
         self._service = service
         self._key = key
@@ -352,7 +352,7 @@ _BAD_KEY = re.compile(
 class Google:
     """Searches with Google; `engine` is the search engine's id (cx). One request is billed per ten results."""
 
-    def __init__(self, service: SearchClient, key: ApiKey, engine: ApiKey, top: int) -> None:
+    def __init__(self, service: SearchClient, key: SearchKey, engine: SearchKey, top: int) -> None:
         self.identity = f"google+top{top}"
         self._service = service
         self._key = key
@@ -484,7 +484,7 @@ _NO_CREDITS = re.compile(r"credit", re.IGNORECASE)
 class Serper:
     """Searches Google through Serper. One request is billed per page of results."""
 
-    def __init__(self, service: SearchClient, key: ApiKey, top: int) -> None:
+    def __init__(self, service: SearchClient, key: SearchKey, top: int) -> None:
         self.identity = f"serper+top{top}"
         self._service = service
         self._key = key

@@ -155,7 +155,7 @@ def _require() -> None:
         raise MissingExtra("searching and reading pages", "retrieval")
 
 
-def _searcher(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _searcher(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     if spec.kind in {"serper", "google", "brave", "searxng"}:
         return _engine(spec, values, top, need_key)
     if spec.kind == "archive":
@@ -168,7 +168,7 @@ def _searcher(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> 
     return LocalSearch(*_collection(spec), top)
 
 
-def _pages(spec: _Spec, values: dict[str, Any]) -> PageSource:
+def _pages(spec: _SourceSpec, values: dict[str, Any]) -> PageSource:
     values.pop("connections", None)
     limits = FetchLimits(**{**values, "allow": frozenset(values.get("allow", ()))})
     if spec.kind == "web":
@@ -185,7 +185,7 @@ def _pages(spec: _Spec, values: dict[str, Any]) -> PageSource:
     return LocalPages(*_collection(spec))
 
 
-def _collection(spec: _Spec) -> tuple[Callable[[], CollectionIndex], str]:
+def _collection(spec: _SourceSpec) -> tuple[Callable[[], CollectionIndex], str]:
     """A function that opens a collection, and its identity, known without opening it."""
     if spec.kind == "starter":
         from overton.retrieval.index import starter_digest, starter_index
@@ -197,7 +197,7 @@ def _collection(spec: _Spec) -> tuple[Callable[[], CollectionIndex], str]:
     return partial(_opened, folder), f"index/{about_index(folder).digest[:_DIGITS]}"
 
 
-def _contents(spec: _Spec) -> Callable[[], ArchiveIndex]:
+def _contents(spec: _SourceSpec) -> Callable[[], ArchiveIndex]:
     from overton.retrieval.archive_search import archive_file
 
     path = archive_file(path_of(spec.rest, "archive or index"))
@@ -221,7 +221,7 @@ def _read_through(path: Path, size: int, changed: int) -> ArchiveIndex:
     return contents_of(path)
 
 
-def _engine(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _engine(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     if spec.kind == "serper":
         return _serper(spec, values, top, need_key)
     if spec.kind == "google":
@@ -235,7 +235,7 @@ def _engine(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Se
     return SearXNG(_service(f"searxng/{host}", url.removesuffix("/search") + "/search", values), host, top)
 
 
-def _searxng_url(spec: _Spec) -> str:
+def _searxng_url(spec: _SourceSpec) -> str:
     try:
         return checked_base_url(spec.rest)
     except ValueError as error:
@@ -249,21 +249,21 @@ _VARIABLES = {
 }
 
 
-def _serper(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _serper(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.search_engines import SERPER_URL, Serper, key_from
 
     key = key_from(_VARIABLES["serper"][0], spec.text, needed=need_key)
     return Serper(_service(spec.text, SERPER_URL, values, key), key, top)
 
 
-def _google(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _google(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.search_engines import GOOGLE_URL, Google, key_from
 
     key, engine = (key_from(variable, spec.text, needed=need_key) for variable in _VARIABLES["google"])
     return Google(_service(spec.text, GOOGLE_URL, values, key, engine), key, engine, top)
 
 
-def _brave(spec: _Spec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
+def _brave(spec: _SourceSpec, values: dict[str, Any], top: int, need_key: bool) -> Searcher:
     from overton.retrieval.search_engines import BRAVE_URL, Brave, key_from
 
     key = key_from(_VARIABLES["brave"][0], spec.text, needed=need_key)
@@ -288,7 +288,7 @@ _FOLDERS = {"index", "archive"}
 
 
 @dataclass(frozen=True)
-class _Spec:
+class _SourceSpec:
     """A spec, taken apart: `kind` precedes the first slash, `rest` (a folder or an address) follows it."""
 
     text: str
@@ -296,7 +296,7 @@ class _Spec:
     rest: str
 
 
-def _parse_spec(text: str, forms: Sequence[str], place: str) -> _Spec:
+def _parse_spec(text: str, forms: Sequence[str], place: str) -> _SourceSpec:
     """Take a spec apart; `place` is the option that it was given in, for errors.
 
     Raises:
@@ -312,7 +312,7 @@ def _parse_spec(text: str, forms: Sequence[str], place: str) -> _Spec:
         raise InputError([Problem(place, _shown(text), f"unknown{hint} ({known})")])
     if bool(slash and rest) == (kind in _ALONE):
         raise InputError([Problem(place, _shown(text), f"write it in full ({known})")])
-    return _Spec(text, kind, rest)
+    return _SourceSpec(text, kind, rest)
 
 
 def published(spec: str) -> str:
@@ -362,7 +362,7 @@ _OF_PAGES: dict[str, _Readers] = {"web": _LIMITS, "archive": {"max_bytes": _LIMI
 _REPEATABLE = {"allow"}
 
 
-def _read_arguments(spec: _Spec, args: Sequence[tuple[str, str]], *, searches: bool) -> dict[str, Any]:
+def _read_arguments(spec: _SourceSpec, args: Sequence[tuple[str, str]], *, searches: bool) -> dict[str, Any]:
     """Turn `(key, value)` pairs into checked values; a repeatable key gives a list.
 
     Raises:

@@ -161,7 +161,7 @@ _ENDLESS = 2**53
 """More than any run reaches, in calls or dollars."""
 
 
-class _Head(msgspec.Struct):
+class _ManifestHead(msgspec.Struct):
     """The fields that every format has."""
 
     format: int | None = None
@@ -169,10 +169,10 @@ class _Head(msgspec.Struct):
     dataset: int = 0
 
 
-_head, _manifest = msgspec.json.Decoder(_Head).decode, msgspec.json.Decoder(Manifest).decode
+_head, _manifest = msgspec.json.Decoder(_ManifestHead).decode, msgspec.json.Decoder(Manifest).decode
 
 
-def _check_formats(path: Path, text: bytes) -> _Head:
+def _check_formats(path: Path, text: bytes) -> _ManifestHead:
     head = _decoded(path, text, _head)
     if head.format not in (None, FORMAT):
         raise UnreadableRun(

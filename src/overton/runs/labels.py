@@ -31,7 +31,7 @@ _PATIENCE = 60.0
 _Value = TypeVar("_Value")
 
 
-class _Head(msgspec.Struct):
+class _LabelFileHead(msgspec.Struct):
     """The keys that distinguish a task from a person's labels."""
 
     rows: msgspec.Raw = msgspec.Raw()
@@ -50,7 +50,7 @@ def read_file(file: Path) -> LabelTask | AnnotatorLabels | list[LabelStudioExpor
     content = _bytes(file)
     if content.lstrip()[:1] == b"[":
         return _decoded(file, content, msgspec.json.Decoder(list[LabelStudioExport]).decode)
-    head = _decoded(file, content, msgspec.json.Decoder(_Head).decode)
+    head = _decoded(file, content, msgspec.json.Decoder(_LabelFileHead).decode)
     if bytes(head.rows):
         task = _decoded(file, content, msgspec.json.Decoder(LabelTask).decode)
         check_task(task, str(file))

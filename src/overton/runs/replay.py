@@ -42,7 +42,7 @@ class ReplayedTrial:
 
 
 @dataclass
-class _Listening(Dispatcher):
+class _RecallingDispatcher(Dispatcher):
     """A desk that records what was recalled."""
 
     heard: list[ReplayedCall] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Replay:
         for lane in self.lanes:
             if lane.rounds is not None:
                 _take_decided(lane, self.journal)
-        self._desk = _Listening(self.journal, Budget(Limits()), recall_only=True)
+        self._desk = _RecallingDispatcher(self.journal, Budget(Limits()), recall_only=True)
 
     def close(self) -> None:
         """Unlock the run."""

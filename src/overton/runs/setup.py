@@ -102,7 +102,7 @@ def _request(text: str, arguments: Arguments, prices: Prices, price_list: PriceL
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _SortedRequest:
     """What a user gave by name, sorted: who answers in which role, items, how to read them, and options."""
 
     named: Mapping[str, Sequence[str]]
@@ -123,8 +123,8 @@ class SetUp:
 
 def _sorted_out(
     study: AnyStudy, models: Sequence[str], items: Any, given: Mapping[str, Any], others: Mapping[str, Sequence[str]]
-) -> _Asked:
-    """What was given by name, in the order of `_Asked`; a role goes by its word, items by the study's word for them.
+) -> _SortedRequest:
+    """What was given by name, in the order of `_SortedRequest`; a role goes by its word, items by the study's word for them.
 
     Raises:
         InputError: models for an unknown role; models of a role, or items, given twice.
@@ -151,7 +151,7 @@ def _sorted_out(
         items = rest.pop(under)
     readings = {field.name for field in fields_of(study.items.reading)}
     reading = {name: rest.pop(name) for name in list(rest) if name in readings}
-    return _Asked(named, items, reading, rest)
+    return _SortedRequest(named, items, reading, rest)
 
 
 def set_up(
@@ -221,7 +221,7 @@ def several(given: Any) -> Sequence[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def _read(study: AnyStudy, asked: _Asked) -> Sequence[Any]:
+def _read(study: AnyStudy, asked: _SortedRequest) -> Sequence[Any]:
     if study.items.named and asked.items is not None and not isinstance(asked.items, Path):
         return _named(study.items.named, study.items.plural, several(asked.items))
     if asked.items is None or isinstance(asked.items, str | Path):

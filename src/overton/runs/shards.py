@@ -166,13 +166,13 @@ def _answer_shared(
         raise RunError(f"the run was not split, since the calls its trials share were not answered: {done.stopped}")
 
 
-class _Apart(Stopped):
+class _OwnCall(Stopped):
     """A trial's own call: it is made in the trial's shard."""
 
 
 def _only_shared(conduct: Conduct) -> Conduct:
     async def conducted(trial: Any, ask: Ask) -> list[Any]:
-        with suppress(_Apart):
+        with suppress(_OwnCall):
             await conduct(trial, _Sharing(ask))
         return []
 
@@ -188,7 +188,7 @@ class _Sharing:
     async def __call__(self, role: str, messages: Sequence[Message], *, shared: bool = False, **more: Any) -> Reply:
         """See `Ask`."""
         if not shared:
-            raise _Apart
+            raise _OwnCall
         return await self._ask(role, messages, shared=True, **more)
 
     async def all(self, questions: Sequence[Question]) -> list[Reply]:
@@ -196,11 +196,11 @@ class _Sharing:
         shared = [one for one in questions if one.shared]
         replies = await self._ask.all(shared) if shared else []
         if len(shared) < len(questions):
-            raise _Apart
+            raise _OwnCall
         return replies
 
 
-class _Part(NamedTuple):
+class _ShardRun(NamedTuple):
     folder: RunFolder
     manifest: Manifest
     shard: Shard
@@ -241,15 +241,15 @@ def merge_folders(study: AnyStudy, shards: Sequence[Path], out: Path, *, unfinis
     return whole
 
 
-def _part(path: Path) -> _Part:
+def _part(path: Path) -> _ShardRun:
     folder = RunFolder(path)
     manifest = folder.manifest()
     if manifest.shard is None:
         raise InputError([Problem(str(path), "", "is a run but not a shard: overton split makes shards")])
-    return _Part(folder, manifest, manifest.shard)
+    return _ShardRun(folder, manifest, manifest.shard)
 
 
-def _strangers(parts: Sequence[_Part]) -> Iterator[Problem]:
+def _strangers(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
     """Shards of another plan than the first, or of another split."""
     first = parts[0]
     for part in parts:
@@ -265,14 +265,14 @@ def _strangers(parts: Sequence[_Part]) -> Iterator[Problem]:
             yield Problem(path, "", reason)
 
 
-def _differing(one: _Part, other: _Part) -> str:
+def _differing(one: _ShardRun, other: _ShardRun) -> str:
     keys = ("study", "seed", "options", "models", "items", "prompts")
     named = [key for key in keys if getattr(one.manifest, key) != getattr(other.manifest, key)]
     return f"{' and '.join(named)} differ" if named else "they differ"
 
 
-def _overlaps(parts: Sequence[_Part]) -> Iterator[Problem]:
-    holders: dict[str, _Part] = {}
+def _overlaps(parts: Sequence[_ShardRun]) -> Iterator[Problem]:
+    holders: dict[str, _ShardRun] = {}
     for part in parts:
         twice = [item for item in part.shard.items if holders.setdefault(item, part) is not part]
         if twice:
@@ -281,7 +281,7 @@ def _overlaps(parts: Sequence[_Part]) -> Iterator[Problem]:
             yield Problem(str(part.folder.path), twice[0], f"{same} {other}: name each shard once")
 
 
-def _lacks(parts: Sequence[_Part], *, unfinished: bool) -> list[Problem]:
+def _lacks(parts: Sequence[_ShardRun], *, unfinished: bool) -> list[Problem]:
     """What is missing, and what has not finished."""
     shard = parts[0].shard
     out = [
@@ -312,11 +312,11 @@ def _state(manifest: Manifest) -> str:
     return manifest.stopped or "killed, or still running"
 
 
-def _go_on(part: _Part) -> str:
+def _go_on(part: _ShardRun) -> str:
     return f"resume it: {command('resume', part.folder.path)}"
 
 
-def _whole(parts: Sequence[_Part]) -> Manifest:
+def _whole(parts: Sequence[_ShardRun]) -> Manifest:
     """The manifest of the merged run, before its first own session."""
     first = parts[0]
     notes = {name: note for part in parts for name, note in part.manifest.notes.items()}
@@ -335,7 +335,7 @@ def _whole(parts: Sequence[_Part]) -> Manifest:
     )
 
 
-def _settled(part: _Part, locked: ExitStack) -> Spent:
+def _settled(part: _ShardRun, locked: ExitStack) -> Spent:
     """What a shard spent. Its journal is locked from now on, and recovered if a session was killed."""
     journal = locked.enter_context(closing(open_journal(part.folder, part.manifest)))
     spent = spent_so_far(part.folder, part.manifest, journal)
@@ -343,7 +343,7 @@ def _settled(part: _Part, locked: ExitStack) -> Spent:
     return spent
 
 
-def _spent(parts: Sequence[_Part], each: Sequence[Spent]) -> Spending:
+def _spent(parts: Sequence[_ShardRun], each: Sequence[Spent]) -> Spending:
     """What all shards spent, with spending before the split counted once."""
     before = parts[0].shard.before
     return Spending(
@@ -352,7 +352,7 @@ def _spent(parts: Sequence[_Part], each: Sequence[Spent]) -> Spending:
     )
 
 
-async def _journaled(path: Path, parts: Sequence[_Part], spent: Spending) -> Spent:
+async def _journaled(path: Path, parts: Sequence[_ShardRun], spent: Spending) -> Spent:
     """Write their journals into one; returns its entry in the manifest.
 
     Raises:
@@ -372,7 +372,7 @@ async def _journaled(path: Path, parts: Sequence[_Part], spent: Spending) -> Spe
         return Spent(*spent, journal.failed, *journal.mark)
 
 
-def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: _Part) -> bool:
+def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: _ShardRun) -> bool:
     """Whether this answer to a shared call is new; two different ones cannot both be the run's."""
     said = blake2b(msgspec.json.encode(entry.outcome), digest_size=16).digest()
     known, where = shared.setdefault(entry.identity.slot, (said, part.folder.path))
@@ -388,7 +388,7 @@ def _is_new(shared: dict[bytes, tuple[bytes, Path]], entry: JournalEntry, part: 
     return False
 
 
-def _archive(fresh: Path, parts: Sequence[_Part]) -> None:
+def _archive(fresh: Path, parts: Sequence[_ShardRun]) -> None:
     """Merge their archives, with what precedes the split once: a WARC's members can be concatenated."""
     archives = [(part, part.folder.path / ARCHIVE) for part in parts]
     archives = [(part, path) for part, path in archives if path.is_file()]

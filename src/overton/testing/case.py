@@ -23,7 +23,7 @@ from overton.runs.folder import Manifest, RunFolder
 from overton.runs.run import Run, run
 from overton.studies.study import AnyStudy, Simulated
 
-__all__ = ["Case", "Ledger", "repeat", "require", "watched"]
+__all__ = ["CallLedger", "Case", "repeat", "require", "watched"]
 
 _A_COMMIT = 0.25
 """Seconds within which an answer reaches the journal's file, even on a slow disk."""
@@ -83,7 +83,7 @@ class Case:
         """A name for another run's folder."""
         return self.folder / f"{self.study.name}-{next(self._numbers)}"
 
-    def child(self, ledger: Ledger, out: Path, *, kill_at: int = 0, hash_seed: int = 0) -> int:
+    def child(self, ledger: CallLedger, out: Path, *, kill_at: int = 0, hash_seed: int = 0) -> int:
         """Repeat the whole run in a separate process; returns its exit code, which is negative if it was killed.
 
         With `kill_at` it is killed after so many answers, without a chance to clean up.
@@ -103,7 +103,7 @@ class Case:
 
 
 @dataclass
-class Ledger:
+class CallLedger:
     """What answerers were paid for, one line per call with its seed: it outlives the process that writes it."""
 
     path: Path
@@ -118,7 +118,7 @@ class Ledger:
             file.write(f"{seed or 0}\n".encode())
 
 
-def watched(study: AnyStudy, ledger: Ledger, *, kill_at: int = 0, failing: int = 0) -> AnyStudy:
+def watched(study: AnyStudy, ledger: CallLedger, *, kill_at: int = 0, failing: int = 0) -> AnyStudy:
     """The study with simulated answerers that record what they are paid for.
 
     At answer number `kill_at` the process is killed. One call in `failing` fails for good (with 1, all of them).
@@ -136,7 +136,7 @@ class _Paid:
     """An answerer that records what it is paid for."""
 
     inner: Answerer
-    ledger: Ledger
+    ledger: CallLedger
     left: Any
     failing: int
 

@@ -26,7 +26,7 @@ from overton.runs.run import open_run
 from overton.studies.options import changed, fields_of
 from overton.studies.registry import GROUP, is_registered
 from overton.studies.study import INTERFACE
-from overton.testing.case import Case, Ledger, repeat, require, watched
+from overton.testing.case import CallLedger, Case, repeat, require, watched
 
 __all__ = [
     "check_analysis",
@@ -146,14 +146,14 @@ def check_kill(case: Case) -> None:
     study, whole = case.study, case.whole
     calls, records = _calls(whole.path), _rows(whole.records())
     require(len(calls) >= 4, study, "has too few calls to be killed in the middle; give more items or trials")
-    other, unkilled = Ledger(case.folder / "unkilled"), case.new()
+    other, unkilled = CallLedger(case.folder / "unkilled"), case.new()
     require(case.child(other, unkilled, hash_seed=1) == 0, study, "a process that repeats it failed")
     advice = "order what comes from a set, and draw with trial.draw()"
     require(_calls(unkilled) == calls, study, f"another process makes different calls: {advice}")
     require(_rows(open_run(unkilled).records()) == records, study, f"another process has different records: {advice}")
     expected = set(other.paid())
 
-    ledger, out = Ledger(case.folder / "killed"), case.new()
+    ledger, out = CallLedger(case.folder / "killed"), case.new()
     status = case.child(ledger, out, kill_at=max(2, len(expected) // 2), hash_seed=2)
     require(status != 0, study, "finished before it could be killed; do its models draw from each call's seed?")
     kept, before = _seeds(case, out), len(ledger.paid())
@@ -167,7 +167,7 @@ def check_kill(case: Case) -> None:
 
 def check_replay(case: Case) -> None:
     """Resuming a finished run asks nothing, and its records stay the same."""
-    study, ledger = case.study, Ledger(case.folder / "replayed")
+    study, ledger = case.study, CallLedger(case.folder / "replayed")
     records = _rows(case.whole.records())
     start.resume_folder(watched(study, ledger), case.whole.path)
     require(not ledger.paid(), study, "a finished run asks when resumed: conduct() must depend on replies alone")
@@ -176,7 +176,7 @@ def check_replay(case: Case) -> None:
 
 def check_stop(case: Case) -> None:
     """Stopped by a limit, it reports whole items only, and resumes to the same records without paying twice."""
-    study, ledger, out = case.study, Ledger(case.folder / "stopped"), case.new()
+    study, ledger, out = case.study, CallLedger(case.folder / "stopped"), case.new()
     most = case.whole.manifest.spent.requests
     stopped = repeat(watched(study, ledger), case.whole.path, out, Limits(calls=1))
     require(stopped.status == "stopped", study, "does not stop at a limit of one call")
@@ -191,11 +191,11 @@ def check_stop(case: Case) -> None:
 
 def check_extend(case: Case) -> None:
     """Extended, it has what a larger run has, and nothing is paid for again; studies that cannot grow are skipped."""
-    study, ledger, out = case.study, Ledger(case.folder / "extended"), case.new()
+    study, ledger, out = case.study, CallLedger(case.folder / "extended"), case.new()
     more = dict(case.more) or _one_more(case)
     if not more:
         return
-    repeat(watched(study, Ledger(case.folder / "before")), case.whole.path, out)
+    repeat(watched(study, CallLedger(case.folder / "before")), case.whole.path, out)
     kept, old = _seeds(case, out), _rows(case.whole.records())
     options = changed(folder.RunFolder(case.whole.path).options(study, case.whole.manifest.options), more)
     start.extend_folder(watched(study, ledger), out, options=options)
@@ -211,18 +211,18 @@ def check_extend(case: Case) -> None:
 def check_failures(case: Case) -> None:
     """Failed calls are counted and shown; if all fail, nothing looks measured; asked again, records are the same."""
     study, out = case.study, case.new()
-    repeat(watched(study, Ledger(case.folder / "some-fail"), failing=3), case.whole.path, out)
+    repeat(watched(study, CallLedger(case.folder / "some-fail"), failing=3), case.whole.path, out)
     run = open_run(out)
     caught = "let conduct() catch CallFailed and return a record that says so (ask_until_read does the former)"
     require(run.finished, study, f"stops when calls fail: {caught}")
     require(run.failed, study, "no call failed where a third should; do its models draw from each call's seed?")
     _shown(case, out)
-    start.resume_folder(watched(study, Ledger(case.folder / "again")), out, retry_failed=True)
+    start.resume_folder(watched(study, CallLedger(case.folder / "again")), out, retry_failed=True)
     again = "asked again, failed calls give different records: let requests depend on replies alone"
     require(_rows(open_run(out).records()) == _rows(case.whole.records()), study, again)
 
     none = case.new()
-    repeat(watched(study, Ledger(case.folder / "all-fail"), failing=1), case.whole.path, none)
+    repeat(watched(study, CallLedger(case.folder / "all-fail"), failing=1), case.whole.path, none)
     _shown(case, none)
     headline = measuring_of(study).headline
     with suppress(InputError):
