@@ -124,7 +124,9 @@ class SetUp:
 def _sorted_out(
     study: AnyStudy, models: Sequence[str], items: Any, given: Mapping[str, Any], others: Mapping[str, Sequence[str]]
 ) -> _SortedRequest:
-    """What was given by name, in the order of `_SortedRequest`; a role goes by its word, items by the study's word for them.
+    """What was given by name, in the order of `_SortedRequest`.
+
+    A role goes by its word, and items by the study's word for them.
 
     Raises:
         InputError: models for an unknown role; models of a role, or items, given twice.
