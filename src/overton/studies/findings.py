@@ -6,7 +6,7 @@ They and the differences from null conditions (`overton.studies.contrasts`) are 
 (Bonferroni). A candidate whose interval covers the null is no effect; it may say how small an effect is, or that the
 data cannot tell.
 
-A profile is put together by its host (`overton.api.profiling`), which knows no study.
+A profile is put together by its host (`overton.reports.profile`), which knows no study.
 """
 
 from __future__ import annotations
