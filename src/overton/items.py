@@ -30,20 +30,7 @@ if TYPE_CHECKING:
 
     from overton.studies.study import AnyStudy
 
-__all__ = [
-    "Listing",
-    "check",
-    "kind_named",
-    "kind_of",
-    "list",
-    "list_items",
-    "new",
-    "read",
-    "recognised",
-    "shared_words",
-    "write",
-]
-
+__all__ = ["Listing", "check", "list", "new", "read", "write"]
 
 _READ = ("asks", "makes", "labels")
 _LOOKED_AT = 20
@@ -59,7 +46,9 @@ class Listing(msgspec.Struct, frozen=True):
     title: str
 
 
-def check(study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any) -> list[ItemProblem]:
+def check(
+    study: AnyStudy | str, path: str | Path | Traversable | None = None, **reading: Any
+) -> builtins.list[ItemProblem]:
     """Everything wrong or odd about items. Nothing is asked.
 
     `check("STUDY", PATH)` checks them as that study's, `check("STUDY")` those that come with it, and `check(PATH)` as
@@ -214,6 +203,9 @@ def _studies() -> Iterator[AnyStudy]:
 def _listing(study: AnyStudy, items: Any) -> Iterator[Listing]:
     for item in items:
         yield Listing(study.items.noun, study.name, item.id, title_of(item))
+
+
+list = list_items
 
 
 def _is_path(word: str) -> bool:

@@ -9,8 +9,6 @@ import typer
 
 from overton.cli import options as opt
 from overton.cli.detecting import sizes
-from overton.comparison import comparison as making
-from overton.comparison import gate as keeping
 
 if TYPE_CHECKING:
     from overton.comparison.results import Comparison
@@ -60,9 +58,10 @@ def compare(
 ) -> None:
     """Compare models pairwise. Differences are candidate minus base, over the items that both have."""
     from overton.cli.output import print_json, results, say
+    from overton.comparison import comparison
     from overton.comparison.sections import write_page
 
-    made = making.compare(
+    made = comparison.compare(
         *sources,
         study=study,
         measures=measure or (),
@@ -91,8 +90,9 @@ def baseline(
 ) -> None:
     """Store what later runs are compared with. The file is small, fits into a repository, and contains no replies."""
     from overton.cli.output import results
+    from overton.comparison import gate
 
-    results().print(str(keeping.baseline(run, out=out, measures=measure or ())), soft_wrap=True)
+    results().print(str(gate.baseline(run, out=out, measures=measure or ())), soft_wrap=True)
 
 
 def gate(

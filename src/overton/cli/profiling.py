@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from overton.cli import options as opt
-from overton.reports import profile as making
 
 if TYPE_CHECKING:
     from overton.studies.sections import Section
@@ -36,9 +35,10 @@ def profile(
     """Combine what all studies found about a model. It shows where it stands, what moves it and what it leaves out."""
     from overton.cli.output import print_json, results, say
     from overton.cli.tables import show_sections
+    from overton.reports import profile
     from overton.reports.profile_sections import sections, write_page
 
-    made = making.profile(*runs, level=level, seed=seed, subjects=subjects)
+    made = profile.profile(*runs, level=level, seed=seed, subjects=subjects)
     if json:
         print_json(made.to_json())
     else:
