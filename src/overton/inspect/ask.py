@@ -74,7 +74,7 @@ class RetrievalSources:
 
 
 def check_backend(what: str) -> None:
-    """Refuse what needs asyncio if Inspect runs on trio.
+    """Refuse a task or model of ours, called `what`, if Inspect runs on trio: studies run on asyncio.
 
     Raises:
         InputError: it does.
@@ -140,14 +140,8 @@ class EvalContext:
     cache: bool = True
     shared: Shared = field(default_factory=Shared)
     probes: Sequence[Call] = ()
-    first_calls: FirstCalls = field(default_factory=lambda: FirstCalls(_event))
+    first_calls: FirstCalls = field(default_factory=FirstCalls)
     refused: dict[str, AccessError] = field(default_factory=dict)
-
-
-def _event() -> Any:
-    import anyio
-
-    return anyio.Event()
 
 
 @dataclass
@@ -187,7 +181,7 @@ class InspectAsk(Asking[InspectSeat]):
         return (refusal(found.message) or found) if isinstance(found, Failure) else found
 
     async def _side_by_side(self, calls: Sequence[Call]) -> Sequence[Reply | BaseException]:
-        """Works under either backend; see `Asking`."""
+        """See `Asking`."""
         outcomes: dict[int, Reply | BaseException] = {}
 
         async def answer(number: int, call: Call) -> None:
