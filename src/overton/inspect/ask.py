@@ -14,7 +14,7 @@ from overton.engine.first_calls import FirstCalls, FirstTurn, Sender, features_o
 from overton.engine.identity import CallKey, Identity
 from overton.errors import AccessError, AnswerError, CallFailed, InputError, Problem, RejectedError, UnavailableError
 from overton.inspect.compat import is_inspects_own, runs_on_trio
-from overton.inspect.log_format import CallData
+from overton.inspect.log_format import CallData, call_data
 from overton.inspect.seats import InspectSeat, config_of
 from overton.models.inspect import cause_of, chat_messages, logprob_settings, reply_of, said, with_spots
 from overton.retrieval import Source
@@ -171,7 +171,7 @@ class InspectAsk(Asking[InspectSeat]):
         for call in self._table.probes:
             seat, identity, place, _ = call
             found = await self._table.shared.once(identity.slot, partial(self._tried, call))
-            self._keep(_data(identity, place, found))
+            self._keep(call_data(identity, place, found))
             if isinstance(found, Reply) and found.finish == REFUSED and seat.settings.temperature is not None:
                 seat.settings = sent(seat.settings, ("temperature",))
                 _warn(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
@@ -203,7 +203,7 @@ class InspectAsk(Asking[InspectSeat]):
             found = await self._made(call)
         else:
             found = await self._table.shared.once(identity.slot, lambda: self._made(call))
-        self._keep(_data(identity, place, found))
+        self._keep(call_data(identity, place, found))
         if isinstance(found, Failure):
             raise CallFailed(found.kind, found.message)
         return found
@@ -283,11 +283,6 @@ def _failed(seat: InspectSeat, error: Exception, turn: FirstTurn) -> Failure:
             "rejects all", f"{seat.role}: {seat.answerer.name}: {reason}; its last message: {trouble.message}"
         ) from error
     return trouble
-
-
-def _data(identity: Identity, place: CallKey, found: Reply | Failure) -> CallData:
-    reply, failure = (None, found) if isinstance(found, Failure) else (found, None)
-    return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
 
 
 _REJECTED = {400, 413, 422}
