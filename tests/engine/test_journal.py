@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from overton.calls import Failure, Form, Reply, Settings, Usage, user
@@ -22,7 +21,7 @@ from overton.engine import Journal, JournalMark, Spending, entries
 from overton.engine import journal as room
 from overton.engine.identity import CallKey, identify
 from overton.engine.journal_file import JournalEntry
-from overton.errors import JournalError, RunLocked, RunMismatch
+from overton.errors import DamagedJournal, JournalError, RunLocked, RunMismatch
 
 HOSTILE = "</script>\x00\u2028'; DROP TABLE calls; -- \U0001f600"
 
@@ -233,7 +232,7 @@ def relaxed(damage: str) -> list[str]:
         "DROP TABLE spent",
         "CREATE TRIGGER t AFTER INSERT ON calls BEGIN DELETE FROM calls; END",
         "ALTER TABLE calls RENAME COLUMN checksum TO sum",
-        "PRAGMA user_version=1",
+        "PRAGMA user_version=0",
     ],
 )
 async def test_a_journal_that_lacks_rows_or_has_other_tables_is_refused(path: Path, damage: str) -> None:
@@ -265,66 +264,6 @@ async def test_a_journal_that_is_not_the_one_that_the_run_knows_is_refused(path:
         with pytest.raises(JournalError, match="is missing or empty"):
             Journal(path, since=JournalMark())
     assert not path.exists()
-
-
-OLD = """
-CREATE TABLE IF NOT EXISTS calls (
-    row      INTEGER PRIMARY KEY, -- in the order in which outcomes came; of two for one slot the later one counts
-    slot     BLOB    NOT NULL,    -- digest of trial, speaker, number, answerer
-    content  BLOB    NOT NULL,    -- digests of messages, settings, form
-    trial    TEXT    NOT NULL,
-    speaker  TEXT    NOT NULL,
-    number   INTEGER NOT NULL,
-    answerer TEXT    NOT NULL,
-    failed   INTEGER NOT NULL,    -- 1 where the call failed for good
-    outcome  TEXT    NOT NULL     -- a reply or a failure, as JSON
-)
-"""
-
-
-def made_old(path: Path, given: list[JournalEntry]) -> None:
-    """A journal as versions before checksums wrote it."""
-    changed(path, OLD, "PRAGMA user_version=1")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executemany(
-            "INSERT INTO calls (slot, content, trial, speaker, number, answerer, failed, outcome)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    *(one.identity.slot, one.identity.content, *one.place),
-                    isinstance(one.outcome, Failure),
-                    msgspec.json.encode(one.outcome).decode(),
-                )
-                for one in given
-            ],
-        )
-        connection.commit()
-
-
-async def test_a_journal_of_the_first_format_is_read_and_gets_checksums_when_it_is_written_to(path: Path) -> None:
-    given = [entry("t"), entry("u", Failure("timeout", HOSTILE)), entry("", Reply("shared"))]
-    made_old(path, given)
-    assert list(entries(path)) == given
-    journal = Journal(path, since=JournalMark(3))
-    assert [journal.recall(one.identity) for one in given] == [one.outcome for one in given]
-    assert (journal.failed, journal.left) == (1, None)
-    await journal.append(entry("v"))
-    journal.close()
-    assert list(entries(path)) == [*given, entry("v")]
-    changed(path, "UPDATE calls SET outcome = replace(outcome, 're: t', 're: x') WHERE row = 1")
-    with pytest.raises(JournalError, match="row 1: its checksum is wrong"):
-        Journal(path)
-
-
-async def test_a_journal_of_the_first_format_that_is_damaged_is_left_as_it_is(path: Path) -> None:
-    made_old(path, [entry("t"), entry("u")])
-    changed(path, "UPDATE calls SET trial = 'x' WHERE row = 2")
-    before = path.read_bytes()
-    for opened in (lambda: Journal(path), lambda: list(entries(path))):
-        with pytest.raises(JournalError, match="row 2: its values contradict each other"):
-            opened()
-    assert [row[:2] for row in rows(path)] == [(1, entry("t").identity.slot), (2, entry("u").identity.slot)]
-    assert len(before) == path.stat().st_size
 
 
 def rows(path: Path) -> list[tuple[object, ...]]:
@@ -389,14 +328,24 @@ async def test_finished_it_is_locked_until_it_is_closed(path: Path) -> None:
     Journal(path).close()
 
 
-async def test_a_journal_of_another_format_is_refused_and_left_as_it_is(path: Path) -> None:
+@pytest.mark.parametrize("number", [1, 99])
+async def test_a_journal_of_another_format_is_refused_and_left_as_it_is(path: Path, number: int) -> None:
     await written(path, entry("t"))
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version=99")
-    connection.close()
-    with pytest.raises(JournalError, match="format 99"):
-        Journal(path)
-    with pytest.raises(JournalError, match="format 99"):
+    if number == 1:  # as it was before the first release
+        columns = "row, slot, content, trial, speaker, number, answerer, failed, outcome"
+        old = f"CREATE TABLE old AS SELECT {columns} FROM calls"
+        changed(path, old, "DROP TABLE calls", "DROP TABLE spent", "ALTER TABLE old RENAME TO calls")
+    changed(path, f"PRAGMA user_version={number}")
+    before = rows(path)
+    for opened in (lambda: Journal(path), lambda: Journal(path, since=JournalMark(1)), lambda: list(entries(path))):
+        with pytest.raises(DamagedJournal, match=rf"another version of Overton \(journal format {number}\)"):
+            opened()
+    assert rows(path) == before
+
+
+async def test_an_empty_file_of_another_format_is_not_made_a_journal(path: Path) -> None:
+    changed(path, "PRAGMA user_version=1")
+    with pytest.raises(DamagedJournal, match="journal format 1"):
         Journal(path)
 
 

@@ -1,8 +1,8 @@
-"""Calls to Inspect's models: in parallel, once if shared, under either of Inspect's backends."""
+"""Calls to Inspect's models: in parallel, once if shared."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import asyncio
 from typing import Any
 
 import anyio
@@ -14,16 +14,7 @@ from overton.errors import AccessError, CallFailed, RejectedError, UnavailableEr
 from overton.inspect.ask import EvalContext, InspectAsk, RetrievalSources, Shared
 from overton.inspect.log_format import CallData
 from overton.inspect.seats import FORM, InspectSeat, NamedIdentity, form_in, pairs_of
-from overton.inspect.solver import conduct_here
 from overton.models import open_model
-
-BACKENDS = ["asyncio", "trio"]
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request: Any) -> str:
-    pytest.importorskip(request.param, reason=f"{request.param} is not installed")
-    return str(request.param)
 
 
 class Model:
@@ -61,37 +52,37 @@ def questions(*words: str) -> list[Question]:
     return [Question("subject", (user(word),)) for word in words]
 
 
-def test_replies_come_in_the_order_of_the_questions(backend: str) -> None:
+def test_replies_come_in_the_order_of_the_questions() -> None:
     async def main() -> list[str]:
         return [reply.text for reply in await asking(table(Model())).all(questions("a", "b", "c"))]
 
-    assert anyio.run(main, backend=backend) == ["heard a", "heard b", "heard c"]
+    assert anyio.run(main) == ["heard a", "heard b", "heard c"]
 
 
-def test_all_end_before_the_gravest_error_is_raised(backend: str) -> None:
+def test_all_end_before_the_gravest_error_is_raised() -> None:
     model, calls = Model(b=RejectedError("too long", "no"), c=AccessError("no permission", "no key")), []
 
     async def main() -> None:
         with pytest.raises(AccessError, match="subject: inspect/m: no key"):
             await asking(table(model), calls).all(questions("a", "b", "c", "d"))
 
-    anyio.run(main, backend=backend)
+    anyio.run(main)
     assert sorted(model.ended) == ["a", "b", "c", "d"]
     assert sorted(call.number for call in calls) == [0, 1, 3]  # what has an outcome is kept
 
 
-def test_a_request_that_is_rejected_has_failed_for_good(backend: str) -> None:
+def test_a_request_that_is_rejected_has_failed_for_good() -> None:
     calls: list[CallData] = []
 
     async def main() -> None:
         with pytest.raises(CallFailed, match="too long: no"):
             await asking(table(Model(a=RejectedError("too long", "no"))), calls)("subject", (user("a"),))
 
-    anyio.run(main, backend=backend)
+    anyio.run(main)
     assert [(call.reply, call.failure.kind) for call in calls if call.failure] == [(None, "too long")]
 
 
-def test_a_shared_call_is_made_once_however_many_wait(backend: str) -> None:
+def test_a_shared_call_is_made_once_however_many_wait() -> None:
     model, shared_table = Model(), None
     shared_table = table(model)
     kept: list[CallData] = []
@@ -102,13 +93,13 @@ def test_a_shared_call_is_made_once_however_many_wait(backend: str) -> None:
                 ask = asking(shared_table, kept)
                 group.start_soon(lambda ask=ask: ask("subject", (user("a"),), shared=True))
 
-    anyio.run(main, backend=backend)
+    anyio.run(main)
     assert model.asked == ["a"]
     assert len({call.slot for call in kept}) == 1
     assert len(kept) == 5  # each sample has its own answers
 
 
-def test_where_the_one_that_asks_is_cut_off_another_asks(backend: str) -> None:
+def test_where_the_one_that_asks_is_cut_off_another_asks() -> None:
     made: list[str] = []
 
     async def main() -> str:
@@ -128,35 +119,17 @@ def test_where_the_one_that_asks_is_cut_off_another_asks(backend: str) -> None:
             await anyio.lowlevel.checkpoint()
             return str(await shared.once(b"s", lambda: make("second")))
 
-    assert anyio.run(main, backend=backend) == "second"
+    assert anyio.run(main) == "second"
     assert made[-1] == "second"
 
 
-def test_a_study_may_use_asyncio_under_either_backend(backend: str) -> None:
-    import asyncio
-
-    async def conduct(trial: Any, ask: Any) -> list[str]:
+def test_a_study_may_ask_with_asyncio() -> None:
+    async def main() -> list[str]:
+        ask = asking(table(Model()))
         one, other = await asyncio.gather(ask("subject", (user("a"),), speaker="x"), ask("subject", (user("b"),)))
         return [one.text, other.text, *[reply.text for reply in await ask.all(questions("c"))]]
 
-    async def main() -> list[str]:
-        return await conduct_here(conduct, SimpleNamespace(name="t"), asking(table(Model())), anyio.CapacityLimiter(2))
-
-    assert anyio.run(main, backend=backend) == ["heard a", "heard b", "heard c"]
-
-
-def test_what_a_study_raises_comes_back_from_its_own_loop(backend: str) -> None:
-    async def conduct(trial: Any, ask: Any) -> list[str]:
-        await ask("subject", (user("a"),))
-        return []
-
-    model = Model(a=AccessError("no permission", "no key"))
-
-    async def main() -> None:
-        with pytest.raises(AccessError):
-            await conduct_here(conduct, SimpleNamespace(name="t"), asking(table(model)), anyio.CapacityLimiter(2))
-
-    anyio.run(main, backend=backend)
+    assert anyio.run(main) == ["heard a", "heard b", "heard c"]
 
 
 @pytest.mark.parametrize("hold", [True, False])
@@ -168,7 +141,7 @@ def test_a_form_goes_to_who_can_be_held_to_it(hold: bool) -> None:
     assert (FORM in body, form_in(body)) == ((True, form) if hold else (False, None))
 
 
-def test_a_calls_own_settings_are_sent(backend: str) -> None:
+def test_a_calls_own_settings_are_sent() -> None:
     model = Model()
     anyio.run(lambda: asking(table(model))("subject", (user("a"),), settings=Settings(temperature=0.25)))
     assert (model.configs[0].temperature, model.configs[0].max_tokens) == (0.25, 7)
@@ -182,7 +155,7 @@ def test_settings_as_pairs_make_the_same_settings() -> None:
 @pytest.mark.parametrize(
     "error", [RejectedError("rejected", "seed is not supported"), AccessError("no probabilities", "none were sent")]
 )
-def test_one_call_shows_that_a_model_lacks_what_all_need(backend: str, error: Exception) -> None:
+def test_one_call_shows_that_a_model_lacks_what_all_need(error: Exception) -> None:
     words = [f"q{number}" for number in range(20)]
     model = Model(**dict.fromkeys(words, error))
 
@@ -193,11 +166,11 @@ def test_one_call_shows_that_a_model_lacks_what_all_need(backend: str, error: Ex
             with pytest.raises(AccessError, match=str(error)):
                 await asking(shared_table).all(questions(*words))
 
-    anyio.run(main, backend=backend)
+    anyio.run(main)
     assert len(model.asked) == 1
 
 
-def test_calls_after_the_first_of_a_kind_go_side_by_side(backend: str) -> None:
+def test_calls_after_the_first_of_a_kind_go_side_by_side() -> None:
     words = [f"q{number}" for number in range(20)]
     model, most = Model(), 0
 
@@ -212,11 +185,11 @@ def test_calls_after_the_first_of_a_kind_go_side_by_side(backend: str) -> None:
                 assert len(model.asked) <= 1 or model.ended
                 await anyio.sleep(0.001)
 
-    anyio.run(main, backend=backend)
+    anyio.run(main)
     assert most > 10
 
 
-def test_each_call_without_an_answer_lets_one_more_go(backend: str) -> None:
+def test_each_call_without_an_answer_lets_one_more_go() -> None:
     words = [f"q{number}" for number in range(20)]
     model = Model(**dict.fromkeys(words, UnavailableError("timeout", "too slow")))
 
@@ -226,5 +199,5 @@ def test_each_call_without_an_answer_lets_one_more_go(backend: str) -> None:
         with pytest.raises(UnavailableError):
             await asking(shared_table).all(questions(*words))
 
-    anyio.run(main, backend=backend)
+    anyio.run(main)
     assert len(model.asked) == 20

@@ -26,15 +26,6 @@ SIX = [issue.id for issue in read_items(study_named("open-mindedness"))[:6]]
 ISSUES = SIX[:2]
 SMALL = {"trials": 1, "templates": [1, 4], "conditions": ["baseline", "balanced"], "only": ISSUES}
 """Two issues, three samples each, two trials per sample."""
-BACKENDS = ("asyncio", "trio")
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request: Any, monkeypatch: Any) -> str:
-    if request.param == "trio":
-        pytest.importorskip("trio", reason="trio is not installed")
-    monkeypatch.setenv("INSPECT_ASYNC_BACKEND", request.param)
-    return str(request.param)
 
 
 def replying(status: int, message: str = "no") -> web.Response:
@@ -75,35 +66,20 @@ def test_a_sample_is_an_item_in_a_condition_with_its_calls_and_records(talking: 
     assert log.eval.dataset.location.startswith("overton:issues/")
 
 
-@pytest.mark.parametrize(
-    "task", ["deliberation", *(pytest.param(task, marks=pytest.mark.long) for task in ("open_mindedness", "pluralism"))]
-)
-def test_every_backend_gives_the_same_records(task: str, talking: Any, evaluate: Any, monkeypatch: Any) -> None:
-    pytest.importorskip("trio", reason="trio is not installed")
-    arguments = {"open_mindedness": SMALL, "deliberation": {"rounds": 2}, "pluralism": {"responses": 3}}[task]
-    roles = {"judge": "openai-api/local/judge"}
-    monkeypatch.setenv("LOCAL_BASE_URL", talking.url)
-    found = []
-    for name in BACKENDS:
-        monkeypatch.setenv("INSPECT_ASYNC_BACKEND", name)
-        log = evaluate(task, limit=3, task_args=arguments | {"cache": False}, model_roles=roles)
-        assert log.status == "success", log.error
-        found.append([records_in(sample) for sample in log.samples])
-    assert found[0] == found[1]
-
-
-def test_searching_is_refused_under_trio_before_anything_is_asked(
-    talking: Any, evaluate: Any, monkeypatch: Any
+@pytest.mark.parametrize("task", [name.replace("-", "_") for name in asking_names()])
+def test_a_task_is_refused_under_trio_before_anything_is_asked(
+    task: str, talking: Any, evaluate: Any, monkeypatch: Any
 ) -> None:
     pytest.importorskip("trio", reason="trio is not installed")
     monkeypatch.setenv("INSPECT_ASYNC_BACKEND", "trio")
     monkeypatch.setenv("LOCAL_BASE_URL", talking.url)
-    with pytest.raises(Exception, match="runs on asyncio only"):
-        evaluate("stance_stability", model_roles={"judge": "openai-api/local/judge"})
+    said = f"trio: {task.replace('_', '-')} runs on asyncio only: leave INSPECT_ASYNC_BACKEND unset"
+    with pytest.raises(Exception, match=said):
+        evaluate(task, model_roles={"judge": "openai-api/local/judge"})
     assert not talking.asked
 
 
-def test_a_second_eval_pays_nothing(backend: str, talking: Any, evaluate: Any) -> None:
+def test_a_second_eval_pays_nothing(talking: Any, evaluate: Any) -> None:
     first = evaluate("open_mindedness", task_args=SMALL)
     paid = len(talking.asked)
     second = evaluate("open_mindedness", task_args=SMALL)
@@ -137,9 +113,7 @@ def test_a_killed_eval_does_not_pay_again(talking: Any, evaluate: Any, tmp_path:
     assert sum(count - 1 for count in again.values()) <= 4 + 1  # those in flight, and the reply being written
 
 
-def test_calls_of_one_request_that_is_rejected_fail_for_good_and_are_recorded(
-    backend: str, talking: Any, evaluate: Any
-) -> None:
+def test_calls_of_one_request_that_is_rejected_fail_for_good_and_are_recorded(talking: Any, evaluate: Any) -> None:
     usual = talking.behave
 
     async def behave(asked: Any) -> web.StreamResponse:

@@ -237,20 +237,6 @@ def show_precision(planned: Plan) -> None:
         say(f"The interval of {name} is then within {half:.2g} to either side.")
 
 
-def show_time(study: str, planned: Plan, asked: Mapping[str, Any]) -> None:
-    """Say how long a plan's models that run on this machine would take."""
-    from overton.cli.output import say
-    from overton.planning.time_here import time_here
-    from overton.runs.progress_bar import duration
-
-    found = time_here(study, planned, **asked)
-    for one in found:
-        each = f"{one.timed} calls timed, {one.seconds_each:.1f} s each"
-        say(f"{one.model} as {one.role}: about {duration(one.seconds)} on this machine ({each}).")
-    if not found:
-        say("No model in this plan runs on this machine, so nothing was timed.")
-
-
 def _table(planned: Plan) -> Table:
     from rich.table import Table
 

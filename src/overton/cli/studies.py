@@ -275,7 +275,7 @@ class Planning(StudyGroup):
 
         def body(**given: Any) -> None:
             from overton.cli.detecting import show_detections
-            from overton.cli.ending import show_plan, show_precision, show_time, show_ways
+            from overton.cli.ending import show_plan, show_precision, show_ways
             from overton.planning.plan import plan
             from overton.planning.power import PlanDetecting
 
@@ -285,7 +285,6 @@ class Planning(StudyGroup):
             detecting = detecting_of(given)
             asked = given_of(study, given)
             json, max_cost, max_calls = asked.pop("json"), asked.pop("max_cost", None), asked.pop("max_calls", None)
-            time = asked.pop("time")
             for word in ("out", "batch"):
                 asked.pop(word, None)
             stopping: dict[str, Any] = {"pilot": pilot} | detecting
@@ -296,14 +295,8 @@ class Planning(StudyGroup):
                 show_ways(planned)
             if isinstance(planned, PlanDetecting) and not json:
                 show_detections(planned)
-            if time:
-                show_time(study.name, planned, asked | {"precision": None, "at_most_calls": None})
 
         params = [*asked_params(study, argument=study.kind != "asks"), *shared_params(paying=False)]
-        help_ = "Time a few calls to models that run here, and show how long the plan takes; others are never asked."
-        params.append(
-            Param("time", _NAMED, annotation=Annotated[bool, typer.Option("--time", help=help_)], default=False)
-        )
         params += detect_params() if study.measuring and study.measuring.comparing else []
         params.append(Param("json", _NAMED, annotation=opt.JsonOption, default=False))
         return command(body, params, study_words(study), f"Count calls and tokens, and price them. {study.question}")

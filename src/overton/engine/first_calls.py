@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from overton.calls import Failure, Reply, Request
 from overton.errors import AccessError, RejectedError
@@ -124,13 +124,11 @@ class FirstCalls:
     """Which features each model is known to have in this session, and who goes first to find out.
 
     Each attempt that ends without a reply lets one more call of its kind go at once. So an endpoint that is down or
-    overloaded is found out about as soon as without this. `event` makes an event for the event loop in use
-    (`asyncio.Event`, `anyio.Event`).
+    overloaded is found out about as soon as without this.
     """
 
-    def __init__(self, event: Callable[[], Any] = asyncio.Event) -> None:
-        self._event = event
-        self._changed: Any = None
+    def __init__(self) -> None:
+        self._changed: asyncio.Event | None = None
         self._known: dict[str, set[str]] = {}
         self._under_way: Counter[tuple[str, str]] = Counter()
         self._unanswered: Counter[tuple[str, str]] = Counter()
@@ -152,7 +150,7 @@ class FirstCalls:
             if self.is_free(model, features):
                 self._under_way.update((model, name) for name in unknown)
                 return FirstTurn(model, unknown, is_patient)
-            self._changed = self._changed or self._event()
+            self._changed = self._changed or asyncio.Event()
             await self._changed.wait()
         return _NO_TURN
 

@@ -19,12 +19,12 @@ import msgspec
 
 from overton.calls import Failure, Reply
 from overton.engine.budget import Spending
-from overton.engine.identity import CallKey, Identity, slot_of
+from overton.engine.identity import CallKey, Identity
 from overton.errors import DamagedJournal, DiskError, JournalError, Unreadable
 from overton.untrusted import decode_json
 
 FORMAT = 2
-"""2 has checksums and `spent`; journals of format 1 are read as they are and upgraded to 2 when written to."""
+"""Journals of any other format are refused. 1, from before the first release, had neither checksums nor `spent`."""
 
 _SCHEMA = (
     """
@@ -52,12 +52,10 @@ CREATE TABLE spent (
 )
 """,
 )
-_OLD = ("row", "slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome")
-_CALLS = (*_OLD, "checksum")
+_CALLS = ("row", "slot", "content", "trial", "speaker", "number", "answerer", "failed", "outcome", "checksum")
 _SPENT = ("one", "outcomes", "last", "requests", "cost", "checksum")
 _MARKS = f"({', '.join('?' * len(_CALLS))})"
 _ROWS = f"SELECT {', '.join(_CALLS)} FROM calls"
-_OLD_ROWS = f"SELECT {', '.join(_OLD)}, 0 FROM calls"
 _TYPES = (int, bytes, bytes, bytes, bytes, int, bytes, int, bytes, int)
 
 _reply = msgspec.json.Decoder(Reply)
@@ -103,7 +101,7 @@ class SpentRow(NamedTuple):
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a journal for writing; it is created if missing and upgraded if it has an earlier format.
+    """Open a journal for writing; it is created if missing.
 
     Raises:
         JournalError: it is damaged, not a journal, or of another format.
@@ -113,9 +111,8 @@ def connect(path: Path) -> sqlite3.Connection:
         undone.enter_context(closing(connection))
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        found = _format(connection, path)
-        if found != FORMAT:
-            _bring_up(connection, found, path)
+        if not _has_tables(connection, path):
+            _make_tables(connection)
         undone.pop_all()
     return connection
 
@@ -130,10 +127,9 @@ def entries(path: Path) -> Iterator[JournalEntry]:
         raise DamagedJournal(f"{path}: no such journal")
     with unusable(), damaged(path), closing(_reader(path)) as connection:
         connection.execute("BEGIN")  # concurrent writes do not change what is seen
-        found = _format(connection, path)
-        if not found:
+        if not _has_tables(connection, path):
             raise JournalError(f"{path} is empty. {_ADVICE}")
-        for row in rows_of(connection, path, found):
+        for row in rows_of(connection, path):
             place = CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
             yield JournalEntry(Identity(row.slot, row.content), place, decoded(row, path))
 
@@ -194,19 +190,18 @@ def is_one_of(error: Exception, *codes: int) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
 
 
-def rows_of(connection: sqlite3.Connection, path: Path, found: int = FORMAT) -> Iterator[Row]:
-    """All rows, each checked, none missing and none extra. `found` is the journal's format.
+def rows_of(connection: sqlite3.Connection, path: Path) -> Iterator[Row]:
+    """All rows, each checked, none missing and none extra.
 
     Raises:
         JournalError: a row is damaged or missing.
     """
     mark = JournalMark()
-    check, rows = (_check, _ROWS) if found == FORMAT else (_check_old, _OLD_ROWS)
-    for number, values in enumerate(connection.execute(f"{rows} ORDER BY row"), 1):
-        row = check(values, number, path)
+    for number, values in enumerate(connection.execute(f"{_ROWS} ORDER BY row"), 1):
+        row = _check(values, number, path)
         mark = JournalMark(number, row.checksum)
         yield row
-    if found == FORMAT and (counted := state_of(connection, path).mark) != mark:
+    if (counted := state_of(connection, path).mark) != mark:
         counts = f"it has {mark.outcomes:,} outcomes, but its own count says {counted.outcomes:,}"
         raise JournalError(f"{path} is damaged: {counts}. {_ADVICE}")
 
@@ -287,21 +282,6 @@ def _check(values: tuple[Any, ...], number: int, path: Path) -> Row:
     return row
 
 
-def _check_old(values: tuple[Any, ...], number: int, path: Path) -> Row:
-    """A row without a checksum: only visible damage is found."""
-    if tuple(map(type, values)) != _TYPES:
-        raise _damage(path, number, "it has values of another type")
-    row = Row._make(values)
-    try:
-        place = CallKey(row.trial.decode(), row.speaker.decode(), row.number, row.answerer.decode())
-    except UnicodeDecodeError:
-        raise _damage(path, number, "its texts are not UTF-8") from None
-    if row.row != number or row.slot != slot_of(place, row.content) or row.failed not in (0, 1):
-        raise _damage(path, number, "its values contradict each other")
-    decoded(row, path)
-    return row
-
-
 def _add_values(values: list[str | bytes | int], number: int, entry: JournalEntry) -> int:
     """Add the values of a new row; returns its checksum."""
     slot, content, place, outcome = entry.identity.slot, entry.identity.content, entry.place, _encode(entry.outcome)
@@ -336,21 +316,19 @@ def _checking(connection: sqlite3.Connection) -> sqlite3.Connection:
     return connection
 
 
-def _format(connection: sqlite3.Connection, path: Path) -> int:
-    """The format of a journal by its tables, 0 if it has none yet.
+def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether a journal has its tables yet.
 
     Raises:
         JournalError: it has another format or is not a journal.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in range(FORMAT + 1):
+    if version not in (0, FORMAT):
         raise JournalError(f"{path} was written by another version of Overton (journal format {version})")
     tables = {name: _columns(connection, name) for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    for found, known in ((0, {}), (1, {b"calls": _OLD}), (FORMAT, {b"calls": _CALLS, b"spent": _SPENT})):
-        # A journal whose creation was killed has tables of format 1 and no version.
-        if tables == known and version in ((0, 1) if found < FORMAT else (FORMAT,)):
-            return found
-    raise JournalError(f"{path} is damaged or not a journal: it has other tables. {_ADVICE}")
+    if tables != ({b"calls": _CALLS, b"spent": _SPENT} if version else {}):
+        raise JournalError(f"{path} is damaged or not a journal: it has other tables. {_ADVICE}")
+    return bool(version)
 
 
 def _columns(connection: sqlite3.Connection, table: bytes) -> tuple[str, ...]:
@@ -358,28 +336,11 @@ def _columns(connection: sqlite3.Connection, table: bytes) -> tuple[str, ...]:
     return tuple(name.decode() for (name,) in found)
 
 
-def _bring_up(connection: sqlite3.Connection, found: int, path: Path) -> None:
-    """Make the tables, or upgrade those of an earlier format: in one step or not at all."""
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables and write the format: in one step or not at all."""
     connection.execute("BEGIN IMMEDIATE")
-    calls, spent = _SCHEMA
-    mark = JournalMark()
-    if found:
-        connection.execute("ALTER TABLE calls ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
-        mark = _add_checksums(connection, path)
-    else:
-        connection.execute(calls)
-    connection.execute(spent)
-    keep(connection, SpentRow(mark, None))
+    for table in _SCHEMA:
+        connection.execute(table)
+    keep(connection, SpentRow(JournalMark(), None))
     connection.execute(f"PRAGMA user_version={FORMAT}")
     connection.execute("COMMIT")
-
-
-def _add_checksums(connection: sqlite3.Connection, path: Path) -> JournalMark:
-    mark = JournalMark()
-    while some := connection.execute(f"{_OLD_ROWS} WHERE row > ? ORDER BY row LIMIT 1000", mark[:1]).fetchall():
-        sums = []
-        for number, values in enumerate(some, mark.outcomes + 1):
-            mark = JournalMark(number, _sum_of(_check_old(values, number, path)[:-1]))
-            sums.append((mark.last, number))
-        connection.executemany("UPDATE calls SET checksum = ? WHERE row = ?", sums)
-    return mark

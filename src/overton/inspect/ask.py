@@ -14,7 +14,7 @@ from overton.engine.first_calls import FirstCalls, FirstTurn, Sender, features_o
 from overton.engine.identity import CallKey, Identity
 from overton.errors import AccessError, AnswerError, CallFailed, InputError, Problem, RejectedError, UnavailableError
 from overton.inspect.compat import is_inspects_own, runs_on_trio
-from overton.inspect.log_format import CallData
+from overton.inspect.log_format import CallData, call_data
 from overton.inspect.seats import InspectSeat, config_of
 from overton.models.inspect import cause_of, chat_messages, logprob_settings, reply_of, said, with_spots
 from overton.retrieval import Source
@@ -74,7 +74,7 @@ class RetrievalSources:
 
 
 def check_backend(what: str) -> None:
-    """Refuse what needs asyncio if Inspect runs on trio.
+    """Refuse a task or model of ours, called `what`, if Inspect runs on trio: studies run on asyncio.
 
     Raises:
         InputError: it does.
@@ -140,14 +140,8 @@ class EvalContext:
     cache: bool = True
     shared: Shared = field(default_factory=Shared)
     probes: Sequence[Call] = ()
-    first_calls: FirstCalls = field(default_factory=lambda: FirstCalls(_event))
+    first_calls: FirstCalls = field(default_factory=FirstCalls)
     refused: dict[str, AccessError] = field(default_factory=dict)
-
-
-def _event() -> Any:
-    import anyio
-
-    return anyio.Event()
 
 
 @dataclass
@@ -177,7 +171,7 @@ class InspectAsk(Asking[InspectSeat]):
         for call in self._table.probes:
             seat, identity, place, _ = call
             found = await self._table.shared.once(identity.slot, partial(self._tried, call))
-            self._keep(_data(identity, place, found))
+            self._keep(call_data(identity, place, found))
             if isinstance(found, Reply) and found.finish == REFUSED and seat.settings.temperature is not None:
                 seat.settings = sent(seat.settings, ("temperature",))
                 _warn(f"{seat.answerer.name} as {seat.role} {NOT_SENT}")
@@ -187,7 +181,7 @@ class InspectAsk(Asking[InspectSeat]):
         return (refusal(found.message) or found) if isinstance(found, Failure) else found
 
     async def _side_by_side(self, calls: Sequence[Call]) -> Sequence[Reply | BaseException]:
-        """Works under either backend; see `Asking`."""
+        """See `Asking`."""
         outcomes: dict[int, Reply | BaseException] = {}
 
         async def answer(number: int, call: Call) -> None:
@@ -209,7 +203,7 @@ class InspectAsk(Asking[InspectSeat]):
             found = await self._made(call)
         else:
             found = await self._table.shared.once(identity.slot, lambda: self._made(call))
-        self._keep(_data(identity, place, found))
+        self._keep(call_data(identity, place, found))
         if isinstance(found, Failure):
             raise CallFailed(found.kind, found.message)
         return found
@@ -289,11 +283,6 @@ def _failed(seat: InspectSeat, error: Exception, turn: FirstTurn) -> Failure:
             "rejects all", f"{seat.role}: {seat.answerer.name}: {reason}; its last message: {trouble.message}"
         ) from error
     return trouble
-
-
-def _data(identity: Identity, place: CallKey, found: Reply | Failure) -> CallData:
-    reply, failure = (None, found) if isinstance(found, Failure) else (found, None)
-    return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
 
 
 _REJECTED = {400, 413, 422}

@@ -24,9 +24,9 @@ from overton.inspect.compat import SAMPLES, START, SUMMARIES
 from overton.inspect.log_format import (
     CALLS,
     KEY,
-    CallData,
     SampleData,
     TaskData,
+    call_data,
     inspect_name,
     location_of,
     null_scorer,
@@ -58,13 +58,6 @@ _STOPS = {
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Reasoning efforts that Inspect knows; a provider may have others."""
-
-
-def call_data(call: ReplayedCall) -> CallData:
-    """A call as in a sample's store."""
-    identity, place, outcome = call.identity, call.place, call.outcome
-    reply, failure = (None, outcome) if isinstance(outcome, Failure) else (outcome, None)
-    return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
 
 
 def each_once(calls: Iterable[ReplayedCall]) -> list[ReplayedCall]:
@@ -300,7 +293,7 @@ class LaneLog:
             **({"output": output} if output else {}),
             scores=self._scored(data, records, output.completion if output else ""),
             metadata={KEY: msgspec.to_builtins(data)},
-            store={CALLS: [msgspec.to_builtins(call_data(call)) for call in calls]},
+            store={CALLS: [msgspec.to_builtins(call_data(one.identity, one.place, one.outcome)) for one in calls]},
             events=[event for one in found for event in shown.events(one)],
             model_usage=shown.usage(calls),
         )

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from overton.calls import Failure, Reply, Trial
+from overton.engine.identity import CallKey, Identity
 from overton.runs.folder import ModelEntry
 from overton.studies.null_conditions import null_of
 
@@ -66,6 +67,12 @@ class CallData(msgspec.Struct, frozen=True):
     answerer: str
     reply: Reply | None = None
     failure: Failure | None = None
+
+
+def call_data(identity: Identity, place: CallKey, outcome: Reply | Failure) -> CallData:
+    """A call and its outcome as in a sample's store."""
+    reply, failure = (None, outcome) if isinstance(outcome, Failure) else (outcome, None)
+    return CallData(identity.slot.hex(), identity.content.hex(), *place, reply=reply, failure=failure)
 
 
 def null_scorer(scorer: str) -> str:

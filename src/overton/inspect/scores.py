@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from overton.analysis.results import measuring_of
+from overton.inspect.ask import check_backend
 from overton.inspect.log_format import CONDITION, RECORDS, inspect_name, null_scorer
 from overton.inspect.task import HostedStudy, cast_of, make_task, model_entries
 from overton.runs.folder import ModelEntry
@@ -110,6 +111,7 @@ def make(
         InputError: anything wrong with the arguments; nothing was asked.
     """
     found = study_named(study)
+    check_backend(found.name)
     given = model_entries(found, seed, agents)
     named = {role: [entry.name for entry in entries] for role, entries in given.items()} | dict(sources or {})
     first = named.pop(found.first)

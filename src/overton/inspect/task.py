@@ -16,7 +16,7 @@ import msgspec
 from overton.calls import Message, Question, Trial
 from overton.engine import digest
 from overton.errors import InputError, Problem, Stopped
-from overton.inspect.ask import EvalContext, RetrievalSources, check_backend
+from overton.inspect.ask import EvalContext, RetrievalSources
 from overton.inspect.compat import prerequisite
 from overton.inspect.log_format import CALLS, KEY, SampleData, TaskData, location_of, viewer_config
 from overton.inspect.seats import entry_of, named_models, seats_of
@@ -156,11 +156,9 @@ def cast_of(
     """All answerers by role: the `models`, and the search engines and page sources `wanted`.
 
     Raises:
-        InputError: a source cannot be opened, or not under this backend.
+        InputError: a source cannot be opened.
     """
     sources = {role: _opened(role, requests[0]) for role, requests in wanted.items() if requests}
-    if sources:
-        check_backend("searching and reading pages")
     known = {role: [local_entry(wanted[role][0], source)] for role, source in sources.items()}
     empty: dict[str, list[ModelEntry]] = {role: [] for role in study.role_names}
     return Cast(study, seed, agents, empty | dict(models) | known, sources)

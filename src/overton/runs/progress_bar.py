@@ -21,7 +21,7 @@ def share(seen: Progress) -> float:
     return 1.0 if seen.done == seen.total else min(done / total, 1.0) if total else 0.0
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """Remaining time in words: it is an estimate, so two figures are enough."""
     if seconds < 90:
         return f"{max(round(seconds), 1)} s"
@@ -34,7 +34,7 @@ def duration(seconds: float) -> str:
 def detail(seen: Progress) -> str:
     """What a session has done and has yet to do, in half a line."""
     tally = seen.tally
-    parts = [f"about {duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
+    parts = [f"about {_duration(seen.left)} left"] if seen.left is not None and seen.done < seen.total else []
     parts += [f"{tally.asked} asked", f"{seen.in_flight} in flight (of {seen.admitted})"]
     several = len(seen.fleets) > 1
     parts += [f"{name}: {state}" if several else state for name, state in seen.fleets.items()]

@@ -20,4 +20,12 @@ class _Gone:
 
 GONE: Final = _Gone()
 
-CHANGED: dict[str, dict[str, Any]] = {}
+_PLANNED = (
+    *("open-mindedness", "stance-stability", "pluralism", "deliberation", "even-handedness"),
+    *("rephrase", "audit", "topics", "references", "audit-references", "judge-stance-stability"),
+)
+
+CHANGED: dict[str, dict[str, Any]] = {
+    # A plan times no calls: a run's progress says how long it will take.
+    "commands": {f"plan {name} > --time": GONE for name in _PLANNED},
+}
