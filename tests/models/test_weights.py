@@ -77,7 +77,7 @@ class Index:
         return f"http://127.0.0.1:{self.port}/simple"
 
     def hand_over(self, wheel: Wheel, folder: Path) -> Path:
-        """What `fetch_wheel` does, without pip, which takes a second."""
+        """Do what `fetch_wheel` does, but without pip, which takes a second."""
         self.asked.append((f"/files/{wheel.filename}", ""))
         (folder / wheel.filename).write_bytes(self.wheel)
         return folder / wheel.filename
@@ -222,7 +222,7 @@ def test_a_pip_that_cannot_be_imported_is_reported(
     assert index.asked == []
 
 
-def test_an_interpreter_that_cannot_be_run_is_no_trouble_with_the_cache(
+def test_an_interpreter_that_cannot_be_run_is_named_as_the_reason(
     by_pip: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))

@@ -23,9 +23,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+from filelock import FileLock
+from platformdirs import user_cache_path
 
 from overton.errors import InputError, MissingExtra, OvertonError, Problem, Unreadable, reason_of
 from overton.models.gguf import requantise, sha256_of
@@ -175,11 +177,7 @@ def cache_folder() -> Path:
     """Where Overton keeps what it fetches: OVERTON_CACHE, or the platform's cache folder. It need not exist."""
     if chosen := os.environ.get("OVERTON_CACHE"):
         return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "overton" / "Cache"
-    if sys.platform == "darwin" and not os.environ.get("XDG_CACHE_HOME"):
-        return Path.home() / "Library/Caches/overton"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overton"
+    return user_cache_path("overton", appauthor=False)
 
 
 def ensure(name: str, progress: _Progress | None = None) -> Path:
@@ -215,10 +213,9 @@ def _ensured(weights: KnownWeights, say: _Progress, *, thorough: bool) -> Path:
         raise MissingExtra("embedded models", "embedded")
     with _troubles_named(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone(folder / f"{weights.name}.lock"):
-            if not _is_sound(
-                working, made_from=weights.sha256, thorough=thorough
-            ):  # otherwise another process made it meanwhile
+        with FileLock(folder / f"{weights.name}.lock"):
+            # another process may have made it meanwhile
+            if not _is_sound(working, made_from=weights.sha256, thorough=thorough):
                 _make(working, weights, say)
     return working
 
@@ -327,27 +324,3 @@ def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
 
 def _place(path: Path) -> Path:
     return path.with_suffix(".json")
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Take a lock that other processes wait for, and that ends with this process whatever ends it."""
-    with path.open("a+b") as file:
-        _lock(file)
-        yield
-
-
-def _lock(file: Any) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        file.seek(0)
-        locked = False
-        while not locked:
-            with contextlib.suppress(OSError):  # it gives up after ten seconds; a download may take longer
-                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-                locked = True
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)
