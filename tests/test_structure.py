@@ -140,6 +140,39 @@ def test_nothing_imports_a_studys_commands() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def passed_on(path: Path, text: str | None = None) -> set[str]:
+    """The names in a file's `__all__` that it only imports from another of Overton's."""
+    tree = ast.parse(path.read_text(encoding="utf-8") if text is None else text)
+    found: set[str] = set()
+    offered: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and module_of(path, node).partition(".")[0] == "overton":
+            found.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            offered.update(ast.literal_eval(node.value))
+    return found & offered
+
+
+def test_names_are_passed_on_by_doors_only() -> None:
+    """A package's `__init__` is a door, as are the two modules that users and Inspect AI know by name."""
+    doors = {SOURCE / "items.py", SOURCE / "tasks.py"}
+    wrong = {
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in files()
+        if path.name != "__init__.py" and path not in doors
+        for name in passed_on(path)
+    }
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_the_finder_of_names_passed_on_finds_every_form() -> None:
+    text = (
+        "from overton.calls import a, b\nfrom ..files import c as d\nfrom .journal import e\nfrom json import f\n"
+        '__all__ = ["a", "d", "e", "f", "g"]\ndef g(): pass\n'
+    )
+    assert passed_on(SOURCE / "engine" / "imaginary.py", text) == {"a", "d", "e"}
+
+
 def test_the_reader_of_imports_sees_every_form() -> None:
     text = (
         "import overton.cli\nfrom overton import api\ndef f():\n    from ..hosts.local import x\n    from . import y\n"

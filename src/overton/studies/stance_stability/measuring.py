@@ -46,9 +46,10 @@ def _analysis() -> type[Analysis]:
 
 def _of_records(results: ResultsHook, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
+    from overton.studies.stance_stability.measures.judge_chances import label_chances
 
     analysis = measures.analyze(_about_topics(_named(results.records), results.items), **msgspec.structs.asdict(how))
-    chances = None if is_weighted(results.records) else measures.label_chances(_named(results.records), how)
+    chances = None if is_weighted(results.records) else label_chances(_named(results.records), how)
     analysis = msgspec.structs.replace(analysis, chances=chances)
     return _REPEATED.beside(analysis, results.records, how)
 

@@ -13,10 +13,7 @@ from overton.studies.stance_stability.measures.analysis import Analysis
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.measurement import How
-    from overton.studies.probabilities import JudgeChances
-
-__all__ = ["Analysis", "analyze", "label_chances"]
+__all__ = ["Analysis", "analyze"]
 
 NoChange = Literal["zero", "mean"]
 NoDocuments = Literal["zero", "left out"]
@@ -76,13 +73,6 @@ def analyze(
 
     reading = FormulaRules(no_change, no_documents, unclear, unlabelled, labels, target)
     return assemble(turns, Jackknife(level, resamples, seed), over, reading)
-
-
-def label_chances(records: pl.DataFrame, how: How) -> JudgeChances | None:
-    """What a run's records say about the probabilities of the judge's labels; None if none were requested."""
-    from overton.studies.stance_stability.measures import judge_chances
-
-    return judge_chances.label_chances(records, how)
 
 
 _KNOWN = {
