@@ -74,18 +74,3 @@ def test_stances_are_checked_on_a_sheet_of_their_own(run: overton.Run, tmp_path:
     assert (found.what, found.same.value, found.drawn) == ("stance", 1.0, 10)
     with pytest.raises(InputError, match="must be match or stance"):
         overton.judge.sample(run.path, tmp_path / "other.csv", what="premise_stance")
-
-
-def test_a_matcher_that_is_no_judge_is_named_as_it_is(tmp_path: Path) -> None:
-    run = overton.run(
-        "pluralism",
-        models=["simulated/pluralist"],
-        others={"judge": ["simulated/pluralist-judge"]},
-        only=["free-buses"],
-        out=tmp_path / "run",
-        experiments=["sycophancy"],
-        arms=["neutral"],
-        matching="lexical",
-    )
-    _, key = overton.judge.sample(run.path, tmp_path / "pairs.csv", size=5)
-    assert msgspec.json.decode(key.read_bytes(), type=SheetKey).judge == "words in common"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 
@@ -14,7 +16,9 @@ from overton.analysis.analyze import measure_run
 from overton.commands.pluralism import show_compare_clusterings
 from overton.engine import entries
 from overton.studies.document import SCHEMA, document
+from overton.studies.options import check_stored, fields_of, options_of, stored_options
 from overton.studies.registry import study_named
+from overton.untrusted import converted
 
 from .numbers import compared, gated, numbers
 
@@ -32,10 +36,38 @@ def run_study(  # noqa: PLR0917
     model_args: Mapping[str, Mapping[str, str]],
 ) -> Path:
     """Run a study; gives the run's folder."""
-    run = overton.run(
-        name, models=models, others=others, items=items, only=only, out=out, model_args=model_args, **options
-    )
+    with _as_stored():
+        run = overton.run(
+            name, models=models, others=others, items=items, only=only, out=out, model_args=model_args, **options
+        )
+    if _has_removed(study_named(name).options, options):
+        _replay(run.path)
     return run.path
+
+
+@contextmanager
+def _as_stored() -> Iterator[None]:
+    """Accept removed values of options, as a stored run's manifest may have them."""
+
+    def read(kind: Any, given: Mapping[str, Any]) -> Any:
+        if not _has_removed(kind, given):
+            return options_of(kind, given)
+        check_stored(kind, given)
+        return converted(stored_options(kind, given), kind)
+
+    with patch("overton.runs.setup.options_of", read):
+        yield
+
+
+def _has_removed(kind: Any, given: Mapping[str, Any]) -> bool:
+    return any(given.get(field.name) == word for field in fields_of(kind) for word, _ in field.option.removed)
+
+
+def _replay(run: Path) -> None:
+    """Make a finished run's records anew from its manifest and journal alone, as of a run that is stored."""
+    (run / "records.parquet").unlink()
+    with patch("overton.runs.start.open_models", side_effect=AssertionError("a replay opens a model")):
+        assert overton.resume(run).finished
 
 
 def plan_study(  # noqa: PLR0917
@@ -48,7 +80,10 @@ def plan_study(  # noqa: PLR0917
     model_args: Mapping[str, Mapping[str, str]],
 ) -> Json:
     """What `plan --json` prints."""
-    planned = overton.plan(name, models=models, others=others, items=items, only=only, model_args=model_args, **options)
+    with _as_stored():
+        planned = overton.plan(
+            name, models=models, others=others, items=items, only=only, model_args=model_args, **options
+        )
     return _shown(planned)
 
 

@@ -17,7 +17,7 @@ from overton.errors import InputError, Problem, Unreadable, UnreadableRun, comma
 from overton.files.atomic import new_folder, write_atomic
 from overton.files.tables import read_table
 from overton.files.texts import write_objects
-from overton.studies.options import fields_of, options_of, stored_options
+from overton.studies.options import check_stored, fields_of, stored_options
 from overton.studies.precision import PrecisionTarget, StopState
 from overton.untrusted import converted, decode_json, no_links, read_bytes
 
@@ -336,7 +336,7 @@ class RunFolder:
         path = self.path / FILE
         try:
             found = converted(stored_options(study.options, given), study.options)
-            options_of(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
+            check_stored(study.options, {name: value for name, value in given.items() if value not in (None, [], ())})
         except Unreadable as error:
             raise _unreadable(path, "options.", error.reason) from None
         except InputError as error:

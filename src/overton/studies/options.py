@@ -34,6 +34,7 @@ class Option:
     an opened text or table; if none is given, one called `beside` is used if it is in the folder of the input, or in
     the folder around that. With `argument` a command takes it by position, without a flag. `unmentioned` is its value
     in a run that is older than the option, so that its manifest does not mention it; None if that is the default.
+    `removed` are values that only stored runs may have, each with what to use instead.
     """
 
     help: str
@@ -51,6 +52,7 @@ class Option:
     beside: str = ""
     every: str = ""
     unmentioned: Any = None
+    removed: tuple[tuple[str, str], ...] = ()
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -174,7 +176,8 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         value, _ = _without_none(get_args(value)[0])
     kind, known = _kind(name, value, option)
     if known and not option.known:
-        option = replace(option, known=known)
+        removed = [word for word, _ in option.removed]
+        option = replace(option, known=tuple(one for one in known if one not in removed))
     return Field(name, option, kind, several, optional, default)
 
 
@@ -227,6 +230,20 @@ def stored_options(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> dic
     """Plain values of options as a run or log has stored them, with those that are newer than it as they were then."""
     newer = {one.name: one.option.unmentioned for one in fields_of(kind) if one.option.unmentioned is not None}
     return {**newer, **stored}
+
+
+def check_stored(kind: type[msgspec.Struct], stored: Mapping[str, Any]) -> None:
+    """Check options as `options_of` does, but accept `removed` values: what a run or log has stored stays readable.
+
+    Raises:
+        InputError: as `options_of`.
+    """
+    values_of(map(_as_stored, fields_of(kind)), stored)
+
+
+def _as_stored(field: Field) -> Field:
+    removed = [word for word, _ in field.option.removed]
+    return replace(field, option=replace(field.option, known=(*field.option.known, *removed), removed=()))
 
 
 def options_of(kind: type[S], given: Mapping[str, Any]) -> S:
@@ -359,6 +376,9 @@ def _numbers(given: Any) -> tuple[int, ...]:
 
 def _out_of_range(field: Field, value: Any) -> Iterator[Problem]:
     option, place = field.option, option_place(field.name)
+    if instead := dict(option.removed).get(value):
+        yield Problem(place, str(value), f"was removed; {instead}")
+        return
     if option.known and value is not None and value not in option.known:
         words = ", ".join(field.word(one) for one in option.known)
         yield Problem(place, str(value), f"must be one of {words}")

@@ -44,7 +44,12 @@ def test_the_defaults_are_fine() -> None:
         ({"gap": 0}, "option gap: 0", "between 1"),
         ({"pairs": 0}, "option pairs: 0", "between 1"),
         ({"candidates": 0}, "option candidates: 0", "between 1"),
-        ({"matching": "fuzzy"}, "option matching: fuzzy", "together, pairs, lexical"),
+        ({"matching": "fuzzy"}, "option matching: fuzzy", "must be one of together, pairs"),
+        (
+            {"matching": "lexical"},
+            "option matching: lexical",
+            "use together or pairs with a judge (simulated/pluralist",
+        ),
         ({"pairings": ("best",)}, "option pairings: best", "most-popular, random-gap"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which viewpoints a response entails (section 4.2): the judge is asked, or shared words decide, for trying out."""
+"""Which viewpoints a response entails (section 4.2), as the judge says; by shared words in stored runs that did so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Places = tuple[int, ...]
 """Places of summaries in their thread, from 1."""
 
 _SHARED = 0.5
-"""The lexical matcher takes a summary for entailed if the response has this share of its content words."""
+"""Matching by shared words takes a summary for entailed if the response has this share of its content words."""
 
 YES_NO = ("yes", "no")
 _PAIR_FORM = Form(choices=YES_NO)
@@ -57,7 +57,7 @@ async def matched(
     `orders` (places, from 1), or as in the thread; 'pairs' asks it about each pair, in the order of the thread and
     naming its answers in the order of `labels`, and a pair without a usable answer counts as not entailed, unless all
     of a response's pairs have none; `weighed` pairs have their probabilities, and a list has none. 'lexical' asks no
-    model.
+    model, and only stored runs have it.
     """
     if matching == "lexical":
         summaries = [viewpoint.summary for viewpoint in thread.viewpoints]
@@ -164,8 +164,8 @@ def read_yes(text: str) -> Reading[bool]:
 def lexical(summaries: Sequence[str], response: str) -> Places:
     """Places of the summaries at least half of whose content words are in the response, highest share first.
 
-    Words are compared without case, accents and common endings, and without function words. A summary's denial has the
-    same words: this is for trying out, and measures nothing.
+    Words are compared without case, accents and common endings, and without function words. Stored runs with this
+    matching are replayed by it; new runs cannot have it, since a summary's denial has the same words.
     """
     said = _words(response)
     shares = [(len(words & said) / len(words) if (words := _words(summary)) else 0.0) for summary in summaries]

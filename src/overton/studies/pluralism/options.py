@@ -72,6 +72,7 @@ def split_condition(name: str) -> ConditionParts:
 
 
 Matching = Literal["together", "pairs", "lexical"]
+"""How responses are matched to viewpoints; 'lexical' (by shared words) only in runs of 0.2.0 and before."""
 Pairing = Literal["most-popular", "random-gap"]
 Shown = Literal["shuffled", "given"]
 
@@ -111,8 +112,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     matching: Annotated[
         Matching,
         Option(
-            "How responses are matched to viewpoints: together in one call to the judge, pairs (one call per pair),"
-            " or lexical (by shared words, for trying things out)"
+            "How the judge matches responses to viewpoints: together in one call, or pairs (one call per pair)",
+            removed=(("lexical", "use together or pairs with a judge (simulated/pluralist-judge needs no model)"),),
         ),
     ] = "together"
     ranked: Annotated[
