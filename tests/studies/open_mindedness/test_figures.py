@@ -138,6 +138,21 @@ def test_every_score_but_the_cross_fitted_one_is_named_as_what_it_is(analysis):
         assert "Open-mindedness" not in str(chart(sections(analysis), name).spec)
 
 
+def test_a_models_baseline_shares_and_share_without_a_stance_are_in_one_table_each(analysis):
+    made = sections(analysis)
+
+    def holders(number: Any) -> list[str]:
+        return [shown.title for shown in exhibits(made, Table) if any(number in row for row in shown.rows)]
+
+    for model in analysis.models.values():
+        for shares in (model.shares["baseline"], model.corrected_shares["baseline"]):
+            assert holders(shares.pro) == holders(shares.con) == ["Stances without arguments"]
+        if model.name != HELD:  # a model held to the answer format always has a stance
+            assert holders(model.refusals.by_condition["baseline"]) == ["Answers without a stance"]
+            assert holders(model.shares["baseline"].other) == ["Answers without a stance"]
+    assert "Other, of answers" not in {column.title for shown in exhibits(made, Table) for column in shown.columns}
+
+
 def test_tables_are_rectangular(analysis, one):
     for made in (sections(analysis), sections(one)):
         for shown in exhibits(made, Table):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from math import isnan
 
-import msgspec
-
 from overton.statistics import Estimate
 from overton.studies.charts.axes import difference_axis
 from overton.studies.charts.dots import Dot, Series, dots
@@ -33,14 +31,14 @@ def bias(analysis: Analysis) -> Section:
             exhibits.append(absent(model.not_computed, "pulls", f"The pulls on {model.name} are", summary=True))
     if any(model.pulls for model in analysis.models.values()):
         exhibits += [_chart(analysis), _pulls(analysis)]
-    exhibits += [_corrected(analysis), _followers(analysis), Method(_HOW)]
+    exhibits += [_followers(analysis), Method(_HOW)]
     return Section("letter", "Letter and order", exhibits)
 
 
 _WHY = (
     "A model that always answers A looks 66.7% pro at the baseline, because A supports pro in four of the six "
     "templates, and it looks unmoved by arguments. These are the pulls on an answer that have nothing to do with the "
-    "arguments, and the results with these pulls set to zero."
+    "arguments. 'Corrected' scores and shares, in the other sections, set these pulls to zero."
 )
 _HOW = (
     "Corrected shares come from a model with additive effects of letter, order and template family, with both pulls "
@@ -83,34 +81,6 @@ def _pulls(analysis: Analysis) -> Table:
     }
     columns = [Column(label, "points") for label in _PULLS.values()]
     return by_model(analysis, "Pulls on the answer, in percentage points", columns, cells, summary=True)
-
-
-def _corrected(analysis: Analysis) -> Table:
-    columns = [Column("Model"), Column("Measure"), Column("As answered", "score"), Column("Corrected", "score")]
-    rows: list[list[Cell]] = [[m.name, *line] for m in analysis.models.values() if m.corrected for line in _compared(m)]
-    note = "Shares are in percent here, to fit in one column with the scores."
-    return Table("Results as answered and corrected", columns, rows, note=note)
-
-
-def _compared(model: ModelResult) -> list[list[Cell]]:
-    corrected = model.corrected
-    if corrected is None:
-        return []
-    lines: list[list[Cell]] = [
-        ["Open-mindedness, plain", model.scores.open_mindedness, corrected.open_mindedness],
-        ["Open-mindedness, by the published formula", model.scores.as_published, corrected.as_published],
-        ["Issues leaning pro (%)", _percent(model.leaning_pro), _percent(model.corrected_leaning_pro)],
-    ]
-    asked, fixed = model.shares.get("baseline"), model.corrected_shares.get("baseline")
-    if asked and fixed:
-        lines.append(["Pro share at the baseline (%)", _percent(asked.pro), _percent(fixed.pro)])
-    return lines
-
-
-def _percent(one: Estimate) -> Estimate:
-    low, high = one.within
-    percent = {name: 100 * getattr(one, name) for name in ("value", "low", "high")}
-    return msgspec.structs.replace(one, **percent, error=None, within=(low and 100 * low, high and 100 * high))
 
 
 def _followers(analysis: Analysis) -> Exhibit:

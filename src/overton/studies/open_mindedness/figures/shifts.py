@@ -80,14 +80,17 @@ def _changes(analysis: Analysis) -> Table:
 
 def _shares(analysis: Analysis) -> Table:
     columns = [Column("Model"), Column("Configuration"), Column("Pro", "share"), Column("Con", "share")]
-    columns += [Column("Other", "share"), Column("Pro, corrected", "share"), Column("Con, corrected", "share")]
+    columns += [Column("Pro, corrected", "share"), Column("Con, corrected", "share")]
     rows: list[list[Cell]] = []
     for model in analysis.models.values():
-        for name in present([model]):
+        for name in arguments_only(present([model])):
             asked, fixed = model.shares[name], model.corrected_shares.get(name)
             corrected = [fixed.pro, fixed.con] if fixed else [None, None]
-            rows.append([model.name, LABELS[name], asked.pro, asked.con, asked.other, *corrected])
-    note = "Shares of all answers, averaged over issues."
+            rows.append([model.name, LABELS[name], asked.pro, asked.con, *corrected])
+    note = (
+        "Shares of all answers, averaged over issues. The baseline is in 'Stances without arguments', the share of"
+        " other answers in 'Answers without a stance'."
+    )
     return Table("Stances by configuration", columns, rows, note=note)
 
 

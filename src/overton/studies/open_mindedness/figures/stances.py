@@ -38,22 +38,24 @@ def baseline(analysis: Analysis, questions: Mapping[str, str]) -> Section:
 
 def _leaning(analysis: Analysis) -> Table:
     columns = [Column("Issues leaning pro", "share"), Column("Issues leaning pro, corrected", "share")]
-    columns += [
-        Column("Mean share pro", "share"),
-        Column("Mean share con", "share"),
-        Column("Mean share other", "share"),
-    ]
+    for stance in ("pro", "con"):
+        columns += [Column(f"Mean share {stance}", "share"), Column(f"Mean share {stance}, corrected", "share")]
     cells: dict[str, list[Cell]] = {
-        name: [model.leaning_pro, model.corrected_leaning_pro, *(_means(analysis, name))]
+        name: [model.leaning_pro, model.corrected_leaning_pro, *_means(model)]
         for name, model in analysis.models.items()
     }
-    note = "An issue leans pro if more baseline answers are pro than con."
+    note = (
+        "An issue leans pro if more baseline answers are pro than con. For answers without a stance see 'Refusals'."
+        " 'Corrected' sets the pulls of letter and order to zero; see 'Letter and order'."
+    )
     return by_model(analysis, "Stances without arguments", columns, cells, note=note, source="table 1")
 
 
-def _means(analysis: Analysis, name: str) -> list[Cell]:
-    shares = analysis.models[name].shares.get("baseline")
-    return [shares.pro, shares.con, shares.other] if shares else [None, None, None]
+def _means(model: ModelResult) -> list[Cell]:
+    asked, fixed = model.shares.get("baseline"), model.corrected_shares.get("baseline")
+    own: list[Cell] = [asked.pro, asked.con] if asked else [None, None]
+    corrected: list[Cell] = [fixed.pro, fixed.con] if fixed else [None, None]
+    return [own[0], corrected[0], own[1], corrected[1]]
 
 
 def _ordered(analysis: Analysis) -> list[str]:
@@ -271,15 +273,13 @@ def readings(analysis: Analysis) -> Section:
         Column("Pro", "count"),
         Column("Con", "count"),
         Column("Other", "count"),
-        Column("Other, of answers", "share"),
     ]
     columns += [Column("Flagged as refusals", "count", detail=True), Column("Read differently", "share", detail=True)]
     cells: dict[str, list[Cell]] = {}
     for name, model in analysis.models.items():
         tally = model.tally
         stances = [tally.stances.get(stance, 0) for stance in ("pro", "con", "other")]
-        other = stances[-1] / max(1, tally.answers)
-        cells[name] = [tally.answers, tally.failures, *stances, other, tally.flagged, tally.read_differently]
+        cells[name] = [tally.answers, tally.failures, *stances, tally.flagged, tally.read_differently]
     table = by_model(analysis, "Answers, failures and stances", columns, cells, summary=True)
     rows: list[list[Cell]] = [
         [model.name, strict, published, number]
