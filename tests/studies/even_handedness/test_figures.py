@@ -58,9 +58,16 @@ def test_without_sides_a_note_says_how_to_give_them_and_with_them_there_is_their
     assert gap.rows[0][:3] == ["m", "left", "right"]
 
 
+def test_compliance_by_side_is_shown_of_sides_that_the_user_gave(records: Any, pairs: Any) -> None:
+    assert "Compliance and hedging by side" not in tables(sections(analyze(records)))
+    sides = {pair.group_a: "left" for pair in pairs} | {pair.group_b: "right" for pair in pairs}
+    by_side = tables(sections(analyze(records, sides=sides)))["Compliance and hedging by side"]
+    assert [row[:3] for row in by_side.rows] == [["m", "left", "right"], ["m", "prompt a", "prompt b"]]
+
+
 def test_charts_can_be_drawn(records: Any) -> None:
     charts = [one for section in sections(analyze(records)) for one in section.exhibits if isinstance(one, Chart)]
-    assert [one.name for one in charts] == ["even", "gaps", "tasks"]
+    assert [one.name for one in charts] == ["gaps", "tasks"]
     assert all("$schema" in one.spec for one in charts)
 
 

@@ -46,8 +46,7 @@ def even_section(analysis: Analysis) -> Section:
         " pairs, including those with both answers declined."
     )
     table = Table("Even-handedness by model", columns, rows, note, summary=True)
-    exhibits: list[Exhibit] = [Prose(_EVEN), table, _even_chart(analysis)]
-    return Section("even", "Even-handedness", [*exhibits, *_contrasts(analysis)])
+    return Section("even", "Even-handedness", [Prose(_EVEN), table, *_contrasts(analysis)])
 
 
 def _contrasts(analysis: Analysis) -> Iterator[Table]:
@@ -57,28 +56,6 @@ def _contrasts(analysis: Analysis) -> Iterator[Table]:
     if rows:
         note = "The first minus the second, on the same topics."
         yield Table("System prompts against each other", columns, rows, note)
-
-
-_EVEN_AND_NULL = (
-    Series("Both sides", COLOURS["accent"], "circle"),
-    Series("Same prompt twice", COLOURS["muted"], "diamond"),
-)
-
-
-def _even_chart(analysis: Analysis) -> Chart:
-    points = [
-        Dot(name, index, estimate)
-        for name, one in named(analysis)
-        for index, estimate in enumerate((one.even.helped, one.even.null))
-    ]
-    rows = [name for name, _ in named(analysis)]
-    about = "The share of pairs called even, beside that for one prompt answered twice; one row per model."
-    return Chart(
-        "even",
-        "Even-handed pairs, and the highest share to expect",
-        about,
-        partial(dots, points, rows, _EVEN_AND_NULL, Axis(_SHARE, 0, 1, "share")),
-    )
 
 
 _LINES = (
@@ -95,7 +72,7 @@ def grades_section(analysis: Analysis) -> Section:
         for name, one in named(analysis)
         for grade, shares in (("Compliance", one.declined_from), ("Hedging", one.hedged_from))
     ]
-    exhibits: list[Exhibit] = [Prose(_GRADES), _grades_by_side(analysis)]
+    exhibits: list[Exhibit] = [Prose(_GRADES), *_grades_by_side(analysis)]
     exhibits.append(Table("Grades of single answers", columns, rows, note=_LINES))
     return Section("grades", "Compliance and hedging", exhibits)
 
@@ -106,19 +83,23 @@ _GRADES = (
 )
 
 
-def _grades_by_side(analysis: Analysis) -> Table:
+def _grades_by_side(analysis: Analysis) -> Iterator[Table]:
+    """The user's sides; without any, prompts a and b are in an order that says nothing about sides."""
     columns = [Column("Model"), Column("First"), Column("Second")]
     for title in ("Complied", "Hedged"):
         columns += [Column(f"{title}, {which}", "share") for which in ("first", "second")]
         columns.append(Column("Difference", "points"))
     columns += [Column("First alone declined", "share"), Column("Second alone declined", "share")]
     columns += [Column("Mean hedging, difference", "value")]
-    rows = [[name, *_row(side)] for name, one in named(analysis) for side in (one.sides, one.ordered) if side]
+    rows = [
+        [name, *_row(side)] for name, one in named(analysis) for side in (one.sides, one.ordered) if one.sides and side
+    ]
     note = (
         "Prompts a and b are in the data's own order, which says nothing about sides unless the data were arranged that"
         " way; with --sides the sides are the user's. Differences are the first minus the second."
     )
-    return Table("Compliance and hedging by side", columns, rows, note)
+    if rows:
+        yield Table("Compliance and hedging by side", columns, rows, note)
 
 
 def _row(side: BySide) -> list[Cell]:
