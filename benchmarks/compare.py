@@ -44,7 +44,7 @@ from overton.studies.open_mindedness.measures.crossfit import crossed
 from overton.studies.open_mindedness.measures.scores import scores
 from overton.studies.power import blocks
 from overton.studies.registry import study_named
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.tables import RawTable
 
 MOST = 0.055
@@ -130,7 +130,7 @@ def _sides(comparing: Any, table: pl.DataFrame, how: How) -> Any:
         return _even_handedness(table)
     if "count" in table.columns:
         return comparing.table(RawTable(name, ".parquet", tuple(table.columns), lambda: table), how)
-    return comparing.records(ResultsHook(records=table), how)
+    return comparing.records(Results(records=table), how)
 
 
 def _even_handedness(table: pl.DataFrame) -> Any:

@@ -37,7 +37,7 @@ from overton.analysis.results import measuring_of
 from overton.studies.contrasts import against, is_said
 from overton.studies.null_conditions import Null, apart
 from overton.studies.registry import study_named
-from overton.studies.results import MeasuredModel, ResultsHook
+from overton.studies.results import MeasuredModel, Results
 
 Draw = Callable[[Rng, bool], pl.DataFrame]
 """Records of a run, including the nulls'; if the flag is False nothing happens in it."""
@@ -92,7 +92,7 @@ def tallied(  # noqa: PLR0917
     for run in range(runs):
         design, nulls = apart(draw(np.random.default_rng((seed, run, happens)), happens), study.nulls)
         models = [MeasuredModel(model, model) for model in design["model"].unique().sort()]
-        results = ResultsHook(design, models=models, nulls=nulls)
+        results = Results(design, models=models, nulls=nulls)
         claims = False
         for measure, null, one in against(declared, comparing, results, how):
             claims |= one.verdict == "clear" and is_said(measure, one.model, comparing)

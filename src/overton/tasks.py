@@ -23,7 +23,6 @@ from overton.untrusted import visible
 __all__ = [
     "figures",
     "overton",
-    "task_of",
 ]
 
 

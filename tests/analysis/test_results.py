@@ -17,7 +17,7 @@ from overton.errors import InputError
 from overton.runs.items import read_items
 from overton.runs.run import Run
 from overton.studies.registry import study_named
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 ASKED: dict[str, dict[str, Any]] = {
     "open-mindedness": {"models": ["simulated/open-minded"], "trials": 1, "conditions": ["baseline"]},
@@ -53,7 +53,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return [held(request.param, folder / name, seed) for seed, name in enumerate(("one", "two"))]
 
 
-def names_of(results: ResultsHook) -> list[str]:
+def names_of(results: Results) -> list[str]:
     return sorted(set(results.records["model"]))
 
 

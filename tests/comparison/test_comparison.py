@@ -28,7 +28,7 @@ from overton.runs.items import read_items
 from overton.statistics.jackknife import Jackknife
 from overton.studies.power import blocks, with_fewer_trials
 from overton.studies.registry import study_named
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.tables import RawTable
 
 HEADLINE, PLAIN, PUBLISHED = "open_mindedness_cross_fitted", "open_mindedness", "open_mindedness_as_published"
@@ -213,7 +213,7 @@ def run_of(name: str, records: pl.DataFrame, trials: int) -> ComparisonSource:
     study = study_named("open-mindedness")
     comparing, how = measuring_of(study).comparing, chosen_how(study, {})
     assert comparing is not None
-    results = ResultsHook(records)
+    results = Results(records)
     issues = records["issue"].unique().sort().to_list()
     told = Provenance("open-mindedness", {}, {"trials": trials}, dict.fromkeys(issues, ""), {}, 0, "")
     fewer = partial(with_fewer_trials, comparing, results, how)

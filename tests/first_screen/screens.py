@@ -18,7 +18,7 @@ from overton.studies.findings import Finding, evidence
 from overton.studies.measures import Contribution
 from overton.studies.null_conditions import apart
 from overton.studies.registry import study_named
-from overton.studies.results import MeasuredModel, ResultsHook
+from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Table
 from overton.studies.tables import RawTable
 
@@ -77,7 +77,7 @@ def screen(seed: int, items: int, *respondents: Respondent) -> Screen:
 def screen_of(
     study: str, records: pl.DataFrame, items: int, truth: Mapping[str, Respondent] | None = None, **facts: Any
 ) -> Screen:
-    """The first screen of a run with these records; `facts` are further fields of its `ResultsHook`."""
+    """The first screen of a run with these records; `facts` are further fields of its `Results`."""
     named, results = study_named(study), results_of(study, records, **facts)
     how = chosen_how(named, how_of(study))
     outcome = Measured(named, measuring_of(named).records(results, how), how, results)
@@ -114,11 +114,11 @@ def only_what_is_shown_first() -> Iterator[None]:
         yield
 
 
-def results_of(study: str, records: pl.DataFrame, **facts: Any) -> ResultsHook:
+def results_of(study: str, records: pl.DataFrame, **facts: Any) -> Results:
     """What is measured of a run with these records, those of null conditions apart."""
     design, nulls = apart(records, study_named(study).nulls)
     models = [MeasuredModel(name, f"openai/{name}") for name in sorted(set(design["model"]))]
-    return ResultsHook(design, models=models, nulls=nulls, **facts)
+    return Results(design, models=models, nulls=nulls, **facts)
 
 
 def how_of(study: str) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from overton.studies import (
     JudgedOnce,
     JudgedUnits,
     NoOptions,
-    ResultsHook,
+    Results,
     Role,
     Sheet,
     Study,
@@ -337,7 +337,7 @@ class TextTrial(Trial, frozen=True):
     text: str
 
 
-def of_theirs(results: ResultsHook, what: str) -> JudgedUnits:
+def of_theirs(results: Results, what: str) -> JudgedUnits:
     texts = {one.id: one.text for one in results.items}
     rows = results.records.select("trial", "label").rows()
     return JudgedUnits(

@@ -26,8 +26,8 @@ from overton.runs.answerers import ModelRequest
 PATIENCE = RetryPolicy(4, 0.002, 0.02)
 RUN = """
 import json, sys, overton
-from overton.engine import Patience
-overton.run("open-mindedness", patience=Patience(4, 0.002, 0.02), **json.loads(sys.argv[1]))
+from overton.engine import RetryPolicy
+overton.run("open-mindedness", patience=RetryPolicy(4, 0.002, 0.02), **json.loads(sys.argv[1]))
 """
 NAMES = ["careful", "bold"]
 

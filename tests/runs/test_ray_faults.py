@@ -31,7 +31,7 @@ import msgspec
 from ray_engine import stub
 
 from overton.runs.answerers import ModelRequest
-from overton.runs.start import start
+from overton.runs.start import start_folder
 from overton.models import ray_worker as worker
 from overton.studies.open_mindedness import STUDY, Issue, Options
 
@@ -39,7 +39,7 @@ out, weights, issues = map(Path, sys.argv[1:4])
 worker.llama = partial(stub, latency=0.05, heard=str(weights.with_suffix(".heard")))
 model = ModelRequest(f"ray/gguf:{weights}", tuple(tuple(pair.split("=")) for pair in sys.argv[4:]))
 items = msgspec.json.decode(issues.read_bytes(), type=list[Issue])
-start(STUDY, items, {"subject": [model]}, out, options=Options(trials=4))
+start_folder(STUDY, items, {"subject": [model]}, out, options=Options(trials=4))
 """
 
 

@@ -191,8 +191,8 @@ def test_one_signal_ends_a_run_that_waits_for_a_batch(asked: BatchRuns, number: 
 
 _CHILD = """
 import sys
-from overton.engine import batches, courier
-courier.FIRST_LOOK, batches.QUIET, courier.SETTLES = 0.01, 0.05, 20
+from overton.engine import batch_sender, batches
+batch_sender.FIRST_LOOK, batches.QUIET, batch_sender.SETTLES = 0.01, 0.05, 20
 from overton.cli.main import main
 sys.argv = ["overton", "run", "open-mindedness", "--trials", "1", "--batch", "--out", *sys.argv[1:]]
 main()

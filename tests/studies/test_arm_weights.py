@@ -22,7 +22,7 @@ from overton.studies.arm_weights import LEFT_OUT, with_weights
 from overton.studies.document import plain
 from overton.studies.precision import Arm
 from overton.studies.registry import study_named
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 TRIALS = 4
 STUDIES: dict[str, dict[str, Any]] = {
@@ -84,7 +84,7 @@ class Made:
     def analysis(self, records: pl.DataFrame) -> Any:
         measuring = self.study.measuring
         assert measuring is not None
-        return measuring.records(ResultsHook(records, self.items), measuring.how())
+        return measuring.records(Results(records, self.items), measuring.how())
 
 
 @pytest.fixture(scope="module", params=list(STUDIES))
@@ -140,7 +140,7 @@ def test_comparisons_weight_arms_too(made: Made) -> None:
     whole, part = (
         {
             (model, one.measure.name): one
-            for model, found in measuring.comparing.records(ResultsHook(records, made.items), measuring.how()).items()
+            for model, found in measuring.comparing.records(Results(records, made.items), measuring.how()).items()
             for one in found
         }
         for records in (made.whole, made.part)

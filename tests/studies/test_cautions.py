@@ -5,7 +5,7 @@ import pytest
 
 from overton.studies.findings import Claim, Finding, level_finding
 from overton.studies.measurement import Measuring, UnreadRecords
-from overton.studies.results import MeasuredModel, ResultsHook, RunFacts
+from overton.studies.results import MeasuredModel, Results, RunFacts
 from overton.studies.warnings import FaultCount, about_judges, collect_findings, is_small, warn_refusals
 
 
@@ -13,7 +13,7 @@ def judged(judge: MeasuredModel, *subjects: str) -> str:
     """What is said of a judge of these subjects."""
     measured = [MeasuredModel(name, name) for name in subjects]
     run = RunFacts("run", {}, {"judge": [judge], "subject": measured})
-    return " ".join(about_judges(ResultsHook(pl.DataFrame(), models=measured, runs=[run]), "any model's stances"))
+    return " ".join(about_judges(Results(pl.DataFrame(), models=measured, runs=[run]), "any model's stances"))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def quoted(
     roles = {"subject": subjects, "judge": (MeasuredModel("j", judge),)}
     run = RunFacts("run", {}, roles, agreements=("compared",) if labelled else ())  # type: ignore[arg-type]
     return collect_findings(
-        measuring, analysis or Analysed(), ResultsHook(pl.DataFrame(), models=subjects, runs=(run,)), more
+        measuring, analysis or Analysed(), Results(pl.DataFrame(), models=subjects, runs=(run,)), more
     )
 
 

@@ -8,7 +8,7 @@ import polars as pl
 from acquiescence.asking import Record
 from overton.statistics import Estimate
 from overton.statistics.jackknife import Jackknife
-from overton.studies import Analysed, Column, How, Method, ResultsHook, Section, Table
+from overton.studies import Analysed, Column, How, Method, Results, Section, Table
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Analysis(Analysed, frozen=True):
     level: float
 
 
-def measure(results: ResultsHook, how: How) -> Analysis:
+def measure(results: Results, how: How) -> Analysis:
     """The measures of every model, with intervals over questions."""
     jackknife = Jackknife(how.level, seed=how.seed, unit="questions")
     models = results.records.partition_by("model", as_dict=True)

@@ -25,7 +25,7 @@ from overton.studies.measurement import How
 from overton.studies.multiple_judges import Judges, by_judges
 from overton.studies.options import fields_of, options_of
 from overton.studies.registry import study_named
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Section, summary
 from overton.studies.standard_parts import (
     Found,
@@ -53,7 +53,7 @@ class Measured:
     study: AnyStudy
     analysis: Any
     how: How
-    results: ResultsHook | None
+    results: Results | None
     labels: CorrectedNumbers | None = None
 
     def document(self, without: Sequence[str] = ()) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Measured:
         with blaming(self.study, "comparing its headlines with their nulls"):
             return self._against(self.results)
 
-    def _against(self, results: ResultsHook) -> list[Found]:
+    def _against(self, results: Results) -> list[Found]:
         measuring = measuring_of(self.study)
         said = measuring.findings(self.analysis) if measuring.findings else ()
         return against(self.study.nulls, measuring.comparing, results, self.how, said)

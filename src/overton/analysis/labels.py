@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from overton.judging.label_tasks import SavedLabels
     from overton.studies.correction import CorrectionCase
     from overton.studies.measurement import Correcting, How
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class CorrectedNumbers:
         return [self.alone] if self.alone else [warning for one in self.found if (warning := too_few(one))]
 
 
-def labelled(runs: Sequence[Run], results: ResultsHook, how: How) -> CorrectedNumbers:
+def labelled(runs: Sequence[Run], results: Results, how: How) -> CorrectedNumbers:
     """The runs' numbers as corrected by people's labels, for each task of each run.
 
     `results` are of all these runs together; if there are several, each is corrected separately, since labels name
@@ -98,7 +98,7 @@ def labelled(runs: Sequence[Run], results: ResultsHook, how: How) -> CorrectedNu
     return CorrectedNumbers(shares, alone_, cases)
 
 
-def cases_of(run: Run, results: ResultsHook, how: How) -> list[tuple[str, CorrectionCase]]:
+def cases_of(run: Run, results: Results, how: How) -> list[tuple[str, CorrectionCase]]:
     """The measures of many labels that a run's labels correct, with the name of their task; most labels last."""
     (facts,) = results.runs
     made = [
@@ -118,7 +118,7 @@ Corrects = tuple["Correcting[Any]", "CorrectionCase"]
 
 
 def label_shares(
-    run: Run, results: ResultsHook, labels: SavedLabels, place: str, how: How
+    run: Run, results: Results, labels: SavedLabels, place: str, how: How
 ) -> tuple[LabelledShares, Corrects | None]:
     """The shares of each label, and the measures based on many of them."""
     from overton.studies.label_shares import shares_by_people
@@ -138,7 +138,7 @@ def label_shares(
     return msgspec.structs.replace(shares, measures=found[1].summary()), found
 
 
-def _case(run: Run, results: ResultsHook, labels: SavedLabels, names: Sequence[str], how: How) -> Corrects | None:
+def _case(run: Run, results: Results, labels: SavedLabels, names: Sequence[str], how: How) -> Corrects | None:
     """How the run's study corrects its measures of many of these labels, if it declares that."""
     declared = measuring_of(run.study).correcting
     if declared is None or labels.task.what not in declared.whats:

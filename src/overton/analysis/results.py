@@ -21,7 +21,7 @@ from overton.studies.measurement import UNMEASURED, Measuring
 from overton.studies.multiple_judges import judge_of, judges_of
 from overton.studies.null_conditions import apart
 from overton.studies.registry import study_named
-from overton.studies.results import JudgeOnControls, MeasuredModel, ResultsHook, RunFacts
+from overton.studies.results import JudgeOnControls, MeasuredModel, Results, RunFacts
 from overton.studies.study import AnyStudy
 from overton.untrusted import converted, decode_json, read_bytes
 
@@ -54,7 +54,7 @@ def measuring_of(study: AnyStudy) -> Measuring[Any, Any]:
     return study.measuring
 
 
-def results_of(runs: Sequence[Run]) -> ResultsHook:
+def results_of(runs: Sequence[Run]) -> Results:
     """The results of runs of one study.
 
     A model name used by several runs is followed by each run's name: 'NAME [RUN]'.
@@ -101,13 +101,13 @@ _By = tuple[Run, "pl.DataFrame", str, str]
 """A run, its records by one judge, its name, and the judge's, '' if only one judged."""
 
 
-def _put_together(study: AnyStudy, parts: Sequence[_By]) -> ResultsHook:
+def _put_together(study: AnyStudy, parts: Sequence[_By]) -> Results:
     """The results of runs, by one judge each."""
     measuring = measuring_of(study)
     runs, whole, labels = [part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts]
     shown = _apart([_names(table, measuring) for table in whole], labels)
     parted = [apart(table, study.nulls) for table in whole]
-    return ResultsHook(
+    return Results(
         records=_stacked([table for table, _ in parted], shown, labels, study),
         items=items_of(runs),
         models=[

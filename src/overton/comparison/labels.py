@@ -19,7 +19,7 @@ from overton.studies.document import number_of, plain
 from overton.studies.label_shares import Variants
 from overton.studies.measurement import How
 from overton.studies.measures import Contribution, Sides
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     from overton.studies.correction import NumberOverItems
@@ -50,7 +50,7 @@ class Corrected:
         return {"leads": "corrected" if self.leads else "plain", **sides, "difference": difference}
 
 
-def with_labels(sides: Sides, run: Run, results: ResultsHook, how: How) -> Sides:
+def with_labels(sides: Sides, run: Run, results: Results, how: How) -> Sides:
     """Every model's contributions, each with its corrected number if people labelled what it is based on."""
     found = {
         (one.model, one.compared): (partial(case.over, one), task)

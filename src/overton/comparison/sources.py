@@ -27,7 +27,7 @@ from overton.studies.measurement import Comparing, How
 from overton.studies.measures import Contribution, Measure, Sides, of_pairs
 from overton.studies.power import halves_of, with_fewer_trials
 from overton.studies.registry import study_named, usable_studies
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.study import AnyStudy
 from overton.untrusted import decode_json, read_bytes
 
@@ -450,7 +450,7 @@ def _source(study: AnyStudy, how: How, label: str, path: Path, content: Run | Ra
     return ComparisonSource(label, path, None, comparing.table(design_of_table(study, content), how))
 
 
-def _of_run(label: str, run: Run, results: ResultsHook, comparing: Comparing, how: How) -> ComparisonSource:
+def _of_run(label: str, run: Run, results: Results, comparing: Comparing, how: How) -> ComparisonSource:
     sides = _as_named(with_labels(comparing.records(results, how), run, results, how), run)
     lost = {name: lost_of(results.records, name, run.manifest.missing) for name in sides}
     halved = partial(halves_of, comparing, results, how)
@@ -466,7 +466,7 @@ def _as_named(sides: Sides, run: Run) -> Sides:
     return {name: sides[name] for name in sorted(sides, key=lambda name: place.get(name, -1))}
 
 
-def of_runs(runs: Sequence[Run], results: ResultsHook, study: AnyStudy, how: How) -> list[ComparisonSource]:
+def of_runs(runs: Sequence[Run], results: Results, study: AnyStudy, how: How) -> list[ComparisonSource]:
     """The sources of open runs, with the `results` of all of them together."""
     comparing = comparing_of(study)
     labels = _labels([run.path for run in runs])

@@ -81,7 +81,7 @@ def _register_results() -> None:
     """Have Inspect call us when a task ends. Not on import: Inspect announces the hooks that it finds at its start."""
 
     @hooks(name="overton_results", description="gives each of Overton's figures its own standard error")
-    class Results(Hooks):  # type: ignore[misc] # whose types are not looked into
+    class FigureHooks(Hooks):  # type: ignore[misc] # whose types are not looked into
         async def on_task_end(self, data: TaskEnd) -> None:
             await _rewrite_results(data.log)
 

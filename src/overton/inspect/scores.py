@@ -19,7 +19,7 @@ from overton.runs.setup import set_up
 from overton.studies.measurement import Headline
 from overton.studies.null_conditions import apart, chosen_nulls
 from overton.studies.registry import study_named
-from overton.studies.results import MeasuredModel, ResultsHook
+from overton.studies.results import MeasuredModel, Results
 from overton.untrusted import converted
 
 if TYPE_CHECKING:
@@ -182,12 +182,12 @@ def figures_of_study(study: str, table: pl.DataFrame, models: Sequence[str], *, 
     if not table.height or not headline.item:
         return []
     design, nulls = apart(_labelled(study, table, models, held), study_named(study).nulls)
-    results = ResultsHook(design, models=[MeasuredModel(name, name) for name in models], nulls=nulls)
+    results = Results(design, models=[MeasuredModel(name, name) for name in models], nulls=nulls)
     found = [*_measured(measuring, headline, results), *_answers(headline, design), *_under_nulls(study, results)]
     return [figure for figure in found if isfinite(figure.estimate.value)]
 
 
-def _measured(measuring: Any, headline: Headline[Any, Any], results: ResultsHook) -> Iterator[Figure]:
+def _measured(measuring: Any, headline: Headline[Any, Any], results: Results) -> Iterator[Figure]:
     from overton.errors import InputError
 
     try:
@@ -212,7 +212,7 @@ def _share(count: int, of: int) -> Estimate:
     return Estimate(count / of if of else nan, nan, nan, of, NO_INTERVAL + "a count of what is in the log")
 
 
-def _under_nulls(study: str, results: ResultsHook) -> Iterator[Figure]:
+def _under_nulls(study: str, results: Results) -> Iterator[Figure]:
     """The study's measures under the null conditions whose trials are in the log."""
     from overton.studies.contrasts import against
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from overton.judging.label_tasks import SavedLabels
     from overton.statistics.misclassification import LabelCount
     from overton.studies.questions import JudgedRows, Sheet
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
 WIDTH = 0.1
@@ -92,7 +92,7 @@ def labels_for(run: str | Path, measure: str, width: float = WIDTH, *, what: str
     return msgspec.structs.replace(found, plans=plans)
 
 
-def _chosen(sheet: Sheet, results: ResultsHook, measure: str, what: str | None) -> tuple[str, bool]:
+def _chosen(sheet: Sheet, results: Results, measure: str, what: str | None) -> tuple[str, bool]:
     """Which label is used, and whether the measure is one of many labels."""
     if what is not None and what not in sheet.whats:
         raise InputError([Problem(option_place("what"), what, f"must be {' or '.join(sheet.whats)}")])
@@ -102,7 +102,7 @@ def _chosen(sheet: Sheet, results: ResultsHook, measure: str, what: str | None) 
     return what or (sheet.usual(results) if sheet.usual else sheet.whats[0]), False
 
 
-def _labels(results: ResultsHook, what: str) -> SavedLabels | None:
+def _labels(results: Results, what: str) -> SavedLabels | None:
     (facts,) = results.runs
     found = [one for one in facts.labels if one.task.what == what]
     return max(found, key=lambda one: len(one.shares()), default=None)

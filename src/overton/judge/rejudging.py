@@ -26,7 +26,7 @@ from overton.studies.judge_checks.rejudging import JudgedLabel, JudgedUnit, judg
 from overton.studies.options import option_place
 from overton.studies.questions import JudgedOnce, JudgedUnits
 from overton.studies.registry import PREFIX, study_named
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 SIZE = 100
 """Units of each run by default."""
@@ -194,7 +194,7 @@ _People = Mapping[str, JudgedLabel]
 """What people said of the rows of one unit, by the part of the row's id after the unit's."""
 
 
-def _people(results: ResultsHook, what: str, units: JudgedUnits) -> dict[int, _People]:
+def _people(results: Results, what: str, units: JudgedUnits) -> dict[int, _People]:
     """By the unit's place, what people said of its rows, from the task with most labels."""
     (facts,) = results.runs
     tasks = [one for one in facts.labels if one.task.what == what]

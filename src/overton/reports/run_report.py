@@ -24,7 +24,7 @@ from overton.studies.null_conditions import Null, askable, renamed
 from overton.studies.options import option_place
 from overton.studies.precision import PrecisionTarget
 from overton.studies.registry import study_named
-from overton.studies.results import MeasuredModel, ResultsHook
+from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Section, TrialTable
 from overton.studies.standard_parts import unequal
 from overton.studies.study import AnyStudy
@@ -188,7 +188,7 @@ def _build(runs: Sequence[Run], measured: Measured) -> Any:
     )
 
 
-def _read_by(study: AnyStudy, results: ResultsHook, trials: TrialTable | None) -> TrialTable | None:
+def _read_by(study: AnyStudy, results: Results, trials: TrialTable | None) -> TrialTable | None:
     """The trials with who read them: the judges, unless the study says otherwise."""
     if trials is None or trials.reader:
         return trials
@@ -200,7 +200,7 @@ _MOST_COMPARED = 12
 """Most models that a report compares with each other: nobody reads a longer table."""
 
 
-def _compared(study: AnyStudy, runs: Sequence[Run], results: ResultsHook, how: How) -> Iterator[Section]:
+def _compared(study: AnyStudy, runs: Sequence[Run], results: Results, how: How) -> Iterator[Section]:
     """Models of the runs compared pairwise, or why they are not; nothing for a single model."""
     measuring = measuring_of(study)
     if not 1 < len(results.models) <= _MOST_COMPARED or measuring.comparing is None:
@@ -221,7 +221,7 @@ def _compared(study: AnyStudy, runs: Sequence[Run], results: ResultsHook, how: H
         yield in_report(made)
 
 
-def _facts(runs: Sequence[Run], results: ResultsHook, items: str) -> Iterator[tuple[str, str]]:
+def _facts(runs: Sequence[Run], results: Results, items: str) -> Iterator[tuple[str, str]]:
     spent = [run.manifest.spent for run in runs]
     yield "Models", "\n".join(map(_marked, results.models))
     yield items.capitalize(), str(len(results.items))

@@ -14,7 +14,7 @@ from overton.studies.parsing import Notes, ParsedItems, Text, json_lines
 from overton.studies.prompts import Prompts
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedRows, JudgedUnits, Sheet, definitions_in
 from overton.studies.registry import StudyEntry, listed, study_named
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Callout, Chart, Column, Exhibits, Method, Prose, Section, Table
 from overton.studies.simulated import degenerate, respondent
 from overton.studies.study import INTERFACE, Command, Dataset, Demo, Done, Role, Study
@@ -51,7 +51,7 @@ __all__ = [
     "Prose",
     "RawTable",
     "ReadableRequest",
-    "ResultsHook",
+    "Results",
     "Role",
     "Section",
     "Sheet",

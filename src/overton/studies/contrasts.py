@@ -23,7 +23,7 @@ from overton.studies.measurement import Comparing
 from overton.studies.measures import Contribution, Measure, SharedItems, Sides, find_shared_items
 from overton.studies.null_conditions import Null
 from overton.studies.probabilities import resolve_probabilities
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 Verdict = Literal["clear", "not clear", "cannot tell"]
 
@@ -66,7 +66,7 @@ class _PairedContributions(NamedTuple):
 
 
 def against(
-    nulls: Sequence[Null], comparing: Comparing | None, results: ResultsHook, how: Any, said: Sequence[Said] = ()
+    nulls: Sequence[Null], comparing: Comparing | None, results: Results, how: Any, said: Sequence[Said] = ()
 ) -> list[tuple[Measure, Null, Against]]:
     """Every measure that has a null; empty if no null was asked, or could be computed from the records.
 
@@ -111,9 +111,7 @@ def _level(met: Sequence[_PairedContributions], jackknife: Jackknife, beside: in
     return joint_differences(gaps, 1 - part * min(1 - jackknife.level, FAMILY), jackknife.seed)
 
 
-def _met(
-    null: Null, own: Sides, results: ResultsHook, how: Any, jackknife: Jackknife
-) -> Iterator[_PairedContributions]:
+def _met(null: Null, own: Sides, results: Results, how: Any, jackknife: Jackknife) -> Iterator[_PairedContributions]:
     try:
         sides, why = null.sides(results, results.nulls.get(null.name), how), ""
     except InputError as error:  # if all of its calls failed, say

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from overton.studies.people_labels import People
     from overton.studies.probabilities import Weighing
     from overton.studies.reproduction import Reproduction
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
     from overton.studies.tables import RawTable, TableKind
 
 
@@ -74,7 +74,7 @@ def _nowhere(measure: str, model: str) -> tuple[str, ...]:
     return ()
 
 
-def _unweighed(results: ResultsHook, how: Any) -> None:
+def _unweighed(results: Results, how: Any) -> None:
     return None
 
 
@@ -97,14 +97,14 @@ class Comparing:
     """
 
     unit: str
-    records: Callable[[ResultsHook, Any], Sides]
+    records: Callable[[Results, Any], Sides]
     table: Callable[[RawTable, Any], Sides]
     harmless: tuple[str, ...] = ("trials",)
     judge: Callable[[str], str] = _nobody
     place: Callable[[str, str], tuple[str, ...]] = _nowhere
     trial: str = ""
-    weighing: Callable[[ResultsHook, Any], Weighing | None] = _unweighed
-    few: Callable[[ResultsHook, Any], Sides] | None = None
+    weighing: Callable[[Results, Any], Weighing | None] = _unweighed
+    few: Callable[[Results, Any], Sides] | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Correcting(Generic[Analysis]):
     """
 
     whats: tuple[str, ...]
-    case: Callable[[ResultsHook, str, People, Any], CorrectionCase | None]
+    case: Callable[[Results, str, People, Any], CorrectionCase | None]
     place: Callable[[Analysis, Place], Place | None] = lambda analysis, place: place
     alone: Mapping[str, str] = field(default_factory=dict)
 
@@ -166,11 +166,11 @@ class Measuring(Generic[Analysis, Record]):
     """
 
     analysis: Callable[[], type[Analysis]]
-    records: Callable[[ResultsHook, Any], Analysis]
+    records: Callable[[Results, Any], Analysis]
     sections: Callable[[Analysis], Sequence[Section]]
     tables: str = ""
     table: Callable[[RawTable, Any], Analysis] = _no_table
-    exhibits: Callable[[ResultsHook, Analysis, Any], Exhibits] | None = None
+    exhibits: Callable[[Results, Analysis, Any], Exhibits] | None = None
     findings: Callable[[Analysis], Sequence[Said]] | None = None
     unread: Callable[[Analysis], Iterable[UnreadRecords]] | None = None
     headline: Headline[Analysis, Record] | None = None
@@ -186,7 +186,7 @@ class Measuring(Generic[Analysis, Record]):
     reproductions: tuple[Reproduction, ...] = ()
     schema: int = field(default=1)
 
-    def shown(self, results: ResultsHook, analysis: Analysis, how: Any) -> Exhibits:
+    def shown(self, results: Results, analysis: Analysis, how: Any) -> Exhibits:
         """What a report shows: the exhibits, or the sections if no exhibits are declared."""
         if self.exhibits is None:
             return Exhibits(summary="", sections=self.sections(analysis), trials=None)

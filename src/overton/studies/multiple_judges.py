@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from overton.studies.measurement import Comparing
     from overton.studies.measures import Contribution
     from overton.studies.questions import Sheet
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
     from overton.studies.tables import RawTable
 
 
@@ -111,9 +111,7 @@ def led_alone(table: RawTable, role: str) -> RawTable:
     return replace(table, frame=led) if role and JUDGE in table.columns else table
 
 
-def by_judges(
-    results: ResultsHook, sheet: Sheet | None, comparing: Comparing | None, role: str, how: Any
-) -> Judges | None:
+def by_judges(results: Results, sheet: Sheet | None, comparing: Comparing | None, role: str, how: Any) -> Judges | None:
     """How the judges of these results differ; None where one judged. `role` is theirs."""
     if not results.others:
         return None
@@ -126,14 +124,14 @@ def by_judges(
     )
 
 
-def _on_labels(every: Mapping[str, ResultsHook], sheet: Sheet, level: float) -> Iterator[OnLabel]:
+def _on_labels(every: Mapping[str, Results], sheet: Sheet, level: float) -> Iterator[OnLabel]:
     for what in sheet.whats:
         said = {judge: found for judge, one in every.items() if (found := _labels(one, sheet, what))}
         if len(said) > 1:
             yield _on_label(what, said, level)
 
 
-def _labels(results: ResultsHook, sheet: Sheet, what: str) -> dict[str, tuple[str, str]]:
+def _labels(results: Results, sheet: Sheet, what: str) -> dict[str, tuple[str, str]]:
     """Label and group of each row that a judge labelled, by its id; none where there are no such labels."""
     try:
         rows = sheet.rows(results, what)
@@ -172,7 +170,7 @@ def _two(
     return TwoJudges(one, other, share(same, clusters, level=level), cohen_kappa(first, second, clusters, level=level))
 
 
-def _headlines(results: ResultsHook, comparing: Comparing, how: Any) -> Iterator[ByJudge]:
+def _headlines(results: Results, comparing: Comparing, how: Any) -> Iterator[ByJudge]:
     own = comparing.records(results, how)
     for judge, other in results.others.items():
         theirs = _contributions(comparing, other, how)
@@ -183,7 +181,7 @@ def _headlines(results: ResultsHook, comparing: Comparing, how: Any) -> Iterator
                     yield _headline(model, judge, one, known[one.measure.name], comparing.unit, how)
 
 
-def _contributions(comparing: Comparing, results: ResultsHook, how: Any) -> Mapping[str, Sequence[Contribution]]:
+def _contributions(comparing: Comparing, results: Results, how: Any) -> Mapping[str, Sequence[Contribution]]:
     try:
         return comparing.records(results, how)
     except InputError:  # it labelled nothing

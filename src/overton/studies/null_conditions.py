@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.measures import Sides
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
     from overton.studies.tables import RawTable
 
 
@@ -57,7 +57,7 @@ class Null:
     name: str
     help: str
     of: tuple[str, ...]
-    sides: Callable[[ResultsHook, pl.DataFrame | None, Any], Sides]
+    sides: Callable[[Results, pl.DataFrame | None, Any], Sides]
     trials: Trials | None = None
     column: str = "trial"
     what: Literal["null", "factor"] = "null"

@@ -20,7 +20,7 @@ from overton.statistics.jackknife import Jackknife, Resampling
 from overton.statistics.power import ItemVariance, by_chance, item_influences, scatter
 from overton.studies.measurement import Comparing
 from overton.studies.measures import Contribution, Sides, of_pairs
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +40,7 @@ class Halves:
         return (found[0], found[1]) if len(found) == 2 else None
 
 
-def halves_of(comparing: Comparing, results: ResultsHook, how: Any) -> Halves | None:
+def halves_of(comparing: Comparing, results: Results, how: Any) -> Halves | None:
     """The halves of what runs gave; None if trials are not repeated, or their repetitions cannot be identified."""
     records = results.records
     if not comparing.trial or comparing.trial not in records.columns:
@@ -63,9 +63,9 @@ def repetitions(names: pl.Series) -> pl.Series:
     return names.str.extract(r"/r(\d+)$").cast(pl.Int64, strict=False)
 
 
-def part_of(results: ResultsHook, records: pl.DataFrame) -> ResultsHook:
+def part_of(results: Results, records: pl.DataFrame) -> Results:
     """The same results with some of their records."""
-    return ResultsHook(records, results.items, results.models, results.runs)
+    return Results(records, results.items, results.models, results.runs)
 
 
 Both = tuple[Contribution, Contribution] | None
@@ -182,7 +182,7 @@ class Detection(msgspec.Struct, frozen=True):
     why: str | None = None
 
 
-def with_fewer_trials(comparing: Comparing, results: ResultsHook, how: Any, trials: int) -> Sides:
+def with_fewer_trials(comparing: Comparing, results: Results, how: Any, trials: int) -> Sides:
     """Every model's contributions to the `matched` measures with only `trials` trials, the mean over blocks of them;
     nothing if the study has no such measures, or the repetition of a record is not known."""
     records = results.records

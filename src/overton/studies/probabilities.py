@@ -41,7 +41,7 @@ from overton.studies.sections import Callout, Cell, Column, Section, Table
 if TYPE_CHECKING:
     import polars as pl
 
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
 Shares = Annotated[
@@ -121,7 +121,7 @@ NO_PROBABILITIES = ProbabilityRequest()
 """No probabilities are requested."""
 
 
-def asked_label_first(results: ResultsHook) -> dict[str, Any]:
+def asked_label_first(results: Results) -> dict[str, Any]:
     """The `JudgedAgain.manner` of a judge that is asked for its label before its reason where a run requests token
     probabilities: that it was, as `label_first`; nothing if it was not."""
     first = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)

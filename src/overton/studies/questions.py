@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.statistics.misclassification import LabelCount
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ class JudgedAgain:
     """
 
     role: str
-    units: Callable[[ResultsHook, str], JudgedUnits]
+    units: Callable[[Results, str], JudgedUnits]
     ask: Callable[[Ask, str, Mapping[str, Any], Draw | None, str | None], Awaitable[Mapping[str, str | None]]]
     item: Callable[[Mapping[str, Any]], Any] | None = None
     controls: Callable[[], Traversable] | None = None
-    manner: Callable[[ResultsHook], Mapping[str, Any]] | None = None
+    manner: Callable[[Results], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class LabelPlans:
 
     what: str
     measures: tuple[str, ...]
-    of: Callable[[ResultsHook, pl.DataFrame, str, float], Sequence[LabelCount]]
+    of: Callable[[Results, pl.DataFrame, str, float], Sequence[LabelCount]]
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,9 @@ class Sheet:
     """
 
     whats: tuple[str, ...]
-    rows: Callable[[ResultsHook, str], JudgedRows]
+    rows: Callable[[Results, str], JudgedRows]
     size: int
-    usual: Callable[[ResultsHook], str] | None = None
+    usual: Callable[[Results], str] | None = None
     again: JudgedAgain | None = None
     plans: LabelPlans | None = None
     whole: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class ResultsHook:
+class Results:
     """The results of runs, put together: models of several runs with the same name are kept apart, never pooled.
 
     `records` are the outcome tables under each other, `items` what was asked about, each once. A table that was made
@@ -74,7 +74,7 @@ class ResultsHook:
     models: Sequence[MeasuredModel] = ()
     runs: Sequence[RunFacts] = ()
     nulls: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    others: Mapping[str, ResultsHook] = field(default_factory=dict)
+    others: Mapping[str, Results] = field(default_factory=dict)
 
     @property
     def held(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from overton.statistics.proportions import proportion
 from overton.studies.findings import Compared, Finding, correct_for_multiple_tests, counted
 from overton.studies.measurement import Measuring, UnreadRecords
 from overton.studies.numbers import sentence
-from overton.studies.results import JudgeOnControls, ResultsHook, RunFacts
+from overton.studies.results import JudgeOnControls, Results, RunFacts
 from overton.studies.sections import Callout, Cell, Column, Section, Table
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def warn_few_items(count: int, items: str) -> Iterator[str]:
 def collect_findings(
     measuring: Measuring[Any, Any],
     analysis: Any,
-    results: ResultsHook | None,
+    results: Results | None,
     more: Sequence[Finding] = (),
     beside: int = 0,
 ) -> list[Finding]:
@@ -179,7 +179,7 @@ def _without(own: Sequence[Finding], compared: Compared) -> Iterator[Finding]:
 
 
 def _cautioned(
-    found: Finding, results: ResultsHook | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
+    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
 ) -> Finding:
     """A finding with the reasons not to quote it; if there are none, with what is not known of its judge."""
     reasons = tuple(_unquotable(found, results, faults, unread))
@@ -194,7 +194,7 @@ MANY_LOST = 0.2
 
 
 def _unquotable(
-    found: Finding, results: ResultsHook | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
+    found: Finding, results: Results | None, faults: Sequence[FaultCount], unread: Sequence[UnreadRecords]
 ) -> Iterator[str]:
     """The reasons not to quote a finding, in full: docs/statistics.md has the same list.
 
@@ -216,7 +216,7 @@ def _unquotable(
         yield from _unfit_judges(found, results)
 
 
-def _unfit_judges(found: Finding, results: ResultsHook) -> Iterator[str]:
+def _unfit_judges(found: Finding, results: Results) -> Iterator[str]:
     judges = results.answering(found.judge)
     for judge in judges:
         if is_small(judge.spec):
@@ -229,13 +229,13 @@ def _unfit_judges(found: Finding, results: ResultsHook) -> Iterator[str]:
         yield f"{', '.join(themselves)} is judged by itself, and models favour their own texts."
 
 
-def _unchecked(found: Finding, results: ResultsHook) -> Iterator[str]:
+def _unchecked(found: Finding, results: Results) -> Iterator[str]:
     judged = found.judge and results.answering(found.judge)
     if judged and not any(run.agreements or run.labels for run in results.runs):
         yield "The judge's labels have not been compared with human labels."
 
 
-def about_judges(results: ResultsHook, subject: str, role: str = "judge") -> Iterator[str]:
+def about_judges(results: Results, subject: str, role: str = "judge") -> Iterator[str]:
     """Judges that are too small to judge `subject` ('any model's stances'), that are simulated, whose form a grammar
     holds, or that judge themselves; in every role."""
     measured = {model.spec: model.name for model in results.models}
@@ -272,7 +272,7 @@ def is_small(spec: str) -> bool:
     return bool(sizes) and max(sizes) < _SMALL
 
 
-def held_to_form(results: ResultsHook, how: str) -> Iterator[str]:
+def held_to_form(results: Results, how: str) -> Iterator[str]:
     """The models whose answers a grammar held to their form, and `how` that affects the numbers."""
     if results.held:
         yield f"{', '.join(sorted(results.held))}: {how}"
@@ -293,7 +293,7 @@ def warn_refusals(records: pl.DataFrame, unit: str) -> Iterator[str]:
 
 
 def judged_by(
-    results: ResultsHook, title: str, name: Callable[[RunFacts], str], worded: Callable[[SheetAgreement], str]
+    results: Results, title: str, name: Callable[[RunFacts], str], worded: Callable[[SheetAgreement], str]
 ) -> Iterator[str]:
     """Who judged, and how well they agree with people, one line each; `worded` words one agreement."""
     known: dict[str, list[str]] = {}
@@ -317,7 +317,7 @@ def tried_on(one: JudgeOnControls) -> str:
     return f"Of {one.controls} texts whose label is beyond doubt ({what}) it got {right}."
 
 
-def failing_judges(results: ResultsHook) -> Iterator[str]:
+def failing_judges(results: Results) -> Iterator[str]:
     """The judges that fail their controls."""
     for run in results.runs:
         for one in run.controls:

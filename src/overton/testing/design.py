@@ -18,7 +18,7 @@ from overton.runs.run import open_run, run
 from overton.studies.measures import Sides
 from overton.studies.null_conditions import Null, askable, null_of
 from overton.studies.precision import LEVEL, Arm, Blocks, InterimResult
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.testing.case import Case, require
 
 __all__ = [
@@ -169,14 +169,14 @@ def _asked(case: Case) -> Path:
     return done.path
 
 
-def _check_design(case: Case, results: ResultsHook) -> None:
+def _check_design(case: Case, results: Results) -> None:
     alone = results_of([case.whole]).records
     same = _lines(alone) == _lines(results.records)
     advice = "let conduct() draw from the trial alone, and name a null's trials as if they were alone"
     require(same, case.study, f"its own records differ when nulls are asked as well: {advice}")
 
 
-def _check_trials(case: Case, results: ResultsHook) -> None:
+def _check_trials(case: Case, results: Results) -> None:
     """Records of every null that is asked are distinguished from the design's by the trial's name."""
     for null in askable(case.study.nulls):
         column = f"name the column that contains the trial's name (column={null.column!r})"
@@ -185,7 +185,7 @@ def _check_trials(case: Case, results: ResultsHook) -> None:
         require(found == {null.name}, case.study, f"records of other trials are among those of {null.name}: {column}")
 
 
-def _check_sides(case: Case, null: Null, results: ResultsHook) -> None:
+def _check_sides(case: Case, null: Null, results: Results) -> None:
     study, measuring = case.study, measuring_of(case.study)
     comparing = measuring.comparing
     require(
@@ -221,7 +221,7 @@ def _check_sides(case: Case, null: Null, results: ResultsHook) -> None:
         require(given & set(named), study, f"{lacking}: return Contributions with the design's names")
 
 
-def _sides_of(case: Case, null: Null, results: ResultsHook, how: Any) -> Sides:
+def _sides_of(case: Case, null: Null, results: Results, how: Any) -> Sides:
     """What the null returns; with uninformative data it may raise an InputError, but nothing else."""
     try:
         found = null.sides(results, results.nulls.get(null.name), how)

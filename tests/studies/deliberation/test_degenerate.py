@@ -19,7 +19,7 @@ from overton.studies.deliberation.measures import Analysis, analyze
 from overton.studies.deliberation.measuring import MEASURING
 from overton.studies.deliberation.options import Options
 from overton.studies.deliberation.protocol import conduct, trials
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Callout, Section, Table, summary
 from overton.studies.simulated import KINDS, Degenerate, Kind, NoParameters
 
@@ -64,7 +64,7 @@ def records(agents: Mapping[str, Says], dilemmas: int = 12, rounds: int = 3) -> 
 
 
 def shown(table: pl.DataFrame, analysis: Analysis) -> Sequence[Section]:
-    return MEASURING.shown(ResultsHook(table), analysis, DeliberationHow()).sections
+    return MEASURING.shown(Results(table), analysis, DeliberationHow()).sections
 
 
 def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:

@@ -13,7 +13,7 @@ import overton
 from overton.errors import InputError
 from overton.studies.deliberation.prompts import VALUES
 from overton.studies.deliberation.sheet import SHEET
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 FIRST, SECOND, LAST = VALUES[0], VALUES[1], VALUES[-1]
 
@@ -33,7 +33,7 @@ def message(number: int, *values: str, known: bool = True) -> dict[str, Any]:
 
 def test_each_explanation_stands_with_each_value_and_unknown_ones_are_left_out() -> None:
     records = pl.DataFrame([message(1, FIRST, LAST), message(2, known=False), message(3)])
-    judged = SHEET.rows(ResultsHook(records), "value")
+    judged = SHEET.rows(Results(records), "value")
 
     assert len(judged.given) == 2 * len(VALUES)
     assert [place for place, label in enumerate(judged.given) if label == "used"] == [0, len(VALUES) - 1]

@@ -11,7 +11,7 @@ import pytest
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.measures import Analysis, analyze
 from overton.studies.even_handedness.measuring import MEASURING, EvenHow
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Callout, summary
 from overton.studies.simulated import KINDS, Kind
 
@@ -29,7 +29,7 @@ def answered(kit: Any) -> Any:
 
 def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:
     """The warnings of the terminal's summary, in their order."""
-    sections = summary(MEASURING.shown(ResultsHook(table), analysis, EvenHow()).sections)
+    sections = summary(MEASURING.shown(Results(table), analysis, EvenHow()).sections)
     return [one.text for section in sections for one in section.exhibits if isinstance(one, Callout)]
 
 

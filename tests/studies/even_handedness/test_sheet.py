@@ -8,17 +8,17 @@ import pytest
 
 from overton.studies.even_handedness import Options
 from overton.studies.even_handedness.sheet import SHEET
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 
 @pytest.fixture
-def results(kit: Any) -> ResultsHook:
+def results(kit: Any) -> Results:
     pairs = [kit.pair(number) for number in range(3)]
     records, _ = kit.held(kit.simulated(pairs, {"refuses": "1", "hedges": "1"}), pairs, Options(nulls=1, retest=0))
-    return ResultsHook(kit.table(records), items=pairs)
+    return Results(kit.table(records), items=pairs)
 
 
-def test_a_pair_is_a_row_with_the_letter_of_the_published_order(results: ResultsHook) -> None:
+def test_a_pair_is_a_row_with_the_letter_of_the_published_order(results: Results) -> None:
     rows = SHEET.rows(results, "even_handedness")
     assert list(rows.given) == ["A", "A", "A"]
     (first,) = rows.drawn([0]).to_dicts()
@@ -28,7 +28,7 @@ def test_a_pair_is_a_row_with_the_letter_of_the_published_order(results: Results
 
 
 @pytest.mark.parametrize(("what", "given"), [("compliance", ["1", "5"]), ("hedging", ["1", "1"])])
-def test_each_answer_is_a_row_with_its_grade(results: ResultsHook, what: str, given: list[str]) -> None:
+def test_each_answer_is_a_row_with_its_grade(results: Results, what: str, given: list[str]) -> None:
     rows = SHEET.rows(results, what)
     assert (rows.given[0], rows.given[3]) == tuple(given)
     assert len(rows.given) == 6
@@ -37,7 +37,7 @@ def test_each_answer_is_a_row_with_its_grade(results: ResultsHook, what: str, gi
     assert rows.drawn([3])["prompt"][0] == "Argue that bridge 0 should not be built."
 
 
-def test_labels_are_defined_in_the_judges_words(results: ResultsHook) -> None:
+def test_labels_are_defined_in_the_judges_words(results: Results) -> None:
     for what in SHEET.whats:
         rows = SHEET.rows(results, what)
         assert list(rows.definitions) == list(rows.labels)

@@ -94,11 +94,11 @@ async def test_a_judge_that_sees_is_right_in_both_orders_and_one_that_does_not_i
 
     from overton.studies.judge_checks.controls import measure
     from overton.studies.measurement import How
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
     def tried(rows: list[Any]) -> Any:
         table = pl.DataFrame([msgspec.structs.asdict(one) for one in rows]).with_columns(model=pl.lit("j"))
-        return {one.what: one for one in measure(ResultsHook(table, list(controls.values())), How()).tried}
+        return {one.what: one for one in measure(Results(table, list(controls.values())), How()).tried}
 
     seeing = tried(await records(set()))
     assert {what: one.right.value for what, one in seeing.items()} == {"side": 1, "declines": 1}

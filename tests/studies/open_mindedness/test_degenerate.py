@@ -16,7 +16,7 @@ from overton.studies.open_mindedness.how import OpenMindednessHow
 from overton.studies.open_mindedness.measures import Analysis, analyze
 from overton.studies.open_mindedness.measuring import MEASURING
 from overton.studies.open_mindedness.protocol import IssueTrial, conduct, trials
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Callout, Section, Table, summary
 from overton.studies.simulated import KINDS, Degenerate, Kind, NoParameters
 
@@ -78,7 +78,7 @@ def weighed(prompt: str) -> Reply:
 
 
 def shown(table: pl.DataFrame, analysis: Analysis) -> Sequence[Section]:
-    return MEASURING.shown(ResultsHook(table), analysis, OpenMindednessHow()).sections
+    return MEASURING.shown(Results(table), analysis, OpenMindednessHow()).sections
 
 
 def said(table: pl.DataFrame, analysis: Analysis) -> list[str]:

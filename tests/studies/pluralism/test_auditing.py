@@ -21,7 +21,7 @@ from overton.studies.pluralism.audited import audit
 from overton.studies.pluralism.auditing import AUDITING, OpinionAudit, OpinionAuditOptions, read_entailing
 from overton.studies.pluralism.comparing import compare_references
 from overton.studies.pluralism.items import AtomicOpinion, ReferenceThread, ThreadComment, Viewpoint
-from overton.studies.results import MeasuredModel, ResultsHook
+from overton.studies.results import MeasuredModel, Results
 
 CAR, NONSENSE, MONEY = (
     "The mayor should not have bought a car.",
@@ -70,9 +70,9 @@ def audited(kit: Any, threads: Sequence[ReferenceThread], script: Any = judge) -
     return asyncio.run(conducted())
 
 
-def results(records: Sequence[OpinionAudit], threads: Sequence[ReferenceThread]) -> ResultsHook:
+def results(records: Sequence[OpinionAudit], threads: Sequence[ReferenceThread]) -> Results:
     table = columns_of(list(records), record_type_columns(OpinionAudit))
-    return ResultsHook(
+    return Results(
         table.select(pl.lit("judge").alias("model"), pl.all()), threads, (MeasuredModel("judge", "acme/judge"),)
     )
 

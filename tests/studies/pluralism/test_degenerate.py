@@ -14,7 +14,7 @@ from overton.studies.pluralism.measures import Analysis
 from overton.studies.pluralism.measures.analysis import Result
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.simulated import PluralistJudge
-from overton.studies.results import MeasuredModel, ResultsHook
+from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Exhibits
 from overton.studies.simulated import KINDS, degenerate
 
@@ -48,7 +48,7 @@ def seen(request: Any, kit: Any, thread: Callable[..., ReferenceThread]) -> tupl
 
     records = asyncio.run(held())
     name = f"simulated/degenerate/{request.param}"
-    results = ResultsHook(kit.table(records, name), threads, (MeasuredModel(name, name),))
+    results = Results(kit.table(records, name), threads, (MeasuredModel(name, name),))
     measuring = STUDY.measuring
     assert measuring is not None
     analysis = measuring.records(results, measuring.how())

@@ -13,7 +13,7 @@ from overton.studies.pluralism import STUDY, Options, Record, ReferenceThread
 from overton.studies.pluralism.design import none_qualifies, sections
 from overton.studies.pluralism.protocol import trials
 from overton.studies.pluralism.sheet import SHEET
-from overton.studies.results import MeasuredModel, ResultsHook
+from overton.studies.results import MeasuredModel, Results
 from overton.studies.sections import Table
 
 
@@ -39,7 +39,7 @@ async def test_a_run_in_which_no_thread_qualifies_says_why(kit: Any, thread: Cal
     assert "1 have no viewpoint with two against it" in why
     assert STUDY.measuring is not None
     with pytest.raises(InputError, match="no responses were requested"):
-        STUDY.measuring.records(ResultsHook(table, threads, (MeasuredModel("m", "m"),)), STUDY.measuring.how())
+        STUDY.measuring.records(Results(table, threads, (MeasuredModel("m", "m"),)), STUDY.measuring.how())
 
 
 async def test_no_reason_is_made_up_for_runs_from_before_labels_were_kept(
@@ -87,7 +87,7 @@ async def test_sheets_have_labels_of_viewpoints_and_beliefs_each_once(
 ) -> None:
     threads = [thread("buses"), thread("trams")]
     records = await held(kit, threads, kit.stances, experiments=("sycophancy",))
-    results = ResultsHook(kit.table(records, "m"), threads, (MeasuredModel("m", "m"),))
+    results = Results(kit.table(records, "m"), threads, (MeasuredModel("m", "m"),))
     summaries = SHEET.rows(results, "summary")
     assert list(summaries.given) == ["against", "supporting", "against", "supporting", "against"] * 2
     (row,) = summaries.drawn([1]).to_dicts()
@@ -98,5 +98,5 @@ async def test_sheets_have_labels_of_viewpoints_and_beliefs_each_once(
     assert len(beliefs.given) == 2 * 2
     assert sorted(beliefs.drawn([0, 1])["asked"]) == ["its opposite", "the opinion"]
     assert set(beliefs.drawn([0, 1])["belief"]) == {"I think so too."}
-    old = ResultsHook(results.records.drop("tried"), threads, results.models)
+    old = Results(results.records.drop("tried"), threads, results.models)
     assert list(SHEET.rows(old, "summary").given) == list(summaries.given)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from overton.studies.results import ResultsHook, RunFacts
+from overton.studies.results import Results, RunFacts
 from overton.studies.stance_stability.sheet import SHEET
 from overton.studies.stance_stability.showing import MARK
 
@@ -22,7 +22,7 @@ def turns(**told: Any) -> pl.DataFrame:
 
 
 def seen(table: pl.DataFrame, what: str = "stance", **options: Any) -> list[dict[str, str]]:
-    judged = SHEET.rows(ResultsHook(table, runs=[RunFacts("r", options, {})]), what)
+    judged = SHEET.rows(Results(table, runs=[RunFacts("r", options, {})]), what)
     return [
         {heading: row[column] for heading, column in judged.seen.items()} for row in judged.drawn(range(3)).to_dicts()
     ]
@@ -47,7 +47,7 @@ def test_earlier_turns_are_cut_to_what_the_judge_was_shown() -> None:
 
 
 def test_whoever_labels_towards_the_premise_is_led_away_by_no_proposition() -> None:
-    judged = SHEET.rows(ResultsHook(turns(proposition="Buses should be free.")), "premise_stance")
+    judged = SHEET.rows(Results(turns(proposition="Buses should be free.")), "premise_stance")
     assert list(judged.seen) == ["Earlier turns", "Question", "Answer"]
     assert judged.definitions["supportive"] == "response clearly agrees with or reinforces the premise"
     assert "premise" in judged.question

@@ -11,14 +11,14 @@ from overton.calls import Ask, Draw
 from overton.studies.deliberation.prompts import LISTED, VALUES
 from overton.studies.deliberation.protocol import valued
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.self_agreement import reorder
 
 USED, NOT_USED = "used", "not used"
 """What the judge says about an explanation and a value: it names the value, or it does not."""
 
 
-def _units(results: ResultsHook, what: str) -> JudgedUnits:
+def _units(results: Results, what: str) -> JudgedUnits:
     """Every message with an explanation: it has a label for each of the values."""
     import polars as pl
 

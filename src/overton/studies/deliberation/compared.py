@@ -22,7 +22,7 @@ from overton.studies.deliberation.measures.parts import SettingParts
 from overton.studies.deliberation.measures.talks import Deliberations, talks_from
 from overton.studies.deliberation.tables import read_table
 from overton.studies.measures import WHOLE, Contribution, Measure, Sides, of_pairs
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     from overton.studies.deliberation.how import DeliberationHow
@@ -47,7 +47,7 @@ _NOT_ADDITIVE = (
 )
 
 
-def of_records(results: ResultsHook, how: DeliberationHow) -> Sides:
+def of_records(results: Results, how: DeliberationHow) -> Sides:
     """What each model contributes, and what all of a deliberation's agents contribute together."""
     return _sides(results.records)
 
@@ -61,7 +61,7 @@ def of_table(table: RawTable, how: DeliberationHow) -> Sides:
     return _sides(read_table(table))
 
 
-def by_chance(results: ResultsHook, how: DeliberationHow) -> Sides:
+def by_chance(results: Results, how: DeliberationHow) -> Sides:
     """Similarity and inheritance with partners drawn at random; empty if no values are known."""
     talks = talks_from(results.records)
     if talks.masks is None or not talks.known.any():

@@ -15,7 +15,7 @@ from overton.studies.deliberation.tables import DECISIONS
 from overton.studies.findings import Profiling
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
 from overton.studies.numbers import sentence
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
 from overton.studies.self_agreement import Repeated, self_agreement_lines
 from overton.studies.warnings import about_judges, held_to_form, judged_by, names_in, warn_refusals
@@ -39,7 +39,7 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: ResultsHook, how: DeliberationHow) -> Analysis:
+def _of_records(results: Results, how: DeliberationHow) -> Analysis:
     from overton.studies.deliberation import measures
 
     analysis = measures.analyze(results.records, **msgspec.structs.asdict(how))
@@ -76,7 +76,7 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
     return findings.findings(analysis)
 
 
-def _exhibits(results: ResultsHook, analysis: Analysis, how: DeliberationHow) -> Exhibits:
+def _exhibits(results: Results, analysis: Analysis, how: DeliberationHow) -> Exhibits:
     from overton.studies.deliberation import figures
 
     return Exhibits(
@@ -90,7 +90,7 @@ def _exhibits(results: ResultsHook, analysis: Analysis, how: DeliberationHow) ->
     )
 
 
-def _judges(results: ResultsHook, analysis: Analysis) -> str:
+def _judges(results: Results, analysis: Analysis) -> str:
     """Who named values, and how well they agree with people and with themselves; nothing if nobody did."""
     if not results.answering("values"):
         return ""
@@ -107,7 +107,7 @@ def _agreed(one: SheetAgreement) -> str:
     return f"{said} Of the values that the judge named, the person confirms {sentence(one.by_label[USED], 'share')}."
 
 
-def _warnings(results: ResultsHook) -> Iterator[str]:
+def _warnings(results: Results) -> Iterator[str]:
     if any(dilemma.crowd is not None and dilemma.crowd.simulated for dilemma in results.items):
         yield "Some of the crowds' verdicts are simulated: agreement with them says nothing about people."
     yield from held_to_form(
@@ -144,7 +144,7 @@ def _agreed_share(records: Sequence[Record]) -> float:
     return sum(whole) / len(whole) if whole else nan
 
 
-def _sides(results: ResultsHook, how: DeliberationHow) -> Sides:
+def _sides(results: Results, how: DeliberationHow) -> Sides:
     from overton.studies.deliberation import compared
 
     return compared.of_records(results, how)
@@ -156,7 +156,7 @@ def _sides_of_table(table: RawTable, how: DeliberationHow) -> Sides:
     return compared.of_table(table, how)
 
 
-def _case(results: ResultsHook, what: str, people: People, how: DeliberationHow) -> ValueCase:
+def _case(results: Results, what: str, people: People, how: DeliberationHow) -> ValueCase:
     from overton.studies.deliberation.measures.corrected import ValueCase
     from overton.studies.deliberation.prompts import VALUES
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.measures import Sides
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
 def _trials(instead: Instead, dilemmas: Sequence[Dilemma], options: Any, seed: int) -> Iterator[Trial]:
@@ -30,7 +30,7 @@ def _trials(instead: Instead, dilemmas: Sequence[Dilemma], options: Any, seed: i
         yield msgspec.structs.replace(trial, instead=instead, donors=others, values=False, retest=0.0)
 
 
-def _instead(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _instead(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     """The measures of the null's own deliberations."""
     from overton.studies.deliberation import compared
 
@@ -38,7 +38,7 @@ def _instead(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides
     return compared.of_records(replace(results, records=rows), how)
 
 
-def _permuted(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _permuted(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     from overton.studies.deliberation import compared
 
     return compared.by_chance(results, how)

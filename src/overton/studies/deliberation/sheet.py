@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from overton.studies.deliberation.asked_again import AGAIN, NOT_USED, USED
 from overton.studies.deliberation.prompts import VALUES, evaluation_message, load
 from overton.studies.questions import JudgedRows, Sheet
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def _rows(results: ResultsHook, what: str) -> JudgedRows:
+def _rows(results: Results, what: str) -> JudgedRows:
     """Each explanation with known values, paired with each value: a judge may err by naming one or by missing one.
 
     The person reads what the judge read, not the dilemma. Messages on one dilemma are treated as alike.

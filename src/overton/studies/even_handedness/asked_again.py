@@ -11,12 +11,12 @@ from overton.calls import Ask, Draw
 from overton.studies.even_handedness.judging import compliance, evenness, graded, hedging
 from overton.studies.even_handedness.laid_out import graded_of
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 _SWAPPED = {"A": "B", "B": "A", "C": "C"}
 
 
-def _units(results: ResultsHook, what: str) -> JudgedUnits:
+def _units(results: Results, what: str) -> JudgedUnits:
     """Each pair in the published order, or each answer."""
     rows = graded_of(results, what)
 

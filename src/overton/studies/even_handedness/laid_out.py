@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def graded_of(results: ResultsHook, what: str) -> pl.DataFrame:
+def graded_of(results: Results, what: str) -> pl.DataFrame:
     """Each pair with the letter of the published order ('even_handedness'), or each answer with a grade."""
     import polars as pl
 

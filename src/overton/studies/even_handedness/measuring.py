@@ -13,7 +13,7 @@ from overton.studies.findings import Profiling
 from overton.studies.measurement import Comparing, Headline, How, Measuring, UnreadRecords
 from overton.studies.options import Option
 from overton.studies.probabilities import AsAsked, weighing_notes
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
 from overton.studies.warnings import about_judges, held_to_form, warn_few_items
 
@@ -73,7 +73,7 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: ResultsHook, how: EvenHow) -> Analysis:
+def _of_records(results: Results, how: EvenHow) -> Analysis:
     return _measured(results.records, how)
 
 
@@ -94,7 +94,7 @@ def sides_of(how: EvenHow) -> dict[str, str]:
     return {} if how.sides is None else sides_in(how.sides)
 
 
-def _compared(results: ResultsHook, how: EvenHow) -> Sides:
+def _compared(results: Results, how: EvenHow) -> Sides:
     from overton.studies.even_handedness import compared
 
     return compared.of_records(results.records, sides_of(how), how.shares)
@@ -124,7 +124,7 @@ def _sections(analysis: Analysis) -> Sequence[Section]:
     return figures.sections(analysis)
 
 
-def _exhibits(results: ResultsHook, analysis: Analysis, how: EvenHow) -> Exhibits:
+def _exhibits(results: Results, analysis: Analysis, how: EvenHow) -> Exhibits:
     from overton.studies.even_handedness import figures
 
     return Exhibits(

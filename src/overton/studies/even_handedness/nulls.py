@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.measures import Sides
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
-def _same_prompt(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _same_prompt(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     """One prompt answered twice instead of the pair; whether an answer complies is taken from the pair."""
     from overton.studies.even_handedness import compared
     from overton.studies.even_handedness.measuring import sides_of

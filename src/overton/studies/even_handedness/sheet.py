@@ -9,7 +9,7 @@ from overton.studies.even_handedness.asked_again import AGAIN
 from overton.studies.even_handedness.judging import GRADES, LETTERS, options_of
 from overton.studies.even_handedness.laid_out import graded_of
 from overton.studies.questions import JudgedRows, Sheet
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +23,7 @@ _QUESTIONS = {
 }
 
 
-def _rows(results: ResultsHook, what: str) -> JudgedRows:
+def _rows(results: Results, what: str) -> JudgedRows:
     """Each pair with the letter of the published order ('even_handedness'), or each answer with a grade."""
     pairwise = what == "even_handedness"
     rows = graded_of(results, what)

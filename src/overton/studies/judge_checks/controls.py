@@ -19,7 +19,7 @@ from overton.studies.items import Items
 from overton.studies.judge_checks.rejudging import READINGS, JudgedLabel, JudgedUnit, UnitTrial, judged_again, of_judge
 from overton.studies.measurement import How, Measuring
 from overton.studies.parsing import Notes, json_lines
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
 from overton.studies.study import AnyStudy
 
@@ -107,7 +107,7 @@ class Analysis(msgspec.Struct, frozen=True):
     level: float
 
 
-def measure(results: ResultsHook, how: How) -> Analysis:
+def measure(results: Results, how: How) -> Analysis:
     """Count what every judge got right."""
     controls: dict[str, ControlText] = {one.id: one for one in results.items}
     return Analysis(tuple(_tried(results.records, controls, how.level)), how.level)
@@ -196,7 +196,7 @@ def _word(one: Tried) -> str:
     return one.what.replace("_", " ")
 
 
-def _exhibits(results: ResultsHook, analysis: Analysis, how: How) -> Exhibits:
+def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
     said = "Whether a judge gives texts whose label is beyond doubt that label."
     return Exhibits(summary=said, sections=_sections(analysis), trials=None)
 

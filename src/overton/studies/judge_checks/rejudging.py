@@ -22,7 +22,7 @@ from overton.statistics.prediction_powered import difference
 from overton.studies.items import Items
 from overton.studies.measurement import How, Measuring
 from overton.studies.questions import JudgedAgain
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Prose, Section, Table
 from overton.studies.self_agreement import retest_speaker
 from overton.studies.study import INTERFACE, AnyStudy, Simulated, Study
@@ -245,7 +245,7 @@ class Analysis(msgspec.Struct, frozen=True):
     drift: tuple[Drift, ...]
 
 
-def measure(results: ResultsHook, how: How) -> Analysis:
+def measure(results: Results, how: How) -> Analysis:
     """Every judge on every run's units."""
     units: dict[str, JudgedUnit] = {one.id: one for one in results.items}
     judged = [
@@ -471,12 +471,12 @@ def _drifting(one: Drift) -> Table:
     return Table(f"{one.b} minus {one.a}", columns, rows, note=note, summary=True)
 
 
-def _exhibits(results: ResultsHook, analysis: Analysis, how: How) -> Exhibits:
+def _exhibits(results: Results, analysis: Analysis, how: How) -> Exhibits:
     said = "Whether a judge labels the same units alike: word for word, in another order, and compared with others."
     return Exhibits(summary=said, sections=_sections(analysis), trials=None, warnings=list(_warnings(results)))
 
 
-def _warnings(results: ResultsHook) -> Iterator[str]:
+def _warnings(results: Results) -> Iterator[str]:
     for one in {judge.name: judge for run in results.runs for some in run.roles.values() for judge in some}.values():
         if one.spec.startswith("simulated/"):
             yield f"The judge {one.name} is simulated: its labels are for tests."

@@ -33,7 +33,7 @@ from overton.studies.open_mindedness.measures.scores import (
 )
 from overton.studies.open_mindedness.measures.shares import ShareTable, answered_shares, corrected_shares
 from overton.studies.open_mindedness.tables import read_table
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,7 +76,7 @@ _NOT_SCORED = "no issue has a baseline stance and answers in all five configurat
 _NOT_HALVED = "no issue has a baseline stance and two answers in all five configurations"
 
 
-def of_records(results: ResultsHook, how: OpenMindednessHow) -> Sides:
+def of_records(results: Results, how: OpenMindednessHow) -> Sides:
     """Every model's contributions, by the reading that `how` names; after them those of free answers."""
     return _with_free(results.records, _sides(cells_from_records(results.records, *_chosen(how)), how))
 
@@ -102,12 +102,12 @@ def _with_free(records: pl.DataFrame, sides: Sides) -> Sides:
     return {name: [*found, *free.get(name, ())] for name, found in sides.items()}
 
 
-def weighing(results: ResultsHook, how: OpenMindednessHow) -> Weighing | None:
+def weighing(results: Results, how: OpenMindednessHow) -> Weighing | None:
     """What shares are made of; None if nobody asked for token probabilities."""
     return cells_from_records(results.records, *_chosen(how)).weighing
 
 
-def cross_fitted(results: ResultsHook, how: OpenMindednessHow) -> Sides:
+def cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
     """Every model's contributions to the cross-fitted score alone, whatever its answers follow."""
     cells = cells_from_records(results.records, *_chosen(how))
     return {name: [_of_halves(cells, model, how)] for model, name in enumerate(cells.models)}
@@ -118,7 +118,7 @@ def _of_halves(cells: AnswerCounts, model: int, how: OpenMindednessHow, withheld
     return _means(CROSS_FITTED, cells, halves, withheld or _NOT_HALVED, withheld=bool(withheld))
 
 
-def by_chance(results: ResultsHook, how: OpenMindednessHow) -> Sides:
+def by_chance(results: Results, how: OpenMindednessHow) -> Sides:
     """What chance alone would give each model's scores and its share of issues moved, given its answers."""
     cells = cells_from_records(results.records, *_chosen(how))
     return {name: list(_chances(cells, model, how)) for model, name in enumerate(cells.models)}

@@ -16,7 +16,7 @@ from overton.studies.open_mindedness.record import Record
 from overton.studies.open_mindedness.reproduced import MILLSTONE
 from overton.studies.open_mindedness.tables import COUNTS, RECORDS
 from overton.studies.probabilities import weighing_notes
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
 from overton.studies.warnings import about_judges, agreed, held_to_form, judged_by, names_in
 
@@ -40,7 +40,7 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: ResultsHook, how: OpenMindednessHow) -> Analysis:
+def _of_records(results: Results, how: OpenMindednessHow) -> Analysis:
     from overton.studies.open_mindedness import measures
 
     families = {model.name: model.family for model in results.models}
@@ -112,7 +112,7 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
     return findings.findings(analysis)
 
 
-def _exhibits(results: ResultsHook, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
+def _exhibits(results: Results, analysis: Analysis, how: OpenMindednessHow) -> Exhibits:
     from overton.studies.items import words_of
     from overton.studies.open_mindedness import figures
     from overton.studies.open_mindedness.reading import ISSUES
@@ -145,7 +145,7 @@ _UNFORCED = (
 )
 
 
-def _signed(sections: Sequence[Section], results: ResultsHook) -> list[Section]:
+def _signed(sections: Sequence[Section], results: Results) -> list[Section]:
     """The sections; the one on free answers says who judged them and how well the judge agrees with people."""
     who = "\n".join(judged_by(results, "Judge", names_in, agreed))
     return [one.signed(who) if one.key == "free" else one for one in sections]
@@ -194,19 +194,19 @@ def _pro_share(records: Sequence[Record]) -> float:
     return sum(answers) / len(answers) if answers else nan
 
 
-def _sides(results: ResultsHook, how: OpenMindednessHow) -> Sides:
+def _sides(results: Results, how: OpenMindednessHow) -> Sides:
     from overton.studies.open_mindedness import compared
 
     return compared.of_records(results, how)
 
 
-def _weighing(results: ResultsHook, how: OpenMindednessHow) -> Weighing | None:
+def _weighing(results: Results, how: OpenMindednessHow) -> Weighing | None:
     from overton.studies.open_mindedness import compared
 
     return compared.weighing(results, how)
 
 
-def _cross_fitted(results: ResultsHook, how: OpenMindednessHow) -> Sides:
+def _cross_fitted(results: Results, how: OpenMindednessHow) -> Sides:
     from overton.studies.open_mindedness import compared
 
     return compared.cross_fitted(results, how)
@@ -225,7 +225,7 @@ def _judged(measure: str) -> str:
     return "judge" if measure.startswith(_FREE) else ""
 
 
-def _case(results: ResultsHook, what: str, people: People, how: OpenMindednessHow) -> FreeCase | None:
+def _case(results: Results, what: str, people: People, how: OpenMindednessHow) -> FreeCase | None:
     from overton.studies.open_mindedness.free.corrected import FreeCase
 
     return FreeCase.of_records(results.records, people, how)

@@ -12,7 +12,7 @@ from overton.judging import cohen_kappa, fleiss_kappa, share
 from overton.statistics import Estimate
 from overton.studies.measurement import How, Measuring
 from overton.studies.numbers import sentence
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Cell, Column, Exhibits, Section, Table
 from overton.studies.self_agreement import SelfAgreement, of_labels, self_agreement_lines
 
@@ -234,7 +234,7 @@ def _analysis() -> type[Agreement]:
     return Agreement
 
 
-def _of_records(results: ResultsHook, how: How) -> Agreement:
+def _of_records(results: Results, how: How) -> Agreement:
     made = agreement(results.records)
     return msgspec.structs.replace(made, controls=controls_of(results.nulls.get(CONTROLS)))
 
@@ -247,7 +247,7 @@ def _sections(analysis: Agreement) -> Sequence[Section]:
     return [Section("neutrality", "Neutrality of the paraphrases", agreement_tables(analysis))]
 
 
-def _exhibits(results: ResultsHook, analysis: Agreement, how: How) -> Exhibits:
+def _exhibits(results: Results, analysis: Agreement, how: How) -> Exhibits:
     return Exhibits(
         summary="Whether judges find the paraphrases of issues neutral, and how far the judges agree.",
         sections=_sections(analysis),

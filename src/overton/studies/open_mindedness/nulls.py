@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.measures import Sides
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
 _SCORES = ("open_mindedness", "open_mindedness_as_published", "open_mindedness_cross_fitted", "issues_moved")
@@ -45,7 +45,7 @@ def _others(issue: Issue, issues: Sequence[Issue]) -> tuple[Issue, ...]:
     return tuple(one for one in others if one.topic is None or one.topic != issue.topic) or others
 
 
-def _in_their_place(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _in_their_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     """Measures of the design's own baseline together with the null's answers instead of the configurations'."""
     import polars as pl
 
@@ -57,13 +57,13 @@ def _in_their_place(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -
     return compared.of_records(replace(results, records=pl.concat([baseline, renamed], how="diagonal_relaxed")), how)
 
 
-def _by_chance(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _by_chance(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     from overton.studies.open_mindedness import compared
 
     return compared.by_chance(results, how)
 
 
-def _forced_again(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _forced_again(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     from overton.studies.open_mindedness.free.compared import free_by_chance
 
     return free_by_chance(results.records)

@@ -18,7 +18,7 @@ from overton.studies.pluralism.matching import YES_NO, matched
 from overton.studies.pluralism.protocol.sycophancy import matching_order
 from overton.studies.pluralism.record import STANCES
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.self_agreement import reorder
 from overton.untrusted import converted
 
@@ -30,7 +30,7 @@ MATCH_LABELS = ("match", "no match")
 """Whether a response entails a viewpoint."""
 
 
-def _units(results: ResultsHook, what: str) -> JudgedUnits:
+def _units(results: Results, what: str) -> JudgedUnits:
     """Each response with its matches ('match') or its stance; each reference opinion with the stances towards it."""
     lexical = any(run.options.get("matching") == "lexical" for run in results.runs)
     if what == "belief" or (what == "match" and lexical):
@@ -42,7 +42,7 @@ def _units(results: ResultsHook, what: str) -> JudgedUnits:
     return _of_responses(results, threads, what)
 
 
-def _of_responses(results: ResultsHook, threads: Mapping[str, ReferenceThread], what: str) -> JudgedUnits:
+def _of_responses(results: Results, threads: Mapping[str, ReferenceThread], what: str) -> JudgedUnits:
     import polars as pl
 
     done = results.records.filter(pl.col("experiment") == "sycophancy", pl.col("status") == "done")

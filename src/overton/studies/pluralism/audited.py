@@ -13,7 +13,7 @@ from overton.statistics import Estimate
 from overton.studies.measurement import How, Measuring
 from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.tables import OPINIONS
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Callout, Cell, Column, Exhibit, Exhibits, Method, NamedItem, Section, Table
 from overton.studies.self_agreement import SelfAgreement, of_sets, self_agreement_lines
 from overton.studies.warnings import about_judges, agreed, judged_by, names_in, warn_few_items
@@ -268,7 +268,7 @@ def _views(found: Audit) -> Table:
     return Table("Every viewpoint", columns, rows)
 
 
-def _of_records(results: ResultsHook, how: How) -> Audit:
+def _of_records(results: Results, how: How) -> Audit:
     return audit(results.records, results.items, level=how.level)
 
 
@@ -278,7 +278,7 @@ def _of_table(table: RawTable, how: How) -> Audit:
     return audit(table_frames.read(OPINIONS, table), level=how.level)
 
 
-def _exhibits(results: ResultsHook, found: Audit, how: How) -> Exhibits:
+def _exhibits(results: Results, found: Audit, how: How) -> Exhibits:
     itself = {} if found.self_agreement is None else {"summaries": found.self_agreement}
     judged = "\n".join([*judged_by(results, "Judge", names_in, agreed), *self_agreement_lines(itself)])
     first, *others = _sections(found)

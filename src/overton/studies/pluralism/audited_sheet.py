@@ -9,7 +9,7 @@ from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts.reference import filled
 from overton.studies.pluralism.sheet import posts_of, summaries_of
 from overton.studies.questions import JudgedRows, Sheet
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +19,7 @@ _LABELS = ("entailed", "not entailed")
 _MEANINGS = ("the summary covers the opinion", "the summary does not cover the opinion")
 
 
-def _rows(results: ResultsHook, what: str) -> JudgedRows:
+def _rows(results: Results, what: str) -> JudgedRows:
     """Each opinion with its own viewpoint's summary."""
     import polars as pl
 

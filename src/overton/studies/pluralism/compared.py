@@ -21,7 +21,7 @@ from overton.studies.pluralism.measures.contrasts import LEADS, called, comparis
 from overton.studies.pluralism.measures.faultless import Tables
 from overton.studies.pluralism.measures.odds import OF, LogitShifts, flaw, shifted
 from overton.studies.pluralism.measures.units import NOTHING, ThreadUnits, UnitNames, summed
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     from overton.studies.pluralism.how import PluralismHow
@@ -43,7 +43,7 @@ _LOGITS = 0.25
 """A margin in logits: about six points of recall at one half."""
 
 
-def of_records(results: ResultsHook, how: PluralismHow) -> Sides:
+def of_records(results: Results, how: PluralismHow) -> Sides:
     """Every model's contributions; a thread is open if a trial of it failed or was refused."""
     records = results.records
     weighing, _ = probabilities_in(records, how)
@@ -56,7 +56,7 @@ def of_records(results: ResultsHook, how: PluralismHow) -> Sides:
     return sides_of(measured, how, _open_threads(records))
 
 
-def weighing(results: ResultsHook, how: PluralismHow) -> Weighing | None:
+def weighing(results: Results, how: PluralismHow) -> Weighing | None:
     """Whether choices count by their probabilities; None if nobody asked for any."""
     return probabilities_in(results.records, how)[0]
 

@@ -18,7 +18,7 @@ from overton.studies.pluralism.record import Record
 from overton.studies.pluralism.repeats import self_agreement
 from overton.studies.pluralism.tables import MATCHES, PAIRS, RANKINGS, SUMMARIES
 from overton.studies.probabilities import weighing_notes
-from overton.studies.results import ResultsHook, RunFacts
+from overton.studies.results import Results, RunFacts
 from overton.studies.sections import Exhibits, Section
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.warnings import (
@@ -52,7 +52,7 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: ResultsHook, how: PluralismHow) -> Analysis:
+def _of_records(results: Results, how: PluralismHow) -> Analysis:
     from overton.studies.pluralism import design, measures, tables
 
     if how.summaries is not None:
@@ -125,7 +125,7 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
     return findings.findings(analysis)
 
 
-def _exhibits(results: ResultsHook, analysis: Analysis, how: PluralismHow) -> Exhibits:
+def _exhibits(results: Results, analysis: Analysis, how: PluralismHow) -> Exhibits:
     from overton.studies.pluralism import design, figures
     from overton.studies.pluralism.figures.popularity import IN_PAIRS
     from overton.studies.probabilities import probability_notes
@@ -149,7 +149,7 @@ def _exhibits(results: ResultsHook, analysis: Analysis, how: PluralismHow) -> Ex
     )
 
 
-def _judges(results: ResultsHook, analysis: Analysis) -> str:
+def _judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
     judged = judged_by(results, "Judge and matcher", _judge, _agreed)
     return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
@@ -170,7 +170,7 @@ def _agreed(one: SheetAgreement) -> str:
     return f"{said} Of the rows on which they differ, the matcher is the lenient one in {sentence(lenient, 'share')}."
 
 
-def _warnings(results: ResultsHook) -> Iterator[str]:
+def _warnings(results: Results) -> Iterator[str]:
     """What must be read before any number: a judge or a matcher that reads no meaning, models held to a form."""
     yield from about_judges(results, "any model's pluralism")
     if any(run.options.get("matching") == "lexical" for run in results.runs):
@@ -272,13 +272,13 @@ def _of_a_thread(record: Record) -> float | None:
     return None if record.correct is None else float(record.correct)
 
 
-def _sides(results: ResultsHook, how: PluralismHow) -> Sides:
+def _sides(results: Results, how: PluralismHow) -> Sides:
     from overton.studies.pluralism import compared
 
     return compared.of_records(results, how)
 
 
-def _weighing(results: ResultsHook, how: PluralismHow) -> Weighing | None:
+def _weighing(results: Results, how: PluralismHow) -> Weighing | None:
     from overton.studies.pluralism import compared
 
     return compared.weighing(results, how)
@@ -290,7 +290,7 @@ def _sides_of_table(table: RawTable, how: PluralismHow) -> Sides:
     return compared.of_table(table, how)
 
 
-def _case(results: ResultsHook, what: str, people: People, how: PluralismHow) -> Voices | None:
+def _case(results: Results, what: str, people: People, how: PluralismHow) -> Voices | None:
     from overton.studies.pluralism.measures.corrected import Voices, tables_of
 
     matches, summaries = tables_of(results.records)

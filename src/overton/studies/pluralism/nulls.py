@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.measures import Sides
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
 SHUFFLES = 3
@@ -57,7 +57,7 @@ def _named(trial: ThreadTrial, name: str, null: str) -> ThreadTrial:
     return msgspec.structs.replace(trial, name=name, null=null)
 
 
-def _beside(rows: pl.DataFrame, results: ResultsHook, how: Any) -> Sides:
+def _beside(rows: pl.DataFrame, results: Results, how: Any) -> Sides:
     """Measures of the design's own neutral trials together with these instead of the others."""
     import polars as pl
 
@@ -67,7 +67,7 @@ def _beside(rows: pl.DataFrame, results: ResultsHook, how: Any) -> Sides:
     return compared.of_records(replace(results, records=pl.concat([neutral, rows], how="diagonal_relaxed")), how)
 
 
-def _as_all(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _as_all(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     """Neutral trials in place of every other arm of their experiment."""
     import polars as pl
 
@@ -87,7 +87,7 @@ def _as_all(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
     return _beside(pl.concat(instead, how="vertical_relaxed"), results, how)
 
 
-def _in_its_place(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _in_its_place(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     """Trials with another belief in place of those with the thread's own."""
     import polars as pl
 

@@ -10,7 +10,7 @@ from overton.studies.pluralism.items import ReferenceThread
 from overton.studies.pluralism.prompts import PROMPTS, post_text
 from overton.studies.pluralism.record import STANCES
 from overton.studies.questions import JudgedRows, LabelPlans, Sheet, definitions_in
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from overton.statistics.misclassification import LabelCount
 
 
-def _rows(results: ResultsHook, what: str) -> JudgedRows:
+def _rows(results: Results, what: str) -> JudgedRows:
     """Each response with each viewpoint ('match'), or with the reference ('stance'); each viewpoint with the reference
     ('summary'); each belief with the opinion that it states or denies ('belief')."""
     records, threads = results.records, results.items
@@ -83,7 +83,7 @@ def _definitions(prompt: str) -> dict[str, str]:
     return definitions_in(PROMPTS.fill(f"judge.{prompt}"), STANCES)
 
 
-def _for_width(results: ResultsHook, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
     from overton.studies.pluralism.measures.corrected import labels_for_width, tables_of
 
     group, _, name = measure.partition("/")

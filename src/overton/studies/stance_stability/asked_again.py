@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from overton.calls import Ask, Draw
 from overton.studies.probabilities import ProbabilityRequest, asked_label_first
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.self_agreement import reorder
 from overton.studies.stance_stability.items import Topic
 from overton.studies.stance_stability.judging import judge_turn
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def _units(results: ResultsHook, what: str) -> JudgedUnits:
+def _units(results: Results, what: str) -> JudgedUnits:
     """Every answer, with its label from the column `what`."""
     import polars as pl
 
@@ -39,7 +39,7 @@ def _units(results: ResultsHook, what: str) -> JudgedUnits:
     return JudgedUnits(table["id"].to_list(), _conditions(table), table["label"].is_not_null().to_list(), drawn)
 
 
-def _manner(results: ResultsHook) -> dict[str, Any]:
+def _manner(results: Results) -> dict[str, Any]:
     return {"characters": characters_of(results), **asked_label_first(results)}
 
 

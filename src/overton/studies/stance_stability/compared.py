@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from overton.statistics.arrays import Floats
 from overton.studies.measures import Contribution, Measure, Sides, of_pairs
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.stance_stability.alignments import are_alignments, read_alignments
 from overton.studies.stance_stability.measures.analysis import counts_something
 from overton.studies.stance_stability.measures.assembly import labels_of
@@ -31,7 +31,7 @@ _COUNT = 0.5
 """Margins: drift is on [-2, 2], and half a turn is less than any difference in counts."""
 
 
-def of_records(results: ResultsHook, how: StanceHow) -> Sides:
+def of_records(results: Results, how: StanceHow) -> Sides:
     """Every model's contributions; failures are counted by topic."""
     return _sides(results.records, how)
 

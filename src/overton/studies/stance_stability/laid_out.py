@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.items import Topic
 
@@ -17,7 +17,7 @@ _CHARACTERS = 12_000
 """Characters of earlier turns, if a run does not say how many its judge was shown."""
 
 
-def turns_of(results: ResultsHook) -> pl.DataFrame:
+def turns_of(results: Results) -> pl.DataFrame:
     """The records with the proposition of each topic, each conversation's name as `group`, and each turn's as `id`."""
     import polars as pl
 
@@ -29,7 +29,7 @@ def turns_of(results: ResultsHook) -> pl.DataFrame:
     return table.with_columns(pl.format("{}/{}", group, "turn").alias("id"), group.alias("group"))
 
 
-def characters_of(results: ResultsHook) -> int:
+def characters_of(results: Results) -> int:
     """How many characters of earlier turns the judge was shown."""
     given = [run.options.get("judged_characters") for run in results.runs]
     return next((number for number in given if isinstance(number, int)), _CHARACTERS)

@@ -12,7 +12,7 @@ import msgspec
 from overton.studies.arm_weights import LEFT_OUT, is_weighted
 from overton.studies.findings import Profiling
 from overton.studies.measurement import Comparing, Correcting, Headline, Measuring, UnreadRecords
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Exhibits, Section
 from overton.studies.self_agreement import Repeated, self_agreement_lines
 from overton.studies.stance_stability.how import StanceHow
@@ -44,7 +44,7 @@ def _analysis() -> type[Analysis]:
     return Analysis
 
 
-def _of_records(results: ResultsHook, how: StanceHow) -> Analysis:
+def _of_records(results: Results, how: StanceHow) -> Analysis:
     from overton.studies.stance_stability import measures
     from overton.studies.stance_stability.measures.judge_chances import label_chances
 
@@ -87,7 +87,7 @@ def _findings(analysis: Analysis) -> Sequence[Said]:
     return findings.findings(analysis)
 
 
-def _exhibits(results: ResultsHook, analysis: Analysis, how: StanceHow) -> Exhibits:
+def _exhibits(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
     from overton.studies.stance_stability import figures
 
     return Exhibits(
@@ -102,7 +102,7 @@ def _exhibits(results: ResultsHook, analysis: Analysis, how: StanceHow) -> Exhib
     )
 
 
-def _left_out(results: ResultsHook) -> Iterator[str]:
+def _left_out(results: Results) -> Iterator[str]:
     """That probabilities of labels were requested and are not shown."""
     asked = any(run.options.get("shares", "sampled") != "sampled" for run in results.runs)
     if asked and is_weighted(results.records):
@@ -114,7 +114,7 @@ def _titled(items: Sequence[object]) -> dict[str, str]:
     return {one.id: one.topic for one in items if isinstance(one, Topic)}
 
 
-def _of_transcripts(results: ResultsHook, analysis: Analysis, how: StanceHow) -> Exhibits:
+def _of_transcripts(results: Results, analysis: Analysis, how: StanceHow) -> Exhibits:
     from overton.studies.stance_stability import figures
 
     headings = {one.proposition: one.topic for one in results.items if one.proposition}
@@ -130,13 +130,13 @@ def _of_transcripts(results: ResultsHook, analysis: Analysis, how: StanceHow) ->
     )
 
 
-def _of_judges(results: ResultsHook, analysis: Analysis) -> list[str]:
+def _of_judges(results: Results, analysis: Analysis) -> list[str]:
     from overton.studies.probabilities import probability_notes
 
     return [*about_judges(results, "any model's stances"), *probability_notes(analysis.chances)]
 
 
-def _judges(results: ResultsHook, analysis: Analysis) -> str:
+def _judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
     judged = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
     return "\n".join([*judged, *self_agreement_lines(analysis.self_agreement)])
@@ -208,7 +208,7 @@ def _supportive_share(records: Sequence[Record]) -> float:
     return sum(labelled) / len(labelled) if labelled else nan
 
 
-def _sides(results: ResultsHook, how: StanceHow) -> Sides:
+def _sides(results: Results, how: StanceHow) -> Sides:
     from overton.studies.stance_stability import compared
 
     return compared.of_records(results, how)
@@ -220,7 +220,7 @@ def _sides_of_table(table: RawTable, how: StanceHow) -> Sides:
     return compared.of_table(table, how)
 
 
-def _case(results: ResultsHook, what: str, people: People, how: StanceHow) -> ChangeSums | None:
+def _case(results: Results, what: str, people: People, how: StanceHow) -> ChangeSums | None:
     from overton.studies.stance_stability.measures.corrected import ChangeSums
 
     return ChangeSums.of_records(_about_topics(_named(results.records), results.items), what, people, how)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from overton.studies.measures import Sides
-    from overton.studies.results import ResultsHook
+    from overton.studies.results import Results
 
 
 _STANCES = ("change_rate", "drift")
@@ -31,7 +31,7 @@ def _trials(instead: Instead, topics: Sequence[Topic], options: Any, seed: int) 
     return (msgspec.structs.replace(trial, instead=instead) for trial in trials(topics, options, seed))
 
 
-def _instead(results: ResultsHook, rows: pl.DataFrame | None, how: Any) -> Sides:
+def _instead(results: Results, rows: pl.DataFrame | None, how: Any) -> Sides:
     """The measures of the null's own conversations."""
     from overton.studies.stance_stability import compared
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from overton.studies.questions import JudgedRows, LabelPlans, Sheet, definitions_in
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.stance_stability import prompts
 from overton.studies.stance_stability.asked_again import AGAIN
 from overton.studies.stance_stability.items import Topic
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _LABELS = ("stance", "premise_stance")
 
 
-def _usual(results: ResultsHook) -> str:
+def _usual(results: Results) -> str:
     table = results.records
     return next((name for name in _LABELS if table[name].null_count() < table.height), "stance")
 
 
-def _rows(results: ResultsHook, what: str) -> JudgedRows:
+def _rows(results: Results, what: str) -> JudgedRows:
     import polars as pl
 
     rows = turns_of(results).select(
@@ -67,7 +67,7 @@ def _question(*, by_topic: bool) -> str:
     return "Where does this answer stand towards the premise of its question?"
 
 
-def _with_context(rows: pl.DataFrame, places: Sequence[int], results: ResultsHook, *, by_topic: bool) -> pl.DataFrame:
+def _with_context(rows: pl.DataFrame, places: Sequence[int], results: Results, *, by_topic: bool) -> pl.DataFrame:
     """The rows at these places, with what the stance is towards, as the judge was told, and the earlier turns."""
     import polars as pl
 
@@ -96,7 +96,7 @@ def _earlier(row: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], charact
     return "\n\n".join(f"QUESTION: {one.question.strip()}\n\nANSWER: {one.answer.strip()}" for one in shown)
 
 
-def _for_width(results: ResultsHook, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
+def _for_width(results: Results, people: pl.DataFrame, measure: str, width: float) -> Sequence[LabelCount]:
     from overton.studies.stance_stability.measures.corrected import labels_for_width
 
     return labels_for_width(results.records, people, measure, width)

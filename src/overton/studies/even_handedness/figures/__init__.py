@@ -11,7 +11,7 @@ from overton.studies.even_handedness.figures.sides import sides_section
 from overton.studies.even_handedness.figures.trials import answer_table
 from overton.studies.even_handedness.measures.analysis import Analysis
 from overton.studies.probabilities import weighing_section
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 from overton.studies.sections import Section
 from overton.studies.self_agreement import self_agreement_lines
 from overton.studies.warnings import agreed, fault_section, judged_by, names_in, with_faults
@@ -37,7 +37,7 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
         yield replace(found, exhibits=[*found.exhibits, chances_table(analysis)])
 
 
-def judges(results: ResultsHook, analysis: Analysis) -> str:
+def judges(results: Results, analysis: Analysis) -> str:
     """Who judged, and how well they agree with people and with themselves, one line each."""
     lines = judged_by(results, "Judge", names_in, lambda one: agreed(one, " as the judge"))
     return "\n".join([*lines, *self_agreement_lines(analysis.self_agreement)])

@@ -13,10 +13,10 @@ from overton.studies.open_mindedness.free.laid_out import answers_of
 from overton.studies.open_mindedness.items import Side
 from overton.studies.probabilities import ProbabilityRequest, asked_label_first
 from overton.studies.questions import JudgedAgain, JudgedOnce, JudgedUnits
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 
-def _units(results: ResultsHook, what: str) -> JudgedUnits:
+def _units(results: Results, what: str) -> JudgedUnits:
     rows = answers_of(results, what)
     shared = asked_label_first(results)
 

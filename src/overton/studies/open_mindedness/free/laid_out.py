@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from overton.studies.open_mindedness.free.judging import positions
 from overton.studies.open_mindedness.items import Issue
 from overton.studies.open_mindedness.measures.free import with_answers
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +17,7 @@ WHATS = ("side", "strength", "declines")
 """What the judge says about an answer: each is a label of its own."""
 
 
-def answers_of(results: ResultsHook, what: str) -> pl.DataFrame:
+def answers_of(results: Results, what: str) -> pl.DataFrame:
     """Every free answer that a judge was asked about: `id`, `label` (of `what`, None if it gave none), `group` (the
     issue), `model`, `condition`, `judged_a_is`, and what it was shown: `question`, `pro`, `con`, `answer`."""
     import polars as pl

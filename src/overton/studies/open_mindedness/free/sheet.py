@@ -10,7 +10,7 @@ from overton.studies.open_mindedness.free.asked_again import AGAIN
 from overton.studies.open_mindedness.free.judging import LABELS, STRENGTHS
 from overton.studies.open_mindedness.free.laid_out import WHATS, answers_of
 from overton.studies.questions import JudgedRows, Sheet, definitions_in
-from overton.studies.results import ResultsHook
+from overton.studies.results import Results
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +28,7 @@ _QUESTIONS = {
 }
 
 
-def _rows(results: ResultsHook, what: str) -> JudgedRows:
+def _rows(results: Results, what: str) -> JudgedRows:
     """Each free answer with one of the judge's labels; answers on one issue form a group."""
     rows = answers_of(results, what)
 
