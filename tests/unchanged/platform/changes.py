@@ -1,14 +1,14 @@
 """Changes on purpose to what the pins recorded: for each pin, the path and its value today.
 
-`GONE` removes a path and everything below it. Any other value replaces both, and may be new. Say the reason in a
-comment. The recorded files stay as they are.
+`GONE` removes a path and everything below it. Any other value replaces both, and may be new. `RENAMED` has paths whose
+recorded values stand under another path today. Say the reason in a comment. The recorded files stay as they are.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["CHANGED", "GONE"]
+__all__ = ["CHANGED", "GONE", "RENAMED"]
 
 
 class _Gone:
@@ -30,4 +30,13 @@ CHANGED: dict[str, dict[str, Any]] = {
     "commands": {f"plan {name} > --time": GONE for name in _PLANNED},
     # New runs cannot match by shared words: that measured nothing. Stored runs still have it.
     "study-options": {"pluralism > run > matching > known": ["together", "pairs"]},
+}
+
+RENAMED: dict[str, dict[str, str]] = {
+    # Interface 2: names that say what these protocols and reports are.
+    "python-names": {
+        "overton.calls > Batching": "overton.calls > BatchApi",
+        "overton.calls > Looked": "overton.calls > BatchStatus",
+        "overton.calls > Serving": "overton.calls > ServerList",
+    },
 }

@@ -16,7 +16,7 @@ from typing import Any
 from tests.unchanged.comparing import leaves
 
 from . import commands, exit_codes, folders, logs, python_names, wire
-from .changes import CHANGED, GONE
+from .changes import CHANGED, GONE, RENAMED
 
 __all__ = ["PINS", "STORE", "STUDIES", "Json", "differences", "expected", "made", "recorded"]
 
@@ -54,6 +54,12 @@ def recorded(name: str) -> Json:
 def expected(name: str) -> dict[str, Json]:
     """The recorded values by path, with the changes on purpose since then."""
     found, joint = dict(leaves(recorded(name))), " > "
+    for old, new in RENAMED.get(name, {}).items():
+        moved = {path: value for path, value in found.items() if path == old or path.startswith(old + joint)}
+        if not moved:
+            raise AssertionError(f"{name}: {old} is said to be {new}, and was never recorded")
+        found = {path: value for path, value in found.items() if path not in moved}
+        found |= {new + path.removeprefix(old): value for path, value in moved.items()}
     for path, value in CHANGED.get(name, {}).items():
         before = [one for one in found if one == path or one.startswith(path + joint)]
         for one in before:
