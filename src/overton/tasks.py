@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
-from inspect_ai import Task, task
-from inspect_ai.model import ModelAPI, modelapi
 
-from overton.errors import InputError, OvertonError, Problem
 from overton.inspect.compat import check_inspect, prerequisite
-from overton.inspect.scorers import figures
-from overton.key_values import by_key
-from overton.studies.options import Field, Option, fields_of, option_place, options_of
-from overton.studies.registry import asking_names, study_named
-from overton.studies.study import AnyStudy
-from overton.untrusted import visible
+
+check_inspect()  # before importing what an older Inspect AI lacks
+
+from inspect_ai import Task, task  # noqa: E402
+from inspect_ai.model import ModelAPI, modelapi  # noqa: E402
+
+from overton.errors import InputError, OvertonError, Problem  # noqa: E402
+from overton.inspect.scorers import figures  # noqa: E402
+from overton.key_values import by_key  # noqa: E402
+from overton.studies.options import Field, Option, fields_of, option_place, options_of  # noqa: E402
+from overton.studies.registry import asking_names, study_named  # noqa: E402
+from overton.studies.study import AnyStudy  # noqa: E402
+from overton.untrusted import visible  # noqa: E402
 
 __all__ = [
     "figures",
@@ -189,9 +193,6 @@ def _path(given: Any) -> Any:
 
 def _several(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
-
-
-check_inspect()  # before importing what an older Inspect AI lacks
 
 
 def _tasks() -> Iterator[Callable[..., Any]]:

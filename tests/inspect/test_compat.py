@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -93,3 +95,15 @@ def test_not_there(monkeypatch: Any) -> None:
     monkeypatch.setattr(compat, "version", missing)
     with pytest.raises(MissingExtra, match=r"overton\[inspect\]"):
         compat.check_inspect()
+
+
+def test_tasks_say_that_inspect_is_too_old_before_they_import_from_it() -> None:
+    script = (
+        "import importlib.metadata, sys\n"
+        "sys.modules['inspect_ai'] = None\n"
+        "importlib.metadata.version = lambda name: '0.1'\n"
+        "from overton.errors import InputError\n"
+        "try:\n    import overton.tasks\nexcept InputError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "0.1: is too old" in done.stdout, done.stderr

@@ -98,7 +98,7 @@ class Counters:
 
 
 class Batched(Protocol):
-    """Calls that go in batches, as the desk sees them (`overton.engine.batches`); false if there are none."""
+    """Calls that go in batches, as the dispatcher sees them (`overton.engine.batches`); false if there are none."""
 
     def __bool__(self) -> bool: ...
 

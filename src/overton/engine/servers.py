@@ -156,7 +156,7 @@ class ServerPool:
             self.rhythm = replace(self.rhythm, patience=self.serving.patience)
         self._alike = ServerConsensus(None if self.serving.strict else _ONLY_MODEL)
 
-    # For the desk and for displays of progress
+    # For the dispatcher and for displays of progress
 
     @property
     def most(self) -> int:

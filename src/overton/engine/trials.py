@@ -77,8 +77,8 @@ class Lane:
 async def run_lanes(lanes: Iterable[Lane], conduct: Conduct, desk: Dispatcher) -> None:
     """Conduct every trial of every lane, with the lanes in parallel.
 
-    Returns when all have finished, or, once the desk is stopped, when all calls in flight have. An error in `conduct`
-    itself also stops the run, and is raised once everything in flight has been journaled.
+    Returns when all have finished, or, once the dispatcher is stopped, when all calls in flight have. An error in
+    `conduct` itself also stops the run, and is raised once everything in flight has been journaled.
 
     Raises:
         OvertonError: what stopped the run.

@@ -112,7 +112,7 @@ _INTERRUPTED, _TERMINATED = "interrupted", "terminated"
 
 
 async def until_interrupted(work: Coroutine[None, None, None], desk: Dispatcher) -> None:
-    """Do the work. Ctrl-C, SIGTERM or a cancellation of this task stops the desk; a second one cancels the work too.
+    """Do the work. Ctrl-C, SIGTERM or a cancellation of this task stops the dispatcher. A second one cancels the work.
 
     Raises:
         Stopped: it was interrupted, or terminated.

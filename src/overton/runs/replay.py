@@ -43,7 +43,7 @@ class ReplayedTrial:
 
 @dataclass
 class _RecallingDispatcher(Dispatcher):
-    """A desk that records what was recalled."""
+    """A dispatcher that records what was recalled."""
 
     heard: list[ReplayedCall] = field(default_factory=list)
 
